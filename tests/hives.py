@@ -258,8 +258,8 @@ class Hive:
         found: Listed = self.request(name, lambda request: Listing(request, limit, 2_000, concept))
         return found
 
-    def tallied(self, name: str, about: str = "") -> Tallied | None:
-        found: Tallied | None = self.request(name, lambda request: Tally(request, 2_000, about))
+    def tallied(self, name: str, about: str = "", *, with_wording: bool = False) -> Tallied | None:
+        found: Tallied | None = self.request(name, lambda request: Tally(request, 2_000, about, with_wording))
         return found
 
     def fact(self, name: str, id: str = PUMP_ID) -> HiveFact | None:

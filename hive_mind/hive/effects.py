@@ -124,11 +124,15 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Every fact of the hive that is about something ("" for all), by id. Answered by `Done` with a `Tallied`."""
+    """Every fact of the hive that is about something ("" for all), by id. Answered by `Done` with a `Tallied`.
+
+    With `with_wording` all facts, and of each a row of `hive.trust.signature` in place of its moment.
+    """
 
     request: str
     deadline_ms: int
     about: str = ""
+    with_wording: bool = False
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -282,6 +286,7 @@ class Tallied(Coverage):
     missing: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     """Members that were asked and did not answer."""
+    rows: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

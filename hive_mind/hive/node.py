@@ -74,6 +74,7 @@ from hive_mind.model.messages import (
     SyncStep,
     TallyReply,
     TallyRequest,
+    WordingRequest,
 )
 from hive_mind.ranking.vector import VectorArm
 
@@ -273,7 +274,7 @@ class HiveNode:
     def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
         self.questions.latencies.mark_alive(sender)
         match message:
-            case PoolRequest() | FactsRequest() | ListRequest() | PrefixRequest() | TallyRequest():
+            case PoolRequest() | FactsRequest() | ListRequest() | PrefixRequest() | TallyRequest() | WordingRequest():
                 return [SearchLocal(message, sender)]
             case PoolReply() | FactsReply() | ListReply() | TallyReply():
                 reply = message if sender == self.name else believable(message, self.policy.tenant)

@@ -182,6 +182,9 @@ class Hive(Protocol):
         begins like `prefix`."""
         ...
 
-    async def tally(self, about: str = "") -> Tallied:
-        """Every fact, by id; where something is given, those about it (`model.fact.is_about`)."""
+    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
+        """Every fact, by id; where something is given, those about it (`model.fact.is_about`).
+
+        `with_wording`: see `hive.effects.Tally`.
+        """
         ...

@@ -7,10 +7,12 @@ Nothing is left out for it: a reader sees both, which is newer, and which has mo
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from heapq import merge
+from itertools import chain, combinations
 
 from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import excluding
+from hive_mind.hive.trust.signature import Worded, may_exclude, signed, topic
 from hive_mind.hive.trust.voting import DEFAULT, vote
 from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.model.fact import Fact
@@ -67,6 +69,28 @@ def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
             about[name].append(fact)
     newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values())
     return [pair for some in newest for pair in _conflicting(some)]
+
+
+def disputable(own: Sequence[Fact], others: Sequence[Worded]) -> set[str]:
+    """Ids of the facts that may be in a pair of `disputed`, as their signatures tell. Both come in the order of a listing."""
+    topics = {fact.id: topic(fact.concept) for fact in own}
+    often = Counter(chain(topics.values(), (fact.concept for fact in others)))
+    here = (
+        Worded(fact.id, fact.learned_at_us, topics[fact.id], signed(fact.content, fact.speaker))
+        for fact in own
+        if often[topics[fact.id]] > 1
+    )
+    about: defaultdict[bytes, list[Worded]] = defaultdict(list)
+    for fact in merge(here, (fact for fact in others if often[fact.concept] > 1), key=lambda fact: -fact.learned_at_us):
+        about[fact.concept].append(fact)
+    found = set[str]()
+    for some in about.values():
+        newest = sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX]
+        signatures = [(fact.fact_id, fact.signature) for fact in newest]
+        for (fact_id, signature), (rival_id, its) in combinations(signatures, 2):
+            if may_exclude(signature, its):
+                found |= {fact_id, rival_id}
+    return found
 
 
 def _groups(hits: Sequence[Hit]) -> list[list[int]]:

@@ -11,11 +11,13 @@ from dataclasses import replace
 from heapq import merge
 
 from hive_mind.errors import BackendError
+from hive_mind.hive.trust.signature import ROW_BYTES
 from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import PREFIXED_MAX, Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.disputes import disputable
 from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.memory.erasure.erasing import ErasureScope, the_one
@@ -39,6 +41,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation
 from hive_mind.model.gathered import FactList, SearchResult
 from hive_mind.model.query import LIMIT, Query
+from hive_mind.off_loop import off_loop
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.tracing import operation
 
@@ -130,6 +133,18 @@ class DistributedCognitiveMemory:
         """Current facts of the hive and of this agent, newest first."""
         refuse_limit(1 if limit is None else limit)
         return await self._listed("", limit, lambda _: True)
+
+    async def disputable_facts(self) -> FactList:
+        """Of `get_all_facts` those that may be in a pair of `disputes.disputed`, so that nothing else has to be read."""
+        await self._settle_after_waking()
+        async with self._local.awake() as awake:
+            known = awake.recall.facts.copy()
+        own = [fact for fact in reversed(known.held.values()) if fact.is_current]
+        worded, completeness = await self._shared.worded(known)
+        size = sum(len(fact.content) for fact in own) + ROW_BYTES * len(worded)
+        ids = await off_loop(size, disputable, own, worded)
+        others = await self._shared.fetched_in_order([fact.fact_id for fact in worded if fact.fact_id in ids])
+        return _newest_first([fact for fact in own if fact.id in ids], FactList(others, others.completeness * completeness))
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts about this concept or entity, newest first; letter case does not matter."""
@@ -410,5 +425,9 @@ class DistributedCognitiveMemory:
             known = awake.recall.facts.copy()
         own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
         others = await self._shared.listed(concept, limit, known, [fact.learned_at_us for fact in own])
-        # Own facts in the order in which they came, others where their time puts them.
-        return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)
+        return _newest_first(own, others, limit)
+
+
+def _newest_first(own: Sequence[Fact], others: FactList, limit: int | None = None) -> FactList:
+    """Own facts in the order in which they came, others where their time puts them."""
+    return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)

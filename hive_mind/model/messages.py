@@ -334,6 +334,21 @@ class TallyRequest(msgspec.Struct, frozen=True, tag="tally?"):
     bytes_max: int = 0
 
 
+class WordingRequest(msgspec.Struct, frozen=True, tag="wordings?"):
+    """All facts at home in a replica set, as rows of `hive.trust.signature` of this form, in a `TallyReply`; those after a row.
+
+    A member that does not know it, or knows another form, stays silent, and what it holds counts as missing.
+    """
+
+    query: str
+    replica_set: str
+    epoch: int
+    form: int
+    left_ms: int
+    after: bytes = b""
+    bytes_max: int = 0
+
+
 class TallyReply(msgspec.Struct, frozen=True, tag="tally"):
     """Rows, ascending. `is_cut`: there are more than there was room for."""
 
@@ -356,7 +371,7 @@ class Encrypted(msgspec.Struct, frozen=True, tag="encrypted"):
     body: bytes
 
 
-SearchRequest = PoolRequest | FactsRequest | ListRequest | PrefixRequest | TallyRequest
+SearchRequest = PoolRequest | FactsRequest | ListRequest | PrefixRequest | TallyRequest | WordingRequest
 SearchReply = PoolReply | FactsReply | ListReply | TallyReply
 MembershipMessage = Heartbeat | TopologyRequest | TopologyUpdate
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce

@@ -186,8 +186,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request("limit", gives=ConflictsJson, limit=OF_A_LIST)
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
-        facts = await self._agent.memory.get_all_facts()
-        pairs = sorted(disputed(facts), key=lambda pair: -max(fact.learned_at_us for fact in pair))
+        facts = await (shared.disputable_facts() if (shared := self._shared) else self._agent.memory.get_all_facts())
+        pairs = sorted(disputed(facts), key=lambda pair: (-max(fact.learned_at_us for fact in pair), pair[0].id, pair[1].id))
         replies = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit]]
         return {"conflicts": replies, "count": len(pairs), "completeness": facts.completeness}
 

@@ -153,8 +153,8 @@ class Door:
     async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
         return await (await self._runner()).facts(concept=concept, prefix=prefix, limit=limit)
 
-    async def tally(self, about: str = "") -> Tallied:
-        return await (await self._runner()).tally(about)
+    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
+        return await (await self._runner()).tally(about, with_wording=with_wording)
 
     async def _runner(self) -> NodeRunner:
         await self._members.begin()

@@ -12,6 +12,7 @@ import pytest
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import TopologyName
+from hive_mind.memory.disputes import disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.fact import KEPT_HOME, Sharing
@@ -46,6 +47,24 @@ async def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
         (kept,) = await ada.local_get_all_facts()
         assert (await ben.get_fact(kept.id)).content == kept.content
         assert await ben.local_search_facts("hall 0") != await ben.search_facts("hall 0")
+
+
+async def test_what_can_not_both_be_true_is_found_without_reading_the_rest(topology: TopologyName):
+    async with among(topology) as (agents, members):
+        for number in range(8):
+            hall = number % 3
+            await agents[number % 4].store_fact(f"hall {hall}", f"The pump in hall {hall} weighs {number} tons.")
+            await agents[number % 4].store_fact("notes", f"Note {number} is short.")
+        await agents[0].local_store_fact("Hall 2", "The pump in hall 2 weighs 77 tons.")
+        await members.settled()
+
+        for agent in agents:
+            everything, some = await agent.get_all_facts(), await agent.disputable_facts()
+            pairs = {frozenset({one.id, other.id}) for one, other in disputed(everything)}
+            assert {frozenset({one.id, other.id}) for one, other in disputed(some)} == pairs != set()
+            assert {fact.id for fact in some} == {fact_id for pair in pairs for fact_id in pair}
+            assert [fact for fact in everything if fact in some] == some
+            assert some.completeness == 1.0
 
 
 async def test_labels_reach_the_others_and_what_stays_at_home_has_them_too(topology: TopologyName):

@@ -40,6 +40,7 @@ from hive_mind.model.messages import (
     TallyRequest,
     TopologyRequest,
     TopologyUpdate,
+    WordingRequest,
 )
 from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
@@ -106,6 +107,7 @@ MESSAGES = {
     PrefixRequest: st.builds(PrefixRequest, TEXT, TEXT, MS, TEXT, MS, MS),
     ListReply: st.builds(ListReply, TEXT, TEXT, some(FACT), TEXTS),
     TallyRequest: st.builds(TallyRequest, TEXT, TEXT, MS, TEXT, MS, BYTES, MS),
+    WordingRequest: st.builds(WordingRequest, TEXT, TEXT, MS, MS, MS, BYTES, MS),
     TallyReply: st.builds(TallyReply, TEXT, TEXT, BYTES, TEXTS, st.booleans()),
     Encrypted: st.builds(Encrypted, MS, BYTES, MS, BYTES),
 }

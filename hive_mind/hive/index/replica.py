@@ -8,17 +8,19 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from hive_mind.hive.effects import Record
+from hive_mind.hive.index.assertion_policy import AssertionPolicy
 from hive_mind.hive.index.compacting_index import CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.hive.index.concepts import Concepts
 from hive_mind.hive.policy.admission import answerable, is_comparable
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.taken import Taken
+from hive_mind.hive.trust import signature
 from hive_mind.hive.trust.ratings import TRUST_DEFAULT
 from hive_mind.hive.trust.trust_book import k_eff
 from hive_mind.hive.trust.voting import Claim, fused
@@ -36,39 +38,6 @@ from hive_mind.ranking.related.neighbours import has_place, place_of
 from hive_mind.ranking.vector import Vector, VectorArm
 
 _RIVALS_MAX = 8
-
-
-class AssertionPolicy(Protocol):
-    """A replica's questions to its node about assertions and agents, as of now."""
-
-    @property
-    def version(self) -> int:
-        """Grows when trust, quarantine or retractions may have changed."""
-        ...
-
-    def is_visible(self, given: Sealed) -> bool:
-        """Whether it counts: neither expired nor by an agent under quarantine."""
-        ...
-
-    def is_quarantined(self, fact_id: str) -> bool:
-        """Whether the fact is kept from searches."""
-        ...
-
-    def trust(self, agent: str) -> float:
-        """In [0, 2]."""
-        ...
-
-    def voucher(self, agent: str) -> str:
-        """The name of its voucher, or its own."""
-        ...
-
-    def faded(self, confidence: float, stamp: Stamp) -> float:
-        """A confidence as it is now."""
-        ...
-
-    def may_expire(self) -> bool:
-        """Whether anything here can: otherwise nothing is checked one by one."""
-        ...
 
 
 @dataclass(slots=True)
@@ -229,12 +198,10 @@ class Replica:
         self, prefix: str, limit: int, judge: AssertionPolicy, after: ListPlace | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         """Facts at home here with an id that begins like this, newest first, with their places; those `after` one."""
-        self._refresh(judge)
-        if self._ids is None:
-            self._ids = sorted(self._known)
-        start = bisect_left(self._ids, prefix)
-        end = bisect_right(self._ids, prefix, start, key=lambda fact_id: fact_id[: len(prefix)])
-        known = ((id, self._known[id]) for id in self._ids[start:end])
+        ids = self._ids_in_order(judge)
+        start = bisect_left(ids, prefix)
+        end = bisect_right(ids, prefix, start, key=lambda fact_id: fact_id[: len(prefix)])
+        known = ((id, self._known[id]) for id in ids[start:end])
         places = sorted((ListPlace(one.stamp, id) for id, one in known if one.is_home), reverse=True)
         return self._facts_at((one for one in places if after is None or one < after), judge, limit)
 
@@ -255,6 +222,14 @@ class Replica:
             if known.is_home and (not about or is_about(about, said.concept, said.entities)) and (accept is None or accept(id)):
                 yield row(moment_ms(said.said_at, known.stamp.ms), id)
 
+    def worded(self, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
+        """Rows (`hive.trust.signature`) of the facts at home here, ascending, those `after` one; and whether there are more."""
+        ids, accept = self._ids_in_order(judge), self._accept(0.0, judge)
+        known = ((id, self._known[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
+        at_home = ((id, fact) for id, fact in known if fact.is_home and (accept is None or accept(id)))
+        rows = b"".join(signature.row(id, fact.statement, fact.stamp) for id, fact in islice(at_home, rows_max))
+        return rows, next(at_home, None) is not None
+
     def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
         """The facts that searches can find here, copies too, by id."""
         self._refresh(judge)
@@ -272,6 +247,12 @@ class Replica:
         self, places: Iterable[ListPlace], judge: AssertionPolicy, limit: int | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         return ((place, fact) for place in islice(places, limit) if (fact := self.fact(place.fact_id, judge)) is not None)
+
+    def _ids_in_order(self, judge: AssertionPolicy) -> list[str]:
+        self._refresh(judge)
+        if self._ids is None:
+            self._ids = sorted(self._known)
+        return self._ids
 
     def _refresh(self, judge: AssertionPolicy) -> None:
         self._note_version(judge)

@@ -17,9 +17,10 @@ from hive_mind.hive.query.listing import ListScatter
 from hive_mind.hive.query.paged import Asker
 from hive_mind.hive.query.pages import page
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
-from hive_mind.hive.query.tallying import TallyScatter, rows_that_fit
+from hive_mind.hive.query.tallying import TallyScatter, rows_that_fit, wordings_that_fit
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.trust import signature
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import (
@@ -35,6 +36,7 @@ from hive_mind.model.messages import (
     SearchRequest,
     TallyReply,
     TallyRequest,
+    WordingRequest,
 )
 
 _Scatter = Scatter | FetchScatter | ListScatter | TallyScatter
@@ -102,7 +104,7 @@ class Questions:
         self._sets, self._read_set_of_all = {}, None
 
     def answer(self, request: SearchRequest, at: PolicyNow) -> SearchReply | None:
-        """This replica's results. None: asked about a topology this node does not know, so it can't tell what it would miss."""
+        """This replica's results. None: asked about a topology, or for rows, that this node does not know."""
         if isinstance(request, FactsRequest):
             held = ((id, self._replica.fact(id, at)) for id in request.fact_ids)
             found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
@@ -123,6 +125,11 @@ class Questions:
             case TallyRequest(query):
                 ids, is_cut = self._replica.tallied(request.about, request.after, rows_that_fit(request.bytes_max), at)
                 return TallyReply(query, name, ids, missing, is_cut)
+            case WordingRequest(query):
+                if request.form != signature.FORM:
+                    return None
+                worded, is_cut = self._replica.worded(request.after, wordings_that_fit(request.bytes_max), at)
+                return TallyReply(query, name, worded, missing, is_cut)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,17 +8,25 @@ from itertools import pairwise
 from hive_mind.hive.effects import SearchLocal, Send, Tallied, Tally
 from hive_mind.hive.query.paged import Asker, PagedScatter
 from hive_mind.hive.query.rounds import To
+from hive_mind.hive.trust import signature
 from hive_mind.model.aggregation import ROW_BYTES, earliest_of, rows_in
-from hive_mind.model.messages import SearchReply, TallyReply, TallyRequest
+from hive_mind.model.messages import SearchReply, TallyReply, TallyRequest, WordingRequest
 
 _ROWS_MAX = 1 << 14
 # Of one member to one question: more than any hive was measured with, so that one that lies costs 100 MB and not everything.
-_ROWS_OF_ONE_MAX = 1 << 22
+_BYTES_OF_ONE_MAX = ROW_BYTES << 22
+# Some 30 ms of work the first time a member is asked for them.
+_WORDINGS_MAX = 1 << 8
 
 
 def rows_that_fit(bytes_max: int) -> int | None:
     """How many rows a message takes, one at least; None for all of them, where nothing travels (`bytes_max` 0)."""
     return min(max(bytes_max // ROW_BYTES, 1), _ROWS_MAX) if bytes_max else None
+
+
+def wordings_that_fit(bytes_max: int) -> int | None:
+    """How many rows of `hive.trust.signature` a message takes, as above."""
+    return min(max(bytes_max // signature.ROW_BYTES, 1), _WORDINGS_MAX) if bytes_max else None
 
 
 class TallyScatter(PagedScatter):
@@ -27,6 +35,7 @@ class TallyScatter(PagedScatter):
     def __init__(self, tally: Tally, asker: Asker, now_ms: int) -> None:
         super().__init__(tally.deadline_ms, asker, now_ms)
         self._tally = tally
+        self._row_bytes = signature.ROW_BYTES if tally.with_wording else ROW_BYTES
         self._pages: dict[tuple[str, str], list[bytes]] = {}
         """By replica set and member: its rows so far, in ascending order."""
 
@@ -35,11 +44,11 @@ class TallyScatter(PagedScatter):
         if self.is_done or not isinstance(reply, TallyReply) or not self._round.expects(sender, reply.replica_set):
             return []
         name, pages = reply.replica_set, self._pages.setdefault((reply.replica_set, sender), [])
-        if not _follows(reply, pages[-1][-ROW_BYTES:] if pages else b""):
+        if not self._follows(reply, self._last(pages)):
             return []
         if reply.rows:
             pages.append(reply.rows)
-        is_endless = sum(map(len, pages)) > _ROWS_OF_ONE_MAX * ROW_BYTES
+        is_endless = sum(map(len, pages)) > _BYTES_OF_ONE_MAX
         still = self._round.open_of(name)
         if reply.is_cut and not is_endless:
             return self._sent(self._round.ask_for_rest(sender, name, still, now_ms), now_ms)
@@ -47,20 +56,25 @@ class TallyScatter(PagedScatter):
 
     def gathered(self) -> Tallied:
         """The counts so far."""
-        rows = (one for pages in self._pages.values() for page in pages for one in rows_in(page))
-        return Tallied(earliest_of(rows), self._partitions, self._round.open_items(), self._silent)
+        pages, open_items = (page for some in self._pages.values() for page in some), self._round.open_items()
+        if self._tally.with_wording:
+            return Tallied({}, self._partitions, open_items, self._silent, signature.first_of_each(pages))
+        rows = (one for page in pages for one in rows_in(page))
+        return Tallied(earliest_of(rows), self._partitions, open_items, self._silent)
 
-    def _request(self, to: To, left_ms: int, bytes_max: int) -> TallyRequest:
-        pages = self._pages.get((to.part, to.node))
-        after = pages[-1][-ROW_BYTES:] if pages else b""
-        return TallyRequest(self._tally.request, to.part, self._epoch, self._tally.about, left_ms, after, bytes_max)
+    def _request(self, to: To, left_ms: int, bytes_max: int) -> TallyRequest | WordingRequest:
+        request, after = self._tally.request, self._last(self._pages.get((to.part, to.node), []))
+        if self._tally.with_wording:
+            return WordingRequest(request, to.part, self._epoch, signature.FORM, left_ms, after, bytes_max)
+        return TallyRequest(request, to.part, self._epoch, self._tally.about, left_ms, after, bytes_max)
 
+    def _last(self, pages: list[bytes]) -> bytes:
+        return pages[-1][-self._row_bytes :] if pages else b""
 
-def _follows(reply: TallyReply, last: bytes) -> bool:
-    """Whether a page can be one, and goes on after the last row; the same one may come twice."""
-    rows = reply.rows
-    if len(rows) % ROW_BYTES or (reply.is_cut and not rows):
-        return False
-    starts = range(0, len(rows), ROW_BYTES)
-    each = [last, *(rows[start : start + ROW_BYTES] for start in starts)]
-    return all(one < other for one, other in pairwise(each))
+    def _follows(self, reply: TallyReply, last: bytes) -> bool:
+        """Whether a page can be one, and goes on after the last row; the same one may come twice."""
+        rows, size = reply.rows, self._row_bytes
+        if len(rows) % size or (reply.is_cut and not rows):
+            return False
+        each = [last, *(rows[start : start + size] for start in range(0, len(rows), size))]
+        return all(one < other for one, other in pairwise(each))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hive_mind import counted
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Listed
+from hive_mind.hive.trust.signature import Worded, newest_first
 from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
@@ -17,6 +18,9 @@ from hive_mind.model.gathered import FactList
 from hive_mind.model.ids import is_id
 
 _log = logging.getLogger(__name__)
+
+# Their ids are 40 kB.
+_FETCHED_AT_ONCE = 1_000
 
 
 @dataclass(slots=True)
@@ -36,6 +40,22 @@ class HiveFacts:
                 raise
             self.note_reached(0.0, str(error))
             return ()
+
+    async def fetched_in_order(self, fact_ids: Sequence[str]) -> FactList:
+        """Those with these ids, in their order, in questions of some size; `completeness` is the share of them that came."""
+        pieces = [fact_ids[start : start + _FETCHED_AT_ONCE] for start in range(0, len(fact_ids), _FETCHED_AT_ONCE)]
+        facts = {found.id: fact_of(found) for piece in pieces for found in await self.fetched(piece)}
+        return FactList([facts[id] for id in fact_ids if id in facts], len(facts) / len(fact_ids) if fact_ids else 1.0)
+
+    async def worded(self, known: Container[str]) -> tuple[list[Worded], float]:
+        """All that are not known already, newest first, by what their wordings allow; and the share of the hive that answered."""
+        try:
+            tallied = await self.hive.tally(with_wording=True)
+        except BackendError as error:
+            self.note_reached(0.0, str(error))
+            return [], 0.0
+        self.note_gathered(tallied.completeness, tallied.silent)
+        return [fact for fact in newest_first(tallied.rows) if fact.fact_id not in known], tallied.completeness
 
     async def with_prefix(self, prefix: str, known: Container[str]) -> FactList:
         """Those with an id that begins like this and are not known already."""

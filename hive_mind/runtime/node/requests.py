@@ -96,10 +96,10 @@ class Requests(ABC):
         event = Listing(request, _ALL if limit is None else min(limit, _ALL), self._fetch_deadline_ms, concept, prefix)
         return cast("Listed", await self._answer(request, event))
 
-    async def tally(self, about: str = "") -> Tallied:
+    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
         """Every fact of the hive about something ("" for all), by id; says what is missing rather than be late."""
         request = next(self._ids)
-        return cast("Tallied", await self._answer(request, Tally(request, self._fetch_deadline_ms, about)))
+        return cast("Tallied", await self._answer(request, Tally(request, self._fetch_deadline_ms, about, with_wording)))
 
     async def tell(self, to: Sequence[str], kind: str, data: bytes) -> Sequence[str]:
         """Tell other nodes, or `EVERYONE`, an application's message; returns the recipients. Durable here when this returns.

@@ -9,6 +9,7 @@ import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
+from hive_mind.hive.trust.signature import row
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing.conversion import fact_of
@@ -98,10 +99,13 @@ class SmallHive:
         about = [fact for fact in named if is_about(concept, fact.statement.concept, fact.statement.entities)]
         return Listed(tuple(about[:limit]), 4, self.missing)
 
-    async def tally(self, about: str = "") -> Tallied:
+    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
         self._begin("tally")
         found = map(self.fact, self._vouched)
         held = [fact for fact in found if is_about(about, fact.statement.concept, fact.statement.entities)]
+        if with_wording:
+            rows = tuple(row(one.id, one.statement, min(said.stamp for said in one.provenance)) for one in held)
+            return Tallied({}, 4, self.missing, rows=rows)
         moments = {one.id: moment_ms(one.statement.said_at, one.provenance[0].stamp.ms) for one in held}
         return Tallied(moments, 4, self.missing)
 

@@ -316,8 +316,8 @@ def test_an_aggregation_says_what_did_not_answer_and_counts_what_the_agent_has_i
     home = SharedHome()
 
     class Silent(SmallHive):
-        async def tally(self, about=""):
-            return replace(await super().tally(about), missing=("p1",), silent=("n4",))
+        async def tally(self, about="", **wanted):
+            return replace(await super().tally(about, **wanted), missing=("p1",), silent=("n4",))
 
     async def whole() -> None:
         async with home.memory() as memory:

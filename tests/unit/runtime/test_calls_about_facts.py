@@ -14,7 +14,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import Call
 from tests.builders import Home
-from tests.unit.memory.hives import SmallHive, two
+from tests.unit.memory.hives import AWAY, SmallHive, two
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
 
@@ -76,6 +76,34 @@ def test_conflicts_are_pairs_of_what_holds_now_the_newest_first() -> None:
     ]
     assert [len(found["conflicts"]) for found in (one, none)] == [1, 0]
     assert [found["count"] for found in (both, one, none)] == [2, 1, 1]
+
+
+async def test_conflicts_of_a_hive_fetch_the_facts_of_pairs_alone_and_say_how_much_answered():
+    home, other = two(SmallHive())
+    async with home.memory() as ada, other.memory() as bo:
+        calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
+        await ada.store_fact("gateway", OLD)
+        await bo.store_fact("gateway", NEW)
+        for number in range(50):
+            await bo.store_fact("meter", f"Meter {number} is of type {number}.")
+        home.hive.calls.clear()
+        wanted, fetch = [], home.hive.fetch
+
+        async def counted(ids: Any) -> Any:
+            wanted.extend(ids)
+            return await fetch(ids)
+
+        home.hive.fetch = counted
+        found = await calls.do(Call("conflicts"))
+        home.hive.missing = ("p0",)
+        partly = await calls.do(Call("conflicts"))
+        home.hive.failure = AWAY
+        alone = await calls.do(Call("conflicts"))
+    assert [[side["content"] for side in pair] for pair in found["conflicts"]] == [[NEW, OLD]]
+    assert (found["count"], found["completeness"]) == (1, 1.0)
+    assert (partly["count"], partly["completeness"]) == (1, 0.75)
+    assert (alone["count"], alone["completeness"]) == (0, 0.0)
+    assert (home.hive.calls, len(wanted)) == (["tally", "fetch", "tally", "fetch", "tally"], 2)
 
 
 async def test_what_is_stored_for_its_agent_alone_is_not_shared_and_says_so() -> None:

@@ -108,8 +108,8 @@ class Door:
     async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
         return self._answered(lambda request: Listing(request, limit or 1 << 31, DEADLINE_MS, concept, prefix))  # type: ignore[no-any-return]
 
-    async def tally(self, about: str = "") -> Tallied:
-        return self._answered(lambda request: Tally(request, DEADLINE_MS, about))  # type: ignore[no-any-return]
+    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
+        return self._answered(lambda request: Tally(request, DEADLINE_MS, about, with_wording))  # type: ignore[no-any-return]
 
 
 class Row(NamedTuple):
