@@ -6,6 +6,7 @@ the text shows that it is a name; `Vocabulary` is what a text shows about its wo
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_mind.regex import regex
 
@@ -58,8 +59,7 @@ class Vocabulary:
     ordinary: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     text: str
     start: int
     end: int
@@ -99,7 +99,7 @@ def _words(sentence: str) -> Iterator[_Word]:
     end = 0
     for match in _WORDS.finditer(sentence):
         gap = sentence[max(end, match.start() - 8) : match.start()]
-        begins = end == 0 or _SENTENCE_END.search(gap) is not None
+        begins = end == 0 or (gap != " " and _SENTENCE_END.search(gap) is not None)
         yield _Word(match.group(), match.start(), match.end(), begins)
         end = match.end()
 
@@ -107,6 +107,9 @@ def _words(sentence: str) -> Iterator[_Word]:
 def _names(sentence: str, words: list[_Word], vocabulary: Vocabulary) -> Iterator[tuple[int, int, str]]:
     position = 0
     while position < len(words):
+        if not words[position].is_capitalised:
+            position += 1
+            continue
         run = _run_from(sentence, words, position)
         position += max(1, len(run))
         while run and not _may_begin_name(run[0]):

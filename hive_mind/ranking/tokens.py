@@ -95,7 +95,9 @@ def _folded(text: str) -> str:
 
 def _bare(found: re.Match[str]) -> str:
     decomposed = unicodedata.normalize("NFKD", normal(found[0]))
-    bare = "".join([c for c in decomposed if c in _VOICED or not unicodedata.category(c).startswith("M")])
+    # Few characters make up a long text, so each is looked at once.
+    marks = [c for c in set(decomposed) if c not in _VOICED and unicodedata.category(c).startswith("M")]
+    bare = decomposed.translate(dict.fromkeys(map(ord, marks))) if marks else decomposed
     # Puts together again what is a letter of its own: syllables of Hangul, voiced kana.
     return unicodedata.normalize("NFC", bare)
 

@@ -9,7 +9,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,8 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.model.content import Content
+from hive_mind.model.content import Candidate, Content
+from hive_mind.ranking.tokens import forget_texts
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from tests.builders import Home
@@ -64,22 +65,24 @@ def texts_of(tree: str) -> list[tuple[str, str]]:
     return [(name, text) for name, text in texts if text.strip()]
 
 
-async def slowest(agent: LearningAgent, asked: list[str]) -> list[tuple[float, str]]:
+async def slowest(agent: LearningAgent, asked: list[str], forget: Callable[[], None] = int) -> list[tuple[float, str]]:
     """Questions with the CPU seconds that each took, the slowest first."""
     taken: list[tuple[float, str]] = []
     for question in asked:
         taken_s = await _cpu_s(agent, question)
         if taken_s > QUESTION_CPU_S_MAX:
             # Collecting garbage of all that came before is not its work.
+            forget()
             taken_s = min(taken_s, await _cpu_s(agent, question))
         taken.append((taken_s, question))
     return sorted(taken, reverse=True)
 
 
 async def _cpu_s(agent: LearningAgent, question: str) -> float:
-    begun = time.thread_time()
+    # Of the whole process: long facts are read in a thread beside the loop, and members of a fleet search in theirs.
+    begun = time.process_time()
     await agent.answer_question(question)
-    return time.thread_time() - begun
+    return time.process_time() - begun
 
 
 def tried(count: int) -> list[object]:
@@ -128,6 +131,29 @@ async def test_a_sharded_hive_of_all_trees_is_asked(tmp_path: Path) -> None:
         taken = await slowest(agents[0], asked)
 
     report(f"sharded, {held:,} facts", taken)
+    assert [one for one in taken if one[0] > QUESTION_CPU_S_MAX] == []
+
+
+LONG = ("1,", "1 ", "1.", "2024-01-02 ", "3 kg ", "Ann Bo ", "u-1 ", "\u7684", "\u00e9", "a@b.", "on May ", "12:30 ")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("piece", LONG)
+async def test_long_facts_full_of_figures_dates_or_names_are_asked_about(piece: str) -> None:
+    facts = [
+        Candidate(f"The pump P-{number} measured: {number} " + (piece * 19_000)[:19_000], "pump", 0.8) for number in range(9)
+    ]
+    async with LearningAgent("ada", Home().memory(), ExtractiveReader()) as agent:
+        await agent.memory.store_facts([Candidate("The valve of hall 3 is red.", "valve", 0.8)], "ines")
+        # The first question of a process compiles its expressions, and the first to a memory reads it into the index.
+        for question in ("Who measured the valve?", "What is the valve?", "When did the valve start?"):
+            await agent.answer_question(question)
+        await agent.memory.store_facts(facts, "ines")
+        await agent.answer_question("Which colour has the valve of hall 3?")
+        asked = ["What did the pump measure?", "Who is Ann of the pump?", "When did the pump start?"]
+        taken = await slowest(agent, asked, forget_texts)
+
+    report(piece, taken)
     assert [one for one in taken if one[0] > QUESTION_CPU_S_MAX] == []
 
 

@@ -152,7 +152,9 @@ def _has_proper_name(text: str, question: str) -> bool:
 def _proper(text: str, names: Iterable[str]) -> list[str]:
     """Without German nouns, days and months, and what only programs write."""
     ordinary = set(_AFTER_ARTICLE.findall(text))
-    return [name for name in names if not all(part in ordinary or _NO_NAME.fullmatch(part) for part in name.split())]
+    return [
+        name for name in dict.fromkeys(names) if not all(part in ordinary or _NO_NAME.fullmatch(part) for part in name.split())
+    ]
 
 
 def _has_length(text: str, question: str) -> bool:
@@ -174,7 +176,7 @@ def _has_somebody(text: str, question: str) -> bool:
     # The first word of a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
-    found = [*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)]
+    found = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
     return any(not terms_in(name) <= asked for name in found)
 
 

@@ -107,7 +107,7 @@ def _terms_of(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The terms of a fact, of the quantities in it, and of its speaker, where asked about: "Mendes" mends nothing."""
     speaker = terms_in(fact.speaker) & (asked.words | asked.names)
     said = fact.content.removeprefix(f"{fact.speaker}: ")
-    return terms_in(f"{said} {fact.concept}") | measured_in(said) | speaker
+    return terms_in(said) | terms_in(fact.concept) | measured_in(said) | speaker
 
 
 def _share(met: frozenset[str], wanted: frozenset[str]) -> float:

@@ -21,8 +21,9 @@ SPANS = frozenset(tokenize(_SPAN))
 _UNITS = (
     (r"kg|g|mg|kilos?|kilograms?|kilogrammes?|grams?|tonnes?|tons?|t|lbs?", "weight weigh heavy load mass"),
     (r"km|mm|cm|m|metres?|meters?|kilomet(?:re|er)s?|miles?|feet|foot|inch(?:es)?", "length distance"),
-    (r"kw|mw|w|kilowatts?|megawatts?|watts?|horsepower|hp", "power output consumption electric electrical electricity"),
+    # Before the watts that it begins with.
     (r"kwh|mwh|(?:kilo|mega)watt[ -]hours?", "energy output consumption electric electrical electricity"),
+    (r"kw|mw|w|kilowatts?|megawatts?|watts?|horsepower|hp", "power output consumption electric electrical electricity"),
     (r"bar|psi|pascals?|hpa|mbar", "pressure"),
     (r"°\s?[cf]?|degrees?|celsius|kelvin", "temperature"),
     (r"volts?|kv|v", "voltage"),
@@ -37,19 +38,16 @@ _UNITS = (
 )
 
 
-def _figures_in(unit: str) -> re.Pattern[str]:
-    return regex(rf"\b{_NUMERAL}\s?(?:{unit})(?![\w/])", re.IGNORECASE)
-
-
-_MEASURED = tuple((_figures_in(unit), words) for unit, words in _UNITS)
-# Few texts have any, and this spares the others a search for each.
-_ANY = _figures_in("|".join(unit for unit, _ in _UNITS))
+# In one pass: a text may be long, and most have no unit or one of them many times.
+_UNIT_IN = regex(rf"\b{_NUMERAL}\s?({'|'.join(unit for unit, _ in _UNITS)})(?![\w/])", re.IGNORECASE)
+_MEASURED = tuple((regex(rf"(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
 _CURRENCY = regex(r"[$€£]\s?\d")
 
 
 @lru_cache(maxsize=256)
 def measured_in(text: str) -> frozenset[str]:
     """The terms for what the figures of a text measure."""
-    words = [words for unit, words in _MEASURED if unit.search(text)] if _ANY.search(text) else []
+    units = set(_UNIT_IN.findall(text))
+    words = [words for pattern, words in _MEASURED if any(map(pattern.match, units))] if units else []
     words += [_MONEY] * bool(_CURRENCY.search(text))
     return frozenset(tokenize(" ".join(words)))

@@ -7,8 +7,9 @@ from hive_mind.counted import counted
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import Hit
 
-CHARACTERS_MAX = 60_000
-"""Each is looked at by some 150 expressions. Thirty facts of a sentence or two have six thousand."""
+CHARACTERS_MAX = 40_000
+"""Each is looked at by some 150 expressions. Thirty facts of a sentence or two have six thousand, and thirty of documentation,
+with what stands before them, 31,000 at most (of 400 questions)."""
 
 
 class ReadingLimit:

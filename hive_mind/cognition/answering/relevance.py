@@ -8,6 +8,7 @@ changes an order; that is the business of `quoting`.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
@@ -22,9 +23,11 @@ from hive_mind.cognition.answering.wordings import (
     REFERRING,
     is_german,
     is_in_compound,
+    kin_of,
     met_in,
     nouns_of,
     phrase_terms,
+    phrases_of,
 )
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import TableRecord, is_table_row, record_of
@@ -104,11 +107,6 @@ _MISSED_PER_LETTER = 1 / 3
 # In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
 _DOUBT_BM25 = 4
 
-# Shorter beginnings are shared by chance.
-_KIN_LETTERS_MIN = 3
-# "inspector"; "database" is no form of data.
-_ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant ist".split())
-
 # "Ola: Is there shade? Lina burns easily"
 _ASKED_ON = regex(
     r"^[^\W\d_][\w .'-]{0,40}: (?=[^?]*+\?\s.)(?:[^?]*\b)?"
@@ -144,7 +142,7 @@ def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
     A text under a heading is about the heading's subject, and a short answer about the text just before it.
     """
     fact = hit.fact
-    own = phrase_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
+    own = phrases_of(_stated(fact), fact.concept, fact.speaker, " ".join(fact.entities)) | measured_in(fact.content)
     titles = terms_in(" ".join(map(title_of, fact.sources)))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
@@ -205,7 +203,7 @@ def _kinds_stated(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
 
 def _is_stated(term: str, terms: frozenset[str]) -> bool:
     """In this or another wording or form of the word."""
-    return bool(met_in((term,), terms)) or any(_are_kin(term, other) for other in terms)
+    return bool(met_in((term,), terms)) or not kin_of(term).isdisjoint(terms)
 
 
 def _stated(fact: Fact) -> str:
@@ -232,13 +230,8 @@ def _is_row_asked_for(asked: QuestionTerms, record: TableRecord | None) -> bool:
     wanted = asked.words | asked.names | asked.identifiers
     fields = [terms_in(field) for field in record.fields]
     named = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
-    return bool(named) and any(_are_kin(term, name) for term in wanted - named for name in tokenize(record.header))
-
-
-def _are_kin(one: str, other: str) -> bool:
-    """ "own" and "owner": the stemmer keeps what somebody does apart from who does it."""
-    short, long = sorted((one, other), key=len)
-    return one == other or (len(short) >= _KIN_LETTERS_MIN and long.startswith(short) and long[len(short) :] in _ENDINGS)
+    header = terms_in(record.header)
+    return bool(named) and any(not kin_of(term).isdisjoint(header) for term in wanted - named)
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:
@@ -381,7 +374,7 @@ def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
 
 
 def _terms_of(fact: Fact) -> frozenset[str]:
-    return phrase_terms(" ".join((fact.content, fact.concept, fact.before))) | measured_in(fact.content)
+    return phrases_of(fact.content, fact.concept, fact.before) | measured_in(fact.content)
 
 
 def _qualifiers(question: str) -> frozenset[str]:
@@ -427,6 +420,7 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_distinctive(question, said))
 
 
+@lru_cache(maxsize=64)
 def _owner_in(question: str) -> str:
     """The owner of the thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
     return next(reversed(tokenize(_FURTHER.sub("", question))), "")

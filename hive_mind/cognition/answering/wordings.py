@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, zip_longest
 
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 # Verbs and prepositions that say little without what stands beside them, and words for anything or anybody.
@@ -51,6 +51,11 @@ _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
 # "What", "when", "how many": all questions are made of it.
 _JAPANESE_ASKED = "何誰"
+
+# Shorter beginnings are shared by chance.
+_KIN_LETTERS_MIN = 3
+# "inspector"; "database" is no form of data.
+_ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant ist".split())
 
 # Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
 _SAME = """
@@ -119,7 +124,7 @@ def without_phrases(text: str) -> str:
 @lru_cache(maxsize=512)
 def phrase_terms(text: str) -> frozenset[str]:
     """The terms of a text, with one term for a phrase such as "in charge"."""
-    return frozenset(tokenize(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)))
+    return terms_in(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text))
 
 
 def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
@@ -129,6 +134,11 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     light = _LIGHT | german | (frozenset(tokenize(degree["degree"])) if degree else frozenset())
     kept = {term for term in terms if not (term in light or _is_grammar(term))}
     return frozenset(kept) or terms
+
+
+def phrases_of(*texts: str) -> frozenset[str]:
+    """The terms of several texts. Each is remembered by itself: a long one is read once, whatever stands beside it."""
+    return frozenset[str]().union(*map(phrase_terms, texts))
 
 
 @lru_cache(maxsize=64)
@@ -161,6 +171,14 @@ def _is_grammar(term: str) -> bool:
 def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     """The asked terms that the fact has, itself or as a synonym."""
     return frozenset(term for term in asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
+
+
+@lru_cache(maxsize=256)
+def kin_of(term: str) -> frozenset[str]:
+    """A term with every ending, and without its own: "own" and "owner". The stemmer keeps a deed apart from who does it."""
+    longer = {term + ending for ending in _ENDINGS} if len(term) >= _KIN_LETTERS_MIN else set()
+    shorter = {term.removesuffix(ending) for ending in _ENDINGS if term.endswith(ending)}
+    return frozenset({term, *longer, *(short for short in shorter if len(short) >= _KIN_LETTERS_MIN)})
 
 
 @ornament(lambda _: "")

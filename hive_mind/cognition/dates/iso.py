@@ -177,6 +177,9 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return regex(pattern.replace(" ", r"\s"), re.ASCII | re.IGNORECASE)
 
 
+MONTH = compiled(rf"\b{MONTH_PATTERN}")
+
+
 def month_number(name: str) -> int:
     """1 for "January", "jan" …"""
     return _MONTHS.index(name[:3].capitalize()) + 1

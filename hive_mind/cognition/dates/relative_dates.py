@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from hive_mind.cognition.dates import iso
-from hive_mind.cognition.dates.iso import DAY_PATTERN, MONTH_PATTERN, Anchor, Rule, Value, compiled, month_number
+from hive_mind.cognition.dates.iso import DAY_PATTERN, MONTH, MONTH_PATTERN, Anchor, Rule, Value, compiled, month_number
 
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _NUMBERS = {word: n for n, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)}
@@ -139,10 +139,7 @@ def _rule(pattern: str, meaning: Callable[[re.Match[str], Anchor], Value | None]
     return Rule(compiled(pattern), meaning, is_relative=True)
 
 
-# Every relative expression without a digit holds one of these.
-HINT = compiled(r"yesterday|today|tonight|tomorrow|\b(?:ago|last|past|previous|this|current|next|coming|in|from|on)\b")
-
-RULES = (
+_NEAR = (
     _rule(rf"\b(?:{'|'.join(_DAYS)})\b", _day_word),
     _rule(rf"\b{_COUNT} {_UNIT} ago\b", _ago),
     _rule(rf"\bin {_COUNT} {_UNIT}\b(?! time)", _ahead),
@@ -153,6 +150,13 @@ RULES = (
     ),
     _rule(rf"\b(?P<which>last|past|this|next) {_WEEKDAY}\b", _weekday),
     _rule(rf"\b{_HAPPENED} (?:{_NOT_YET}[a-z]{{1,15}} ){{0,3}}on {_WEEKDAY}\b(?! (?:morning|night)s\b)", _weekday_past),
+)
+_WITHOUT_YEAR = (
     _rule(rf"\b{_MONTH_AND_DAY}", _day_without_year),
     _rule(rf"\b{DAY_PATTERN}(?: of)? {MONTH_PATTERN}(?!,? \d{{4}})", _day_without_year),
+)
+# All rules of a kind need these: a text without them needs no look for each rule.
+RULES = (
+    ((compiled(r"yesterday|today|tonight|tomorrow|\b(?:ago|last|past|previous|this|current|next|coming|in|from|on)\b"),), _NEAR),
+    ((MONTH, compiled(r"\d")), _WITHOUT_YEAR),
 )

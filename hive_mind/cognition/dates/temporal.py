@@ -6,12 +6,12 @@ Any string is fine.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_mind.cognition.dates import iso, relative_dates, written_dates
 from hive_mind.cognition.dates.iso import CLOCK_PATTERN, Grain, Rule, compiled, time_of, value_of
 from hive_mind.ornament import ornament
-from hive_mind.regex import regex
 
 # People write a time stamp in a few words; a megabyte of digits is none.
 _STAMP_CHARS_MAX = 200
@@ -19,7 +19,6 @@ _STAMP_CHARS_MAX = 200
 # A statement about more days than these is a calendar.
 _RESOLVED_MAX = 8
 
-_DIGIT = regex(r"\d", re.ASCII)
 _BARE_CLOCK = compiled(CLOCK_PATTERN)
 
 
@@ -35,32 +34,21 @@ class Moment:
 @ornament(lambda *_: ())
 def moments(text: str, anchor: str = "") -> tuple[Moment, ...]:
     """The points in time a text names, in its order. Relative ones need `anchor`: ISO 8601 and as precise as they are."""
-    said = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
-    found: list[Moment] = []
-    end = 0
-    for match, rule in sorted(_matches(text), key=_leftmost_longest):
-        if match.start() < end:
-            continue
-        # A text that a longer rule took and could not resolve stays unknown: its parts would tell something else.
-        end = match.end()
-        value = value_of(rule, match, said)
-        if value is not None:
-            found.append(Moment(*value, match.group()))
-    return tuple(found)
+    return tuple(moment for moment, _ in _resolved(text, anchor))
 
 
+@ornament(lambda *_: ())
 def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
     """Those that only `anchor` tells, such as "yesterday"; a written date says itself when it is."""
-    found = moments(text, anchor)
-    written = set(moments(text)) if found else set()
-    return tuple(moment for moment in found if moment not in written)
+    return tuple(moment for moment, rule in _resolved(text, anchor) if rule.is_relative)
 
 
+@ornament(lambda *_: ())
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
     """The dates that "yesterday" and the like stand for in a text said then: those its own words don't hold, each once."""
-    found = moments(text, said_at)
-    written = {moment.iso for moment in moments(text)} if found else set()
-    resolved = dict.fromkeys(moment.iso for moment in found if moment.iso not in written)
+    found = list(_resolved(text, said_at))
+    written = {moment.iso for moment, rule in found if not rule.is_relative}
+    resolved = dict.fromkeys(moment.iso for moment, _ in found if moment.iso not in written)
     return tuple(resolved)[:_RESOLVED_MAX]
 
 
@@ -76,14 +64,24 @@ def normalised(stamp: str, anchor: str = "") -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _matches(text: str) -> list[tuple[re.Match[str], Rule]]:
-    """Most sentences name no time, so a look for the words that could comes before some twenty patterns."""
-    rules: tuple[Rule, ...] = ()
-    if _DIGIT.search(text):
-        rules = written_dates.RULES + relative_dates.RULES
-    elif relative_dates.HINT.search(text):
-        rules = relative_dates.RULES
-    return [(match, rule) for rule in rules for match in rule.pattern.finditer(text)]
+def _resolved(text: str, anchor: str) -> Iterator[tuple[Moment, Rule]]:
+    """The points in time a text names, each with the rule that tells it."""
+    said = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
+    end = 0
+    for match, rule in sorted(_matches(text), key=_leftmost_longest):
+        if match.start() < end:
+            continue
+        # A text that a longer rule took and could not resolve stays unknown: its parts would tell something else.
+        end = match.end()
+        if (value := value_of(rule, match, said)) is not None:
+            yield Moment(*value, match.group()), rule
+
+
+def _matches(text: str) -> Iterator[tuple[re.Match[str], Rule]]:
+    """Most texts name no time, so a look for what all rules of a kind need comes before each of some twenty patterns."""
+    for hints, rules in (*written_dates.RULES, *relative_dates.RULES):
+        if all(hint.search(text) for hint in hints):
+            yield from ((match, rule) for rule in rules for match in rule.pattern.finditer(text))
 
 
 def _leftmost_longest(pair: tuple[re.Match[str], Rule]) -> tuple[int, int]:

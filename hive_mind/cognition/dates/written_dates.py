@@ -10,6 +10,7 @@ from hive_mind.cognition.dates import iso
 from hive_mind.cognition.dates.iso import (
     CLOCK_PATTERN,
     DAY_PATTERN,
+    MONTH,
     MONTH_PATTERN,
     Anchor,
     Rule,
@@ -80,10 +81,13 @@ def _numbers(match: re.Match[str], _: Anchor) -> Value | None:
     return iso.written_day(date(year, min(one, two), max(one, two)))
 
 
-RULES = (
+_NUMERIC = (
     Rule(compiled(rf"\b{_YEAR}[-/](?P<month>\d\d)[-/](?P<day>\d\d)(?!\d)(?:[T ]{iso.TIME_PATTERN})?"), _iso_day),
     Rule(compiled(rf"\b{_YEAR}-(?P<month>\d\d)\b(?![-/\d])"), _iso_month),
     Rule(compiled(rf"\b{_YEAR}-W(?P<week>\d\d)\b"), _iso_week),
+    Rule(compiled(r"\b(?P<one>\d{1,2})(?P<mark>[./])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4})\b"), _numbers),
+)
+_WITH_MONTH = (
     Rule(compiled(rf"\b{_DAY_FIRST}\b(?:,? (?:at )?{CLOCK_PATTERN})?"), _day_with_clock),
     Rule(compiled(rf"\b{_MONTH_FIRST}\b(?:,? (?:at )?{CLOCK_PATTERN})?"), _day_with_clock),
     Rule(compiled(rf"\b{CLOCK_PATTERN},? (?:on )?(?:the )?{_DAY_FIRST}\b"), _day_with_clock),
@@ -91,10 +95,21 @@ RULES = (
     Rule(compiled(rf"\b{DAY_PATTERN} ?[-–] ?(?P<last>\d{{1,2}})(?:st|nd|rd|th)? {MONTH_PATTERN},? {_YEAR}\b"), _days),
     Rule(compiled(rf"\b{MONTH_PATTERN} {DAY_PATTERN} ?[-–] ?(?P<last>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEAR}\b"), _days),
     Rule(compiled(rf"\b{MONTH_PATTERN},?(?: of)? {_YEAR}\b"), _month),
+)
+_QUARTERS = (
     Rule(compiled(rf"\bQ(?P<number>[1-4])(?: of| in)?[ -]?{_YEAR}\b"), _quarter),
     Rule(compiled(rf"\b{_YEAR}[ -]?Q(?P<number>[1-4])\b"), _quarter),
     Rule(compiled(rf"\b(?P<number>{'|'.join(_ORDINALS)}) quarter(?: of| in)? {_YEAR}\b"), _quarter),
-    Rule(compiled(r"\b(?P<one>\d{1,2})(?P<mark>[./])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4})\b"), _numbers),
+)
+_BARE = (
     # A bare number is a year only where the words around it say so; "2000 users" is none.
     Rule(compiled(r"\b(?:in|since|until|till|during|year|early|late|mid) (?P<year>(?:19|20)\d\d)\b(?![.,:-]\d)"), _year),
+)
+_FOUR_DIGITS = compiled(r"\d{4}")
+# All rules of a kind need these: a text without them needs no look for each rule.
+RULES = (
+    ((compiled(r"\d{4}[-/]|[./]\d{4}"),), _NUMERIC),
+    ((_FOUR_DIGITS, MONTH), _WITH_MONTH),
+    ((_FOUR_DIGITS, compiled(r"Q[1-4]|quarter")), _QUARTERS),
+    ((compiled(r" (?:19|20)\d\d\b"),), _BARE),
 )
