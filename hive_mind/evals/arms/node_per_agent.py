@@ -102,8 +102,8 @@ class Remains:
 
 
 def remains_of(cell: Cell) -> Remains | None:
-    """None where none was stopped."""
-    if not cell.fault.down:
+    """None where none was stopped, and for arms that ask a hive in another way than its members do."""
+    if not cell.fault.down or cell.arm.kind not in _HIVES:
         return None
     hive, down = hive_of(cell), down_of(cell)
     running = [node for node in hive.nodes if node not in down]

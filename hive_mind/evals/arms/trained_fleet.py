@@ -17,7 +17,7 @@ from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
 from hive_mind.evals.arms.methods import Search
-from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, down_of, groups_of
+from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, groups_of, shuffled
 from hive_mind.evals.arms.weighing import Scales
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
@@ -128,7 +128,7 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
     nodes = topology.nodes if topology else ()
     if cell.fault.down >= max(len(nodes), 1):
         raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down no node is left to ask; stop fewer")
-    down = down_of(cell) if cell.fault.down else frozenset[str]()
+    down = frozenset(shuffled(cell, nodes)[: cell.fault.down])
     await prepare(scope, means.settings, means.embedder)
     learning, scales = Learning(), Scales(len(nodes))
     fleet = await open_fleet(replace(means.settings, store="memory"), plan, means.embedder)
