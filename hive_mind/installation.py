@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 PROJECT = "hive-mind"
-_OF_EXTRA = re.compile(r"""(.*?)\s*;.*\bextra\s*==\s*["']([\w.-]+)["']""")
+_EXTRA = re.compile(r"""\bextra\s*+==\s*+["']([\w.-]++)["']""")
 
 
 def command_for_extra(extra: str) -> str:
@@ -55,8 +55,8 @@ def _origin(project: Distribution | None, extra: str) -> list[str]:
 
 
 def _packages(project: Distribution | None, extra: str) -> list[str]:
-    lines = (_OF_EXTRA.fullmatch(line) for line in (project and project.requires) or ())
-    return [line[1] for line in lines if line and line[2] == extra]
+    lines = (line.partition(";") for line in (project and project.requires) or ())
+    return [package.strip() for package, _, condition in lines if extra in _EXTRA.findall(condition)]
 
 
 @cache

@@ -14,7 +14,7 @@ _SHOWN = 3
 
 _VOLATILE = re.compile(
     r"(?:^|_)(?:pid|port|age|lag|cpu|rss|uptime|since|bytes|size|load|ms|us|s|at|updated|started|restarts|mtime|version|digest)$"
-    r"|_bytes|memory_mb|token|last_heard|epoch|generation"
+    r"|_bytes|memory_mb|token|last_heard|epoch|generation|^unacknowledged$|^waiting$"
 )
 # Which of those that hold a fact was asked.
 _WHO = {"asked", "held_by"}
@@ -54,7 +54,10 @@ def masked(value: Any, folder: str, version: str, name: str = "") -> Any:
     if isinstance(value, dict):
         return {masked_text(key, folder, version): masked(one, folder, version, key) for key, one in sorted(value.items())}
     if isinstance(value, list):
-        return [masked(one, folder, version, name) for one in value]
+        entries = [masked(one, folder, version, name) for one in value]
+        # Facts that one text made are as new as one another, or not, as the clock has it.
+        is_listing = all(isinstance(one, dict) and "fact_id" in one and "score" not in one for one in entries)
+        return sorted(entries, key=lambda fact: str(fact.get("content"))) if is_listing else entries
     if isinstance(value, str):
         return masked_text(value, folder, version)
     if isinstance(value, bool) or value is None:

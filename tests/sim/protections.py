@@ -49,8 +49,8 @@ def paid_out(field: str, value: object):
 
 @protection
 def envelope_not_checked() -> Iterator[None]:
-    """Whoever is named as the sender is believed to be it."""
-    with patch.object(Signing, "refusal", lambda *_: ""):
+    """Whoever is named as the sender is believed to be it, and nothing is learned of anybody's keys."""
+    with patch.object(Signing, "refusal", lambda *_: ""), patch.object(Signing, "learn", lambda *_: None):
         yield
 
 
@@ -69,7 +69,7 @@ def target_not_bound() -> Iterator[None]:
 @protection
 def kept_beats_believed() -> Iterator[None]:
     """Who answered anybody, at any time, is believed to live: as often as somebody says that again."""
-    with patch.object(LivingBoots, "lives", lambda _, __, beat, **___: bool(beat.answers)):
+    with patch.object(LivingBoots, "note_answer", lambda _, __, beat, **___: bool(beat.answers)):
         yield
 
 

@@ -81,7 +81,9 @@ def _is_card(number: str) -> bool:
 
 
 def is_luhn(digits: str) -> bool:
-    """Whether the last digit is the check of the others."""
+    """Whether the last digit is the check of the others; False for what is no number."""
+    if not (digits.isascii() and digits.isdigit()):
+        return False
     doubled = [int(d) * (1 + n % 2) for n, d in enumerate(reversed(digits))]
     return sum(d - 9 if d > 9 else d for d in doubled) % 10 == 0
 

@@ -12,7 +12,7 @@ from hive_mind.retrieval.files.collection import Chunking
 
 _TOKEN = regex("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|\\w{1,12}|[^\\w\\s]")
 _HEADING = regex(r" {0,3}(#{1,6})(?![^ \t])")
-_FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)")
+_FENCE = regex(r" {0,3}(`{3,}+|~{3,}+)(.*)")
 _END = regex(r"[.!?…。！？][\"'”’)\]]*\s|\n")
 _PARAGRAPH = regex(r"\n\s*\n")
 # Every chunk below a heading has its name again. A longer one is no name, and still stands in the text.

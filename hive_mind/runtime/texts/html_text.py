@@ -22,6 +22,7 @@ _TITLE = regex(r"h([1-6])")
 _OPENING = regex(r"<[/!?a-zA-Z]")
 _TAG_NAME = regex(r"<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)")
 _UNREAD = regex(r"<(script|style)\b", re.IGNORECASE)
+_UNREAD_ENDS = {"script": regex(r"</script", re.IGNORECASE), "style": regex(r"</style", re.IGNORECASE)}
 # A value in quotes, or the quote of one that does not end.
 _VALUE = regex(r"=\s*(?:\"[^\"]*\"|'[^']*'|(?P<open>[\"']))")
 _VALUE_CHARS_MAX, _QUOTED_ENDS_MAX = 2_000, 8
@@ -67,7 +68,7 @@ def _pieces(page: str) -> Iterator[tuple[bool, str]]:
             tag = page[at:start]
             yield True, tag
             if unread := _UNREAD.match(tag):
-                end = regex(f"</{unread[1]}", re.IGNORECASE).search(page, start)
+                end = _UNREAD_ENDS[unread[1].lower()].search(page, start)
                 start = end.start() if end else len(page)
                 last = last if end else 0
         else:
@@ -207,4 +208,6 @@ def _shown(lines: list[str]) -> Iterator[str]:
             continue
         line, is_open = without_comments(line)
         in_comment = in_comment or is_open
-        yield "".join(piece if number % 2 else without_tags(piece) for number, piece in enumerate(_CODE.split(line)))
+        shown = "".join(piece if number % 2 else without_tags(piece) for number, piece in enumerate(_CODE.split(line)))
+        # The blanks of tags that begin and end a block are none of the line; its own indent means something.
+        yield line if shown == line else line[: len(line) - len(line.lstrip())] + shown.strip()

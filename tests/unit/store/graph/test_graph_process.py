@@ -181,4 +181,5 @@ async def test_nobody_else_may_read_what_it_makes(record):
         "graph.json": "0o600",
         "graph.kuzu": "0o600",
         "graph.kuzu.lock": "0o600",
+        "graph.txt": "0o600",
     }

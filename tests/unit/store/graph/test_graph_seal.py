@@ -94,7 +94,12 @@ def test_a_graph_that_is_not_as_it_was_left_is_made_anew_and_one_line_says_why(r
 
     (line,) = notices()
     assert line.startswith(f"making the graph of {record}: {reason}")
-    assert sorted(path.name for path in record.parent.glob("graph.*")) == ["graph.json", "graph.kuzu", "graph.kuzu.lock"]
+    assert sorted(path.name for path in record.parent.glob("graph.*")) == [
+        "graph.json",
+        "graph.kuzu",
+        "graph.kuzu.lock",
+        "graph.txt",
+    ]
 
 
 def resealed(graph, **fields):

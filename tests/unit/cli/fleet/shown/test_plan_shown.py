@@ -78,7 +78,7 @@ def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
     show_plan(Plan(), "research", FleetFormat.JSON)
     some, none = (json.loads(part) for part in capfdbinary.readouterr().out.decode().replace("}\n{", "}\0{").split("\0"))
     assert [action["kind"] for action in some["actions"]] == ["create", "update", "delete"]
-    assert none == {"actions": [], "whole": None}
+    assert none == {"actions": [], "whole": None, "holdings": []}
 
 
 def test_names_of_steps_are_one_a_line(capsys):
