@@ -25,6 +25,10 @@ _FLAGS = (
 )
 
 
+# The page that was asked made room for the next one, by a click for instance: it has no value to give.
+_LEFT = "Inspected target navigated or closed"
+
+
 class Tab:
     """One page of the browser."""
 
@@ -40,6 +44,8 @@ class Tab:
         while True:
             answer = await self._next()
             if answer.get("id") == number:
+                if _LEFT in str(answer.get("error")):
+                    return {"result": {}}
                 assert "error" not in answer, answer
                 found: dict[str, Any] = answer["result"]
                 return found

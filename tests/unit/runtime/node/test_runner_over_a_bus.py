@@ -158,7 +158,8 @@ async def test_what_waits_for_the_bus_is_bounded_and_the_oldest_goes_first() -> 
         for _ in range(20):
             await stage.runner.promote([PROMOTION])
             await turns()
-        assert len(stage.runner._outgoing) <= 6 + 3
+        # Dropping takes turns of its own, more where the machine is busy.
+        await until(lambda: len(stage.runner._outgoing) <= 6 + 3)
         stage.bus.error = None
         last = (await stage.runner.promote([PROMOTION]), stage.node.events[-1])[1]
         assert isinstance(last, Promote)
