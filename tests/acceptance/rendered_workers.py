@@ -80,6 +80,13 @@ class Container:
         with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
             return json.load(reply)
 
+    def answers(self, question: str, expected: str) -> None:
+        """Asked of the agent of its name until the answer has this: what another shared arrives when messages do."""
+        until_s = time.monotonic() + PATIENCE_S
+        while expected not in (answer := str(self.call(f"/v1/agents/{self.service}", do="ask", question=question))):
+            assert time.monotonic() < until_s, answer
+            time.sleep(0.1)
+
     def is_ready(self) -> bool:
         """Whether it is of use."""
         try:
