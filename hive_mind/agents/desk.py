@@ -11,10 +11,10 @@ so that it does not hide the others.
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
 from hive_mind.judge.items import (
     COMMENTED,
@@ -49,14 +49,10 @@ class Decided:
     decision: Decision
 
 
-def _wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class LedgerDesk:
     """A desk over an open ledger, which stays its owner's. `people`: those whose decisions count; empty: everybody's."""
 
-    def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
+    def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = wall_clock_ms) -> None:
         self._ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms
         self._open = OpenItems(ledger)
         self._asking = asyncio.Lock()

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import health_of, run_ids, wall_clock_ms
+from hive_mind.agents.runs.run_journal import health_of, run_ids
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError
 from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, examined, item_of, ticket_of, ticket_of_dead
 from hive_mind.ledger.base import Ledger

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from msgspec import Struct
 
 CONFIDENCE_THRESHOLD = 0.7
 """Below it nothing is decided without a person; raise it to be asked more often."""
@@ -32,3 +34,33 @@ class JudgeSettings:
     def weights_of(self, kind: str) -> Mapping[str, float]:
         """How much the signals of each origin count; empty for alike."""
         return self.weights.get(kind, {})
+
+
+class DeskConfig(Struct, frozen=True):
+    """The agent at whose desk people decide for the whole fleet, and its node."""
+
+    agent: str = ""
+    node: str = ""
+
+
+class ModelReviewConfig(Struct, frozen=True):
+    """A language model as judge. `audit` is the share of what it accepts that a person looks at.
+
+    `weights`: by what people decided, or alike, its confidence and what others confirm count.
+    """
+
+    name: str = ""
+    threshold: float = CONFIDENCE_THRESHOLD
+    calls_per_minute: int = 6
+    unattended: Literal["escalate", "hold", "accept"] = "escalate"
+    audit: float = 0.05
+    weights: Literal["equal", "learned"] = "equal"
+
+
+class ReviewConfig(Struct, frozen=True):
+    """The judges of facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
+
+    facts: Literal["off", "rules", "people", "model"] = "off"
+    rules: tuple[dict[str, Any], ...] = ()
+    desk: DeskConfig = DeskConfig()
+    model: ModelReviewConfig = ModelReviewConfig()

@@ -51,6 +51,13 @@ async def open_ledger(settings: Settings, agent: str, *, is_shared: bool = False
     return cast(Ledger, await backends.load("ledger", "sqlite").open(ledger_path(settings, agent), is_shared))
 
 
+async def shared_ledger(settings: Settings, agent: str) -> Ledger:
+    """The ledger of a worker's agent, beside which people decide; where nothing is kept on disk, one in memory."""
+    if settings.store == "memory":
+        return cast(Ledger, await backends.load("ledger", "memory").open())
+    return await open_ledger(settings, agent, is_shared=True)
+
+
 async def open_memory(
     settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: bool = False
 ) -> CognitiveMemory:

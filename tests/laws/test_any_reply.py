@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind import backends
-from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Judged

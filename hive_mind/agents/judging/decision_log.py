@@ -2,11 +2,11 @@
 
 import logging
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.judge.precedent import Judged
 from hive_mind.ledger.base import Ledger
@@ -22,14 +22,10 @@ _KEY = "judge/key"
 _RESULT_MAX_BYTES = 256_000
 
 
-def _wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class LedgerLog:
     """A `DecisionLog` over an open ledger, which stays its owner's."""
 
-    def __init__(self, ledger: Ledger, clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
+    def __init__(self, ledger: Ledger, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
         self.ledger, self.now_ms = ledger, clock_ms
 
     async def keep(self, judged: Judged) -> None:

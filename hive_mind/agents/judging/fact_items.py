@@ -6,11 +6,11 @@ People's decisions about facts, as rules are compared with them.
 """
 
 import dataclasses
-import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import DatabaseUnreadable, WireError
 from hive_mind.judge.items import BY_EXPIRY, Item, ItemView, fitted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
@@ -37,7 +37,7 @@ def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) 
         agent=agent,
         subject=fact.id,
         title=fact.content[:_TITLE_CHARS],
-        opened_ms=_now_ms(),
+        opened_ms=wall_clock_ms(),
         context=fitted([("why", why), *((name, text) for name, text in shown if text)]),
         signals=judgment.signals,
         cites=(fact.id,),
@@ -57,16 +57,12 @@ def audit_item(agent: str, judged: Judged) -> Item:
         agent=agent,
         subject=judged.goal,
         title=str(result.get("text", ""))[:_TITLE_CHARS],
-        opened_ms=_now_ms(),
+        opened_ms=wall_clock_ms(),
         context=fitted([("why", why), *((name, text) for name, text in (*shown, sources) if text)]),
         signals=judged.judgment.signals,
         cites=(judged.goal,),
         group="audit",
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from hive_mind.agents.judging.checked_model import CheckedModel
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import FACT, names_of
 from hive_mind.agents.judging.judge_learning import accepted, learned, precedent_of, threshold_in
 from hive_mind.agents.judging.judge_tally import JudgeTally
-from hive_mind.agents.judging.model_judge import ASKING_ERRORS, broken
+from hive_mind.agents.judging.model_judge import ASKING_ERRORS, CheckedModel, broken
 from hive_mind.cognition.budget import Spending, usd_of
 from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply

@@ -4,7 +4,6 @@ Beside it in the agent's ledger are entries of what people say to a run, which i
 of work that another agent gives to this one, of which it begins one run.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import JudgmentAction
@@ -53,11 +53,6 @@ def checked_name(run: str) -> str:
     if not _NAME.fullmatch(run):
         raise InvalidInput(f"the name of a run is letters, digits, dashes and underscores, at most 63 of them, not {run[:80]!r}")
     return run
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since 1970-01-01 UTC."""
-    return time.time_ns() // 1_000_000
 
 
 class RunJournal:

@@ -8,9 +8,9 @@ from pathlib import Path
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgeProtocol
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_journal import wall_clock_ms
 from hive_mind.agents.runs.run_tools import NOTHING
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.cognition.budget import usd_of
 from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction

@@ -3,20 +3,19 @@
 All of it is read from the agent's ledger, which may be in use meanwhile.
 """
 
-import time
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from hive_mind.agents.judging.judge_learning import reset
-from hive_mind.agents.judging.judge_record import JudgeRecord, record_of
+from hive_mind.agents.judging.judge_learning import JudgeRecord, record_of, reset
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_json, show_table
 from hive_mind.cli.review.inbox_desk import ledger_of
 from hive_mind.cli.running import command
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import ledger_path
@@ -76,7 +75,7 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
         raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists the agents")
     ledger = await ledger_of(settings, agent)
     try:
-        await reset(ledger, time.time_ns() // 1_000_000)
+        await reset(ledger, wall_clock_ms())
     finally:
         await ledger.close()
     say(f"{agent}: the threshold of the manifest holds again")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.agents.judging.fact_items import FACT, action_of, case_of, decided, names_of, shown
+from hive_mind.agents.judging.rules_at_work import rules_of as rules_of_config
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
 from hive_mind.cli.learning.files import lines_of
@@ -17,6 +18,7 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput, RuleError
 from hive_mind.forms.reading import text_of
 from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK, together
+from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rule_file import RULES, rules_of
@@ -24,10 +26,9 @@ from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
 from hive_mind.judge.trial import Trial, Tried, tried
 from hive_mind.memory.transfer.transfer import record_of
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.judging.reviewing import rules_of as rules_of_config
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
-from hive_mind.runtime.workers.config import ReviewConfig, read_config
+from hive_mind.runtime.workers.config import read_config
 
 _TITLES = ["id", "priority", "action", "mode", "of cases", "from", "condition", "because"]
 

@@ -182,7 +182,7 @@ async def prune(
     """
     from hive_mind.agents.runs.pruning import old_runs
     from hive_mind.agents.runs.pruning import prune as pruned
-    from hive_mind.agents.runs.run_journal import wall_clock_ms
+    from hive_mind.clocks import wall_clock_ms
     from hive_mind.model.aggregation import DAY_MS
     from hive_mind.runtime.agent_files import database_path
 

@@ -23,6 +23,7 @@ from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
 from hive_mind.hive.trust.ratings import TrustSettings
 from hive_mind.judge.health import HealthSettings
+from hive_mind.judge.judge_settings import ModelReviewConfig, ReviewConfig
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.gate.instructions import RuleName
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
@@ -41,7 +42,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _GATE, _RANKING, _HEALTH = PromotionSettings(), RankingSettings(), HealthSettings()
 _EXPIRY, _TRUST = ExpirySettings(), TrustSettings()
 _HIVE, _GOSSIP, _BEATS = HiveSettings(), GossipSettings(), MembershipSettings()
-_REVIEW = worker.ModelReviewConfig()
+_REVIEW = ModelReviewConfig()
 # They name back ends and forms by strings, which pydantic checks.
 _MODELS: Any = worker.ModelsConfig()
 _SEEN: Any = worker.SeenConfig()
@@ -205,7 +206,7 @@ class Judge(ManifestSection):
     """The judge of facts that the gate would let through, before others learn of them."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
-        worker.ReviewConfig().facts,
+        ReviewConfig().facts,
         description="off: no review. rules: shared unless a rule objects; a rule may ask a person. people: a person "
         "decides where no rule does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
     )

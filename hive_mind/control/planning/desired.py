@@ -24,6 +24,7 @@ from hive_mind.control.planning.tuned import gate, membership, models, ranking, 
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
+from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.regex import regex
 from hive_mind.runtime.workers.config import (
     QUOTA_OF_THE_PROVEN,
@@ -35,7 +36,6 @@ from hive_mind.runtime.workers.config import (
     McpConfig,
     ModelsConfig,
     NodeConfig,
-    ReviewConfig,
     SourceConfig,
     TriggerConfig,
     WorkerConfig,

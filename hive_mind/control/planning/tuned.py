@@ -11,10 +11,11 @@ from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.trust.trust_book import TrustSettings
+from hive_mind.judge.judge_settings import DeskConfig, ModelReviewConfig, ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ModelsConfig, ReviewConfig, SeenConfig, WatchConfig
+from hive_mind.runtime.workers.config import ModelsConfig, SeenConfig, WatchConfig
 
 
 def milliseconds(seconds: float) -> int:

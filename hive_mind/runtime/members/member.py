@@ -11,12 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.judging.post import Post
 from hive_mind.bus.base import EventBus
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.hive.chance import Chance
+from hive_mind.hive.effects import Now
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership.membership import Membership, MembershipSettings
 from hive_mind.hive.policy.seal import UNSEALED, Seal
@@ -36,7 +38,6 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
-from hive_mind.runtime.judging.post import Post
 from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.node.app_message_log import AppMessageLog
@@ -130,6 +131,10 @@ class RunningMember:
         self.agents: dict[str, LearningAgent] = {}
         self._memories: dict[str, DistributedCognitiveMemory] = {}
         self._news, self._eraser = News(self.runner), Eraser(self.plan.name, self.runner)
+
+    def now(self) -> Now:
+        """The clocks of its machine."""
+        return system_clock()
 
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""

@@ -12,19 +12,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError
+from hive_mind.judge.judge_settings import DeskConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_ledger
-from hive_mind.runtime.workers.config import AgentConfig, DeskConfig, McpConfig, WatchConfig
+from hive_mind.runtime.wiring import shared_ledger
+from hive_mind.runtime.workers.config import AgentConfig, McpConfig, WatchConfig
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
@@ -196,13 +196,11 @@ class AgentRuns:
                 yield McpServer(one.name, one.command, one.url, one.env, one.idempotent)
 
     async def _open_ledger(self) -> Ledger:
-        if self._is_kept:
-            return await open_ledger(self._settings, self._agent.name, is_shared=True)
-        return cast(Ledger, await backends.load("ledger", "memory").open())
+        return await shared_ledger(self._settings, self._agent.name)
 
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
         from hive_mind.agents.desk import LedgerDesk
-        from hive_mind.runtime.judging.desk_post import DeskPost
+        from hive_mind.agents.judging.desk_post import DeskPost
 
         post = DeskPost(self._agent.name, self._config.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
         while True:

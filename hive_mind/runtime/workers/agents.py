@@ -27,7 +27,7 @@ from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_file
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus
 
 if TYPE_CHECKING:
-    from hive_mind.runtime.judging.reviewing import Reviewing
+    from hive_mind.agents.judging.reviewing import Reviewing
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SINGLE, Founding, spec_of
 from hive_mind.judge.health import HealthSettings
-from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
+from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
@@ -143,36 +143,6 @@ class BusConfig(msgspec.Struct, frozen=True):
     searches: str = ""
     credential: str = ""
     searches_credential: str = ""
-
-
-class DeskConfig(msgspec.Struct, frozen=True):
-    """The agent at whose desk people decide for the whole fleet, and its node."""
-
-    agent: str = ""
-    node: str = ""
-
-
-class ModelReviewConfig(msgspec.Struct, frozen=True):
-    """A language model as judge. `audit` is the share of what it accepts that a person looks at.
-
-    `weights`: by what people decided, or alike, its confidence and what others confirm count.
-    """
-
-    name: str = ""
-    threshold: float = CONFIDENCE_THRESHOLD
-    calls_per_minute: int = 6
-    unattended: Literal["escalate", "hold", "accept"] = JudgeSettings().unattended
-    audit: float = 0.05
-    weights: Literal["equal", "learned"] = "equal"
-
-
-class ReviewConfig(msgspec.Struct, frozen=True):
-    """The judges of facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
-
-    facts: Literal["off", "rules", "people", "model"] = "off"
-    rules: tuple[dict[str, Any], ...] = ()
-    desk: DeskConfig = DeskConfig()
-    model: ModelReviewConfig = ModelReviewConfig()
 
 
 class WatchConfig(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,14 @@ from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, vector_arms
+from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
 from hive_mind.runtime.workers.sources_learned import LearnedSources
 
 if TYPE_CHECKING:
-    from hive_mind.runtime.judging.reviewing import Reviewing
+    from hive_mind.agents.judging.reviewing import Reviewing
 
 # A predecessor may still be writing its log back.
 _LOCK_WAIT_S = 15
@@ -158,9 +159,11 @@ class WorkerParts:
     def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
-        from hive_mind.runtime.judging.reviewing import Reviewing
+        from hive_mind.agents.judging.judging_model import JudgeModels
+        from hive_mind.agents.judging.reviewing import Reviewing
 
-        return Reviewing(self.config.review, self.settings, agent, memory, node.running, self._model)
+        models = JudgeModels(self._model, self.settings.llm_retry, self.settings.token_budget)
+        return Reviewing(self.config.review, agent, memory, node.running, partial(shared_ledger, self.settings, agent), models)
 
     async def close(self) -> None:
         """Close what was opened here."""
@@ -217,7 +220,7 @@ def _check(config: WorkerConfig) -> None:
         backends.load("embed", settings.embed)
     vector_arms(settings)
     if config.review.rules:
-        from hive_mind.runtime.judging.reviewing import rules_of
+        from hive_mind.agents.judging.rules_at_work import rules_of
 
         rules_of(config.review)
     placed = [name for node in config.nodes for name in node.agents]

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
-from hive_mind.agents.judging.checked_model import ModelJudgeSettings
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
-from hive_mind.agents.judging.model_judge import ModelJudge
+from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.tools.file_tools import file_tools

@@ -9,10 +9,10 @@ from typing import Any
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
+from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision

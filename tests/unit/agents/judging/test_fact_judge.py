@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge
+from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.judge_settings import JudgeSettings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.judging.checked_model import Pace
+from hive_mind.agents.judging.model_judge import Pace
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.judging.checked_model import ModelJudgeSettings
 from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgedTurn
-from hive_mind.agents.judging.model_judge import ModelJudge
+from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion

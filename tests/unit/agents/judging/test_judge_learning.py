@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.checked_model import CheckedModel
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import audit_item, fact_item
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.judge_learning import accepted, learned, precedent_of, reset, threshold_in
+from hive_mind.agents.judging.model_judge import CheckedModel
 from hive_mind.judge.calibration import Comparison
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings

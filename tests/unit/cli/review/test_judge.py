@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.checked_model import CheckedModel
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import audit_item, fact_item
 from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.model_judge import CheckedModel
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.checked_model import CheckedModel
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import fact_item
 from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.model_judge import CheckedModel
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judge_settings import DeskConfig, JudgeSettings, ModelReviewConfig, ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
@@ -23,7 +23,6 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
-from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ReviewConfig
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.agents.town import reply, shown, verdict
 from tests.unit.runtime.worker_builders import PATIENCE_S, config, running

@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import Protocol
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.post import KIND, DeskLetter, Post, packed
 from hive_mind.errors import BackendError
 from hive_mind.judge.items import COMMENTED, DECIDED, OPENED, PREFIX, ItemView, item_of
+from hive_mind.judge.judge_settings import DeskConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
-from hive_mind.runtime.judging.post import KIND, DeskLetter, Post, packed
-from hive_mind.runtime.workers.config import DeskConfig
 
 _log = logging.getLogger(__name__)
 

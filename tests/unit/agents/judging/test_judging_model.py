@@ -5,16 +5,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from hive_mind import backends
+from hive_mind.agents.judging.judging_model import JudgeModels, open_judge
 from hive_mind.errors import BackendTimeout, ConfigError
+from hive_mind.hive.effects import Now
+from hive_mind.judge.judge_settings import ModelReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.evidence import HiveFact, Provenance, Statement
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-from hive_mind.runtime.judging.judging_model import open_judge
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.workers.config import ModelReviewConfig
 from tests.unit.agents.town import by_text
 
 TEXT = "The ferry leaves at nine."
@@ -33,7 +33,8 @@ def member(found: Any) -> Any:
         return (HiveFact(FACT.id, Statement(TEXT), rows, 0.9, 1, 1.0),)
 
     policy = SimpleNamespace(at=lambda _: SimpleNamespace(trust=TRUST.__getitem__))
-    return SimpleNamespace(runner=SimpleNamespace(fetch=fetch), member=SimpleNamespace(node=SimpleNamespace(policy=policy)))
+    node = SimpleNamespace(node=SimpleNamespace(policy=policy))
+    return SimpleNamespace(runner=SimpleNamespace(fetch=fetch), member=node, now=lambda: Now(1, 1))
 
 
 def judged(found: Any, error: Exception | None = None) -> Any:
@@ -46,7 +47,7 @@ def judged(found: Any, error: Exception | None = None) -> Any:
             return ScriptedModel(by_text({}, 0.75), name)
 
         config = ModelReviewConfig("scripted:x", threshold=0.8)
-        judge = await open_judge(config, "ann", ledger, member(found), open_model, Settings(token_budget=10_000))
+        judge = await open_judge(config, "ann", ledger, member(found), JudgeModels(open_model, tokens=10_000))
         return (await judge.judge([FACT]))[0].judgment
 
     return asyncio.run(work())

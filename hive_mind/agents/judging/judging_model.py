@@ -5,40 +5,46 @@ Where the model can't be had nothing is accepted: each fact goes to a person, wi
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.model_judge import BUDGET_TOKENS, CheckedModel, ModelJudgeSettings, Pace
+from hive_mind.agents.judging.rules_at_work import HiveMember
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, HiveError
-from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt
 from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.workers.config import ModelReviewConfig
+from hive_mind.retry import RetrySettings
 
 _log = logging.getLogger(__name__)
 
 OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 
-async def open_judge(
-    config: ModelReviewConfig, agent: str, ledger: Ledger, member: RunningMember, open_model: OpenModel, limits: Settings
-) -> FactJudge:
+@dataclass(frozen=True, slots=True)
+class JudgeModels:
+    """How a judge gets at language models: `open` gives one by its name, `tokens` is what all its verdicts may cost."""
+
+    open: OpenModel
+    retry: RetrySettings = field(default_factory=RetrySettings)
+    tokens: int = BUDGET_TOKENS
+
+
+async def open_judge(config: ModelReviewConfig, agent: str, ledger: Ledger, member: HiveMember, models: JudgeModels) -> FactJudge:
     """The judge, which knows what it judged before. Raises what a ledger raises."""
     try:
-        model = await open_model(config.name)
+        model = await models.open(config.name)
     except HiveError as error:
         _log.warning("%s: no model can judge its facts, so people are asked about each: %s", agent, error)
         model = _Absent(config.name, str(error))
     settings = JudgeSettings(threshold=config.threshold, has_model=True, unattended=config.unattended)
-    asking = ModelJudgeSettings(retry=limits.llm_retry)
-    checked = CheckedModel(model, Budget(limits.token_budget), asking, pace=Pace(config.calls_per_minute))
+    asking = ModelJudgeSettings(retry=models.retry)
+    checked = CheckedModel(model, Budget(models.tokens), asking, pace=Pace(config.calls_per_minute))
     judge = FactJudge(
         agent,
         checked,
@@ -77,7 +83,7 @@ class _Absent:
 class _Confirmations:
     """Confirmation of a fact by what other agents have shared already: 1 − ½ᵏ for k sources that this agent has not, by trust."""
 
-    def __init__(self, agent: str, member: RunningMember) -> None:
+    def __init__(self, agent: str, member: HiveMember) -> None:
         self._agent, self._member = agent, member
 
     async def of(self, facts: Sequence[Fact]) -> Mapping[str, float]:
@@ -91,7 +97,7 @@ class _Confirmations:
         return {one.id: 1.0 - 0.5**k for one in found if (k := self._sources(one, own.get(one.id, set()))) > 0.0}
 
     def _sources(self, fact: HiveFact, own: set[str]) -> float:
-        trust = self._member.member.node.policy.at(system_clock()).trust
+        trust = self._member.member.node.policy.at(self._member.now()).trust
         roots: dict[str, float] = {}
         for row in fact.provenance:
             if row.agent != self._agent and row.root not in own:

@@ -8,15 +8,15 @@ import msgspec
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.desk_post import DeskPost
+from hive_mind.agents.judging.post import TABLE, DeskLetter, Post
 from hive_mind.hive.effects import Put
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import Decision, Item, ItemView
+from hive_mind.judge.judge_settings import DeskConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.ids import item_id
-from hive_mind.runtime.judging.desk_post import DeskPost
-from hive_mind.runtime.judging.post import TABLE, DeskLetter, Post
-from hive_mind.runtime.workers.config import DeskConfig
 
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 AT_ANN = DeskConfig("ann", "node-ann")

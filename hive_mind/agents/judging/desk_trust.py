@@ -11,6 +11,7 @@ import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.fact_items import AUDIT
+from hive_mind.agents.judging.rules_at_work import HiveMember
 from hive_mind.errors import HiveError
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.trust.trust_book import rating_value
@@ -18,8 +19,6 @@ from hive_mind.judge.items import ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
-from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.node.base import system_clock
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ _AGAIN_S = 5.0
 class DeskTrust:
     """Follows one desk. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
 
-    def __init__(self, agent: str, ledger: Ledger, desk: LedgerDesk, member: RunningMember) -> None:
+    def __init__(self, agent: str, ledger: Ledger, desk: LedgerDesk, member: HiveMember) -> None:
         self._agent, self._ledger, self._desk, self._member = agent, ledger, desk, member
 
     async def run(self) -> None:
@@ -58,7 +57,7 @@ class DeskTrust:
             entries.append((f"retracted/{view.item.subject}", "true"))
         if subject != self._agent:
             key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
-            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(system_clock()), tuned)))
+            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(self._member.now()), tuned)))
         return entries
 
     async def _write(self, entries: list[tuple[str, str]]) -> None:

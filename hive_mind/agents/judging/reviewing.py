@@ -6,31 +6,25 @@ are looked at again once, when the agent starts with other rules than the last t
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import sha256
 
 import msgspec
 
-from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.desk_post import DeskPost
+from hive_mind.agents.judging.desk_trust import DeskTrust
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.agents.judging.judge_tally import JudgeTally
-from hive_mind.errors import BackendError, HiveError, InvalidInput
-from hive_mind.hive.member import Member
-from hive_mind.hive.policy.registry import Registry
-from hive_mind.judge.hive_rules import KIND, RulesAtWork, rule_of, together
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.agents.judging.judging_model import JudgeModels, open_judge
+from hive_mind.agents.judging.rules_at_work import DeskRules, HiveMember, HiveRules, rules_of
+from hive_mind.errors import BackendError, HiveError
+from hive_mind.judge.hive_rules import RulesAtWork
+from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.entry import Entry
-from hive_mind.runtime.judging.desk_post import DeskPost
-from hive_mind.runtime.judging.desk_rules import DeskRules
-from hive_mind.runtime.judging.desk_trust import DeskTrust
-from hive_mind.runtime.judging.judging_model import OpenModel, open_judge
-from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_ledger
-from hive_mind.runtime.workers.config import ReviewConfig
 
 _log = logging.getLogger(__name__)
 
@@ -39,19 +33,19 @@ _AGAIN_S = 5.0
 
 
 class Reviewing:
-    """Judges what one agent would share, from `open` to `close`. `settings.store` "memory" keeps no ledger on disk either."""
+    """Judges what one agent would share, from `open` to `close`, and closes the ledger that it opened."""
 
     def __init__(
         self,
         config: ReviewConfig,
-        settings: Settings,
         agent: str,
         memory: DistributedCognitiveMemory,
-        member: RunningMember,
-        open_model: OpenModel,
+        member: HiveMember,
+        open_ledger: Callable[[], Awaitable[Ledger]],
+        models: JudgeModels,
     ) -> None:
-        self._open_model = open_model
-        self._config, self._settings, self._agent, self._memory, self._member = config, settings, agent, memory, member
+        self._open_ledger, self._models = open_ledger, models
+        self._config, self._agent, self._memory, self._member = config, agent, memory, member
         self.rules = HiveRules(rules_of(config).rules, member.member)
         self._ledger: Ledger | None = None
         self._work: asyncio.Task[None] | None = None
@@ -69,7 +63,7 @@ class Reviewing:
         """From now on nothing is shared that was not judged. Raises `BackendError` where the ledger can't be opened."""
         if self._ledger is not None:
             return
-        ledger = await self._opened()
+        ledger = await self._open_ledger()
         desk = LedgerDesk(ledger)
         try:
             reviewer = await self._reviewer_of(ledger, desk)
@@ -93,8 +87,7 @@ class Reviewing:
     async def _reviewer_of(self, ledger: Ledger, desk: LedgerDesk) -> GateReviewer:
         judge = None
         if self._config.facts == "model":
-            limits = self._settings
-            judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, limits)
+            judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._models)
             self.tally = judge.tally
         asks_people = self._config.facts == "people"
         reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self.rules.now, asks_people=asks_people, judge=judge)
@@ -106,12 +99,6 @@ class Reviewing:
                 raise
             # `_judge` tries again, and says so; until then what a person would be asked about stays home.
         return reviewer
-
-    async def _opened(self) -> Ledger:
-        if self._settings.store == "memory":
-            found: Ledger = await backends.load("ledger", "memory").open()
-            return found
-        return await open_ledger(self._settings, self._agent, is_shared=True)
 
     async def _judge(self, ledger: Ledger, reviewer: GateReviewer, post: DeskPost) -> None:
         while True:
@@ -162,43 +149,3 @@ class Reviewing:
 def _single(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     """The errors themselves, however deep."""
     return [leaf for one in group.exceptions for leaf in (_single(one) if isinstance(one, BaseExceptionGroup) else [one])]
-
-
-def rules_of(config: ReviewConfig) -> RuleSet:
-    """The rules of a configuration. Raises `InvalidInput` for one that can't be used."""
-    try:
-        return RuleSet(map(rule_of, config.rules))
-    except InvalidInput as error:
-        raise InvalidInput(f"a rule can't be used: {error}") from None
-
-
-_LOOK_S = 0.2
-
-
-class HiveRules:
-    """The rules that decide now: read anew whenever the registry of the hive says something else.
-
-    `given`: those of the manifest. Those of the hive are known as soon as there is a node.
-    """
-
-    def __init__(self, given: tuple[EvaluationRule, ...], member: Member) -> None:
-        self.given, self._member = given, member
-        self._seen = self._read = -1
-        self._now = RulesAtWork(RuleSet(given), is_known=False)
-
-    def now(self) -> RulesAtWork:
-        """The rules at work; the same object until they change, and as cheap as a comparison."""
-        if self._member.is_ready and self._member.node.registry.version != self._seen:
-            self._read_anew(self._member.node.registry)
-        return self._now
-
-    async def changed_from(self, former: RulesAtWork | None) -> None:
-        """Return when they are known, and others are at work than these."""
-        # Any member may have written them; a look costs nothing.
-        while self.now() is former or not self.now().is_known:  # noqa: ASYNC110
-            await asyncio.sleep(_LOOK_S)
-
-    def _read_anew(self, registry: Registry) -> None:
-        self._seen, version = registry.version, registry.version_of(KIND)
-        if version != self._read:
-            self._read, self._now = version, together(self.given, registry.with_prefix(f"{KIND}/"))

@@ -12,12 +12,12 @@ from random import Random
 
 import pytest
 
+from hive_mind.agents.judging.post import KIND, DeskLetter, Post, packed
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item
-from hive_mind.runtime.judging.post import KIND, DeskLetter, Post, packed
-from hive_mind.runtime.workers.config import DeskConfig
-from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, letter, there
+from hive_mind.judge.judge_settings import DeskConfig
+from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, letter, there
 from tests.waiting import until
 
 
@@ -108,7 +108,7 @@ async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(town: Town)
 async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_comes(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
-    monkeypatch.setattr("hive_mind.runtime.judging.desk_post._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_post._AGAIN_S", 0.01)
     ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
     for agent in (ann, ben, cyd):
         agent.start()
@@ -136,7 +136,7 @@ async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_whe
 async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_it_when_it_is(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
-    monkeypatch.setattr("hive_mind.runtime.judging.desk_post._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_post._AGAIN_S", 0.01)
     ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(3)]

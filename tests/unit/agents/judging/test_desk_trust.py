@@ -9,12 +9,13 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.desk_trust import DeskTrust
 from hive_mind.errors import BackendTimeout
+from hive_mind.hive.effects import Now
 from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
-from hive_mind.runtime.judging.desk_trust import DeskTrust
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 PATIENCE_S = 60
@@ -30,6 +31,7 @@ class Hive:
         policy = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda _: 1_000)
         settings = SimpleNamespace(standing=SimpleNamespace(trust=TrustSettings()))
         node = SimpleNamespace(registry=self.written, policy=policy, settings=settings)
+        self.now = lambda: Now(1_000, 1_000)
         self.member, self.runner = SimpleNamespace(node=node), SimpleNamespace(write=self.write)
 
     async def write(self, entries: Any, by: str) -> list[str]:
@@ -100,7 +102,7 @@ async def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates
 
 
 async def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
-    monkeypatch.setattr("hive_mind.runtime.judging.desk_trust._AGAIN_S", 0.001)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_trust._AGAIN_S", 0.001)
     hive = Hive(failures=3)
     await answered(ledger, "ann", "a", WRONG)
     await followed(ledger, hive, 1)

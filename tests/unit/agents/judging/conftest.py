@@ -3,7 +3,7 @@
 import pytest
 
 from tests.loops import InLoop, opened
-from tests.unit.runtime.judging import desk_town
+from tests.unit.agents.judging import desk_town
 
 
 @pytest.fixture

@@ -2,21 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.post import Post
+from hive_mind.agents.judging.reviewing import Reviewing
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.items import Decision, Item
+from hive_mind.judge.judge_settings import DeskConfig, ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.memory.gate.review import ALLOWED, Review, Ruling
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.judging.post import Post
-from hive_mind.runtime.judging.reviewing import Reviewing
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
-from hive_mind.runtime.workers.config import DeskConfig, ReviewConfig
 
 FACT = Fact("f" * 32, "Pump seven is leaking oil today.", "pumps", 0.9, ("log",), 0)
 
@@ -51,7 +52,8 @@ async def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_n
     memory, config = Memory(), ReviewConfig(facts="people", rules=(), desk=DeskConfig("ann", "n"))
     node = SimpleNamespace(is_ready=True, node=SimpleNamespace(registry=Registry()))
     member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None), member=node)
-    reviewing = Reviewing(config, Settings(home=tmp_path), "ann", cast(Any, memory), cast(Any, member), cast(Any, None))
+    ledger = partial(open_ledger, Settings(home=tmp_path), "ann", is_shared=True)
+    reviewing = Reviewing(config, "ann", cast(Any, memory), cast(Any, member), ledger, cast(Any, None))
 
     await reviewing.open()
     await asyncio.wait_for(memory.has_looked.wait(), 60)

@@ -1,1 +1,0 @@
-"""The judge at an agent's gate, and the desk at which people decide."""
