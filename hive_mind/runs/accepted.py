@@ -10,7 +10,7 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
-from hive_mind.runs.deciding import answered, gave_up, judged, judged_whole, on
+from hive_mind.runs.deciding import answered, finish, gave_up, judged, judged_whole, on
 from hive_mind.runs.graphs.spec import resolved
 from hive_mind.runs.state import TURNS, WARNING, ActiveNode, RunState
 from hive_mind.runs.steps import plain
@@ -94,7 +94,10 @@ def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
 
 
 def _found(writing: Writing, effect: e.ReadShared, event: e.SharedValuesRead) -> None:
-    writing.add(s.Known(effect.place, plain(event.values)))
+    """A value that this run has set and told nobody yet counts here already."""
+    scoped = [values for place, values in writing.state.unshared.items() if place]
+    pending = {key: values[key] for values in scoped for key in effect.keys if key in values}
+    writing.add(s.Known(effect.place, {**plain(event.values), **pending}))
 
 
 def _done(writing: Writing, effect: e.Effect, _: e.Done) -> None:
@@ -103,6 +106,8 @@ def _done(writing: Writing, effect: e.Effect, _: e.Done) -> None:
             writing.add(s.Compacted(effect.place, effect.file, effect.messages, effect.tier))
         case e.Share():
             writing.add(s.Shared(effect.left))
+            if writing.state.is_accepted:
+                finish(writing)
         case e.WakeIn(place=""):
             writing.end("exhausted", f"its {writing.state.spec.limits.seconds:g} seconds are used")
         case e.WakeIn():
@@ -118,7 +123,7 @@ def _arguments(state: RunState, place: ActiveNode) -> dict[str, Any]:
 
 def _proceed(writing: Writing, effect: e.Proceed) -> None:
     if effect.kind == "finish":
-        writing.end("accepted", "every node has done its part")
+        finish(writing)
         return
     place = writing.state.places[effect.place]
     match effect.kind:

@@ -1,7 +1,7 @@
 """`adapt.md`, an agent's working memory: the agent and people write to it, and each of the agent's prompts contains it.
 
-`## Identity` is seeded once, `## Rules` is free for agent and people, `## Outputs` has one line for each output.
-The program only ever changes the last section; a person's text stays as it is, in every section.
+`## Identity` is seeded once, `## Rules` is free for agent and people, `## Outputs` has one line for each output of runs that
+were accepted: an output belongs to its run until then. The program only ever changes that section; a person's text stays.
 """
 
 import json
@@ -38,6 +38,12 @@ def with_output(text: str, key: str, value: Any) -> str:
         lines.insert(end + 1, line)
     changed = before + "\n".join(lines) + after
     return changed if len(changed) <= CHARACTERS_MAX else text
+
+
+def outputs_in(text: str) -> frozenset[str]:
+    """The lines of its outputs."""
+    _, section, _ = _around(text)
+    return frozenset(line for line in section.split("\n")[1:] if line.strip())
 
 
 def _around(text: str) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs.effects import PersonDecided
+from hive_mind.runs.fold import decided
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.routing import enter, give_up, leave, options
 from hive_mind.runs.state import ActiveNode, RunState, Waiting
@@ -38,9 +39,15 @@ def judged_whole(writing: Writing, said: Judgment) -> None:
     """A judgement about what the run came to."""
     writing.add(_kept("", said))
     if said.action is _ACCEPT:
-        writing.end("accepted", said.reasoning)
+        finish(writing)
     elif said.action in (_RETRY, _REPLAN):
         _once_more(writing, "Judge feedback", said.feedback or said.reasoning)
+
+
+def finish(writing: Writing) -> None:
+    """It is accepted, and ends as soon as others have what outlives it."""
+    if not writing.state.due:
+        writing.end("accepted", writing.state.reason or "every node has done its part")
 
 
 def gave_up(writing: Writing, place: ActiveNode, why: str) -> None:
@@ -125,13 +132,13 @@ def _once_more(writing: Writing, who: str, why: str) -> None:
 
 def _answered_whole(writing: Writing, said: PersonDecided) -> None:
     if said.action is _ACCEPT:
-        writing.end("accepted", _because(said))
+        finish(writing)
     elif said.action is _ESCALATE:
-        writing.end("rejected", _because(said))
+        writing.end("rejected", decided(said.by, said.because))
     else:
         _once_more(writing, "Person", said.because or "try again")
         if writing.state.is_whole:
-            writing.end("rejected", f"it can't be tried again: {_because(said)}")
+            writing.end("rejected", f"it can't be tried again: {decided(said.by, said.because)}")
 
 
 def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, said: PersonDecided) -> None:
@@ -154,7 +161,7 @@ def _answered_pause(writing: Writing, said: PersonDecided) -> None:
     if said.action is _REPLAN and _may_replan(writing.state):
         replan(writing, said.because or _WANTS_PLAN, "Person")
     elif said.action in (_REPLAN, _ESCALATE):
-        writing.end("rejected", _because(said))
+        writing.end("rejected", decided(said.by, said.because))
 
 
 def _answered_question(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
@@ -180,11 +187,7 @@ def _rejected(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
     if writing.state.spec.fails_over(place.node):
         leave(writing, place, "failure")
     else:
-        writing.end("rejected", _because(said))
-
-
-def _because(said: PersonDecided) -> str:
-    return f"{said.by}: {said.because}" if said.because else f"{said.by} decided"
+        writing.end("rejected", decided(said.by, said.because))
 
 
 def feedback_context(state: RunState, why: str = "") -> dict[str, Any]:

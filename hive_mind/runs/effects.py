@@ -95,7 +95,7 @@ class ReadShared(_Effect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share(_Effect):
-    """Put outputs of a place that was left where others find them. `place` is "": it is there no more."""
+    """Put outputs where others find them. `left`: the place that set them and was left; "" for the agent's memory."""
 
     left: str
     keys: Mapping[str, Scope]

@@ -78,7 +78,7 @@ def _entered(state: RunState, step: steps.Entered) -> RunState:
         frames[step.frame] = replace(frame, live=frame.live | {step.branch})
     visits = {**state.visits, step.node: state.visits.get(step.node, 0) + 1}
     path = (*state.path, step.node)
-    state = replace(state, frames=frames, visits=visits, path=path, entered=state.entered + 1, is_judged=False)
+    state = replace(state, frames=frames, visits=visits, path=path, entered=state.entered + 1, is_judged=False, is_accepted=False)
     return _put(state, place)
 
 
@@ -172,7 +172,7 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
     if step.cause == "constraint":
         state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
     if not step.place:
-        return replace(state, is_judged=True, reason=step.reasoning)
+        return replace(state, is_judged=True, is_accepted=step.action is JudgmentAction.ACCEPT, reason=step.reasoning)
     # A planner may read this later: feedback names no hidden criteria, reasoning does.
     place, error = state.places[step.place], step.feedback or step.reasoning
     match step.action:
@@ -223,7 +223,7 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
     if item.call:
         return _put_call(state, item.place, item.call, phase="allowed") if step.action is JudgmentAction.ACCEPT else state
     if not item.place:
-        return state
+        return replace(state, is_accepted=step.action is JudgmentAction.ACCEPT, reason=decided(step.by, step.because))
     place, said = state.places[item.place], step.because or _text(step.edit)
     node = state.spec.by_id[place.node]
     if place.phase == "paused":
@@ -252,12 +252,28 @@ def _left(state: RunState, step: steps.Left) -> RunState:
         frames[place.frame] = replace(frames[place.frame], live=frames[place.frame].live - {place.branch})
     state = replace(state, places=places, waiting=waiting, frames=frames, left=place)
     if step.how == "success":
-        outlive = {key: place.outputs[key] for key in state.spec.shared(place.outputs)}
-        unshared = {**state.unshared, place.id: outlive} if outlive else state.unshared
-        return replace(state, buffer={**state.buffer, **place.outputs}, unshared=unshared, done=(*state.done, place.node))
+        state = replace(state, unshared=_outliving(state, place), done=(*state.done, place.node))
+        return replace(state, buffer={**state.buffer, **place.outputs})
     if step.how == "failure":
         return replace(state, failed=(*state.failed, (place.node, place.attempt, place.errors)))
     return state
+
+
+def _outliving(state: RunState, place: ActiveNode) -> Mapping[str, Mapping[str, Any]]:
+    """A model's outputs are remembered, too; a sub-agent has no memory of its own.
+
+    Where they wait for the judge of the whole, one that was set again takes the place of what nobody has seen.
+    """
+    scoped = {key: place.outputs[key] for key in state.spec.shared(place.outputs)}
+    unshared = dict(state.unshared)
+    if state.spec.goal and scoped:
+        unshared = {id: {key: values[key] for key in values if not id or key not in scoped} for id, values in unshared.items()}
+        unshared = {id: values for id, values in unshared.items() if values}
+    if scoped:
+        unshared[place.id] = scoped
+    if not place.outputs or state.parent or state.spec.by_id[place.node].kind != "loop":
+        return unshared
+    return {**unshared, "": {**unshared.get("", {}), **place.outputs}}
 
 
 def _replanned(state: RunState, step: steps.Replanned) -> RunState:
@@ -302,6 +318,11 @@ def _has_all(place: ActiveNode, outputs: Iterable[str]) -> bool:
     """The turn only set outputs, and now all are there: no other turn is needed to say so."""
     only = {call.call.name for call in place.calls.values()} <= {"set_output", "report_to_parent"}
     return only and _is_done(place, outputs) and not any(call.is_error for call in place.calls.values())
+
+
+def decided(by: str, because: str) -> str:
+    """A person's decision, as a reason."""
+    return f"{by}: {because}" if because else f"{by} decided"
 
 
 def _text(value: Any) -> str:

@@ -26,6 +26,8 @@ REFLECT = (
 )
 VALUE_CHARACTERS = 200
 """of a value that is shown in one line; all of it is in an output or a file"""
+OUTPUT_CHARACTERS = 500
+"""of an output that its node has set: its conversation may have been moved away"""
 _LAST_CHARACTERS = 500
 
 
@@ -46,6 +48,7 @@ def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, i
         _narrative(state),
         _focus(state.spec.goal, node),
         _inputs(state.known_at(place), node),
+        _fenced("Your outputs so far.", values(place.outputs, OUTPUT_CHARACTERS)) if place.outputs else "",
         _RESULTS,
         f"AGENT MEMORY:\n{around.adapt.strip()}" if around.adapt.strip() else "",
         _listed("DATA FILES", around.data_files),
@@ -125,9 +128,9 @@ def handoff(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> 
     return f"[{place.node} {ended}.]\nOutputs so far:\n{values(state.buffer)}{last}"
 
 
-def values(known: Any) -> str:
+def values(known: Any, characters: int = VALUE_CHARACTERS) -> str:
     """One line for each key; by name, because of branches one or the other is done first."""
-    return "\n".join(f"- {key}: {one_line(value)}" for key, value in sorted(known.items())) or "- none"
+    return "\n".join(f"- {key}: {one_line(value, characters)}" for key, value in sorted(known.items())) or "- none"
 
 
 def one_line(value: Any, characters: int = VALUE_CHARACTERS) -> str:

@@ -109,7 +109,7 @@ class RunState(msgspec.Struct, frozen=True):
     waiting: Mapping[str, Waiting] = msgspec.field(default_factory=dict)
     buffer: Mapping[str, Any] = msgspec.field(default_factory=dict)
     unshared: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
-    """Accepted outputs on their way to others, by the place that set them."""
+    """Accepted outputs on their way to others, by the place that set them; under "", those for the agent's memory."""
     path: tuple[str, ...] = ()
     visits: Mapping[str, int] = msgspec.field(default_factory=dict)
     done: tuple[str, ...] = ()
@@ -129,6 +129,8 @@ class RunState(msgspec.Struct, frozen=True):
     asked: int = 0
     """How often a person was asked about the whole."""
     is_judged: bool = False
+    is_accepted: bool = False
+    """The whole, by a judge or a person."""
     paused: str = ""
     """Why somebody holds it up."""
     outcome: Outcome | None = None
@@ -148,9 +150,20 @@ class RunState(msgspec.Struct, frozen=True):
         return {**self.buffer, **place.known}
 
     @property
+    def due(self) -> Mapping[str, Mapping[str, Any]]:
+        """The outputs that others may have now. Where a goal judges the whole, none before that; and the agent remembers none
+        of a run that may still be rejected.
+        """
+        if self.worker is None or self.outcome is not None:
+            return {}
+        if self.is_accepted or (self.worker.goal is None and not self.places):
+            return self.unshared
+        return {} if self.worker.goal else {place: values for place, values in self.unshared.items() if place}
+
+    @property
     def is_whole(self) -> bool:
         """Nothing is left to do but to judge the whole."""
-        return self.seq > 0 and not self.places and not self.unshared and self.outcome is None
+        return self.seq > 0 and not self.places and not self.due and self.outcome is None
 
     @property
     def is_waiting(self) -> bool:
@@ -159,7 +172,7 @@ class RunState(msgspec.Struct, frozen=True):
             return self.outcome is None
         if self.outcome is not None or self.is_whole:
             return self.outcome is None and bool(self.waiting)
-        return not self.unshared and all(self.waits(place) for place in self.places.values())
+        return not self.due and all(self.waits(place) for place in self.places.values())
 
     def waits(self, place: ActiveNode) -> bool:
         """Whether nothing happens at this place before a person says something."""

@@ -117,7 +117,7 @@ class Known(_Step, frozen=True):
 
 
 class Shared(_Step, frozen=True):
-    """Outputs that outlive the run are where others find them. `place` is left already."""
+    """Outputs that outlive the run are where others find them. `place` is left already; "" for the agent's memory."""
 
     place: str
 

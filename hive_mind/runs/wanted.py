@@ -78,9 +78,9 @@ def _of_place(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSp
 
 def _sharing(state: RunState) -> Iterator[Effect]:
     """First what this run has to tell, then what others told: it reads what it wrote."""
-    for left, values in state.unshared.items():
+    for left, values in state.due.items():
         yield Share(id=f"{left}.o", place="", left=left, keys=state.spec.shared(values), values=values)
-    reading = [place for place in state.places.values() if place.phase == "read" and not state.unshared]
+    reading = [place for place in state.places.values() if place.phase == "read" and not state.due]
     for place in reading:
         yield ReadShared(id=f"{place.id}.k", place=place.id, keys=state.spec.shared(state.spec.by_id[place.node].inputs))
 

@@ -16,7 +16,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.file_lock import lock
 from hive_mind.private import private_folder
 from hive_mind.replacing import replacing, sync_file
-from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
+from hive_mind.runs.adapt import CHARACTERS_MAX, FILE, outputs_in
 
 
 class AgentMemory:
@@ -54,7 +54,7 @@ class AgentMemory:
                 self._shown = after
 
     def replace(self, text: str) -> None:
-        """Replace all of it, after reading all of it. Raises `InvalidInput` where somebody wrote since."""
+        """Replace all of it, after reading all of it. Raises `InvalidInput` where somebody wrote since, and as `edit`."""
 
         def replaced(now: str) -> str:
             if now not in (self._shown, self._seed, ""):
@@ -63,7 +63,18 @@ class AgentMemory:
                 )
             return text
 
-        self.change(replaced)
+        self.edit(replaced)
+
+    def edit(self, change: Callable[[str], str]) -> None:
+        """As `change`, by a run: it adds no outputs, which are its own until it is accepted. Raises `InvalidInput`."""
+
+        def edited(now: str) -> str:
+            after = change(now)
+            if outputs_in(after) - outputs_in(now):
+                raise InvalidInput(f"{FILE} has the outputs of runs that were accepted: write what you learned under ## Rules")
+            return after
+
+        self.change(edited)
 
     def _is_still(self, before: bytes) -> Callable[[], bool]:
         return lambda: self._bytes() == before

@@ -95,6 +95,9 @@ class RunEffects:
         return await self._turns.reply(state, effect)
 
     async def _shared(self, effect: e.Share, state: RunState) -> e.Event:
+        if not effect.left:
+            await asyncio.to_thread(self._files.remember_outputs, effect.values)
+            return e.Done(effect.id)
         try:
             await self._parts.shared(self._run, state.stream).write(effect.left, effect.keys, effect.values)
         except InvalidInput as error:

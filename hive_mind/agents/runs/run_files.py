@@ -3,8 +3,9 @@
 A file is whole before the step that names it. Names are plain names in the folder; links are not followed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class RunFiles:
         """Replace what a file has by what `change` makes of it, beside other writers. Raises like `read` and `write`."""
         if memory := self._memory_if(name):
             self.adapt()
-            memory.change(change)
+            memory.edit(change)
         else:
             self.write(name, change(self.read(name)))
 
@@ -79,12 +80,12 @@ class RunFiles:
         """The agent's memory, seeded when it is asked for the first time; "" where there is none."""
         return self._memory.shown(may_seed=self._may_remember) if self._memory else ""
 
-    def remember_output(self, key: str, value: Any) -> None:
-        """Its line in the agent's memory, unless somebody wrote there what this program can't write back."""
+    def remember_outputs(self, outputs: Mapping[str, Any]) -> None:
+        """Their lines in the agent's memory, unless somebody wrote there what this program can't write back."""
         if self._memory is not None and self._may_remember:
             self.adapt()
             with suppress(InvalidInput):
-                self._memory.change(lambda now: adapt.with_output(now, key, value))
+                self._memory.change(partial(_with_all, outputs))
 
     def _memory_if(self, name: str) -> AgentMemory | None:
         if name != adapt.FILE or self._memory is None:
@@ -108,6 +109,12 @@ class RunFiles:
 
 def _is_own(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and not path.name.startswith(BEGUN)
+
+
+def _with_all(outputs: Mapping[str, Any], now: str) -> str:
+    for key, value in outputs.items():
+        now = adapt.with_output(now, key, value)
+    return now
 
 
 def _decoded(path: Path) -> str:

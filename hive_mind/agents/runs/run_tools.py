@@ -167,7 +167,6 @@ class RunTools:
             return _error(f"{key} can't be kept: {error}")
         if key in self.fleet_keys and (size := len(msgspec.json.encode(value))) > FLEET_BYTES_MAX:
             return _error(f"{key} has {size:,} bytes, and what the whole fleet shares at most {FLEET_BYTES_MAX:,}; be shorter")
-        self.files.remember_output(key, value)
         return ToolResult(f"{key} is set", outputs={key: value})
 
 

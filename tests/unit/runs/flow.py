@@ -67,6 +67,9 @@ class Flow:
     def give(self, event: e.Event, after_ms: int = 0) -> tuple[Step, ...]:
         steps = accepted(self.state, self.plan, event)
         self.keep(steps, after_ms)
+        # What the agent remembers of a run that was accepted needs nobody.
+        for one in [one for one in self.wants if isinstance(one, e.Share) and not one.left]:
+            self.keep(accepted(self.state, self.plan, e.Done(one.id)))
         return steps
 
     @property

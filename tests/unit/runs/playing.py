@@ -51,6 +51,9 @@ class Play:
         """What it means, kept."""
         steps = accepted(self.state, self.plan, event)
         self._keep(steps)
+        # What the agent remembers of a run that was accepted needs nobody.
+        for one in [one for one in self.wanted if isinstance(one, e.Share) and not one.left]:
+            self._keep(accepted(self.state, self.plan, e.Done(one.id)))
         return steps
 
     def proceeds(self) -> None:

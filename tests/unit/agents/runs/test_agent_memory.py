@@ -23,7 +23,7 @@ from hive_mind.agents.runs.run_files import RunFiles
 folder, name, writes = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 files = RunFiles(folder / name, folder / "adapt.md", "I keep gates.")
 for number in range(writes):
-    files.remember_output(f"{name}{number}", number)
+    files.remember_outputs({f"{name}{number}": number})
 """
 
 
@@ -47,7 +47,7 @@ def test_runs_in_several_threads_lose_none_of_each_others_outputs(tmp_path: Path
     def write(name: str) -> None:
         one = files(tmp_path, name)
         for number in range(WRITES):
-            one.remember_output(f"{name}{number}", number)
+            one.remember_outputs({f"{name}{number}": number})
 
     threads = [threading.Thread(target=write, args=(name,)) for name in ("ada", "ben")]
     for one in threads:
@@ -68,12 +68,12 @@ def test_what_a_person_saves_while_an_agent_writes_stays(tmp_path: Path) -> None
             # The person's editor saves between the agent's reading and its writing.
             path.write_text(now.replace("## Rules\n", "## Rules\n- be brief\n"), "utf-8")
         tries.append(now)
-        return now + "- mine\n"
+        return now.replace("\n## Outputs\n", "- mine\n\n## Outputs\n")
 
     one.change("adapt.md", changed)
     assert len(tries) == 2
     assert "- be brief\n" in path.read_text("utf-8")
-    assert path.read_text("utf-8").endswith("- mine\n")
+    assert "- mine\n" in path.read_text("utf-8")
     assert [name.name for name in tmp_path.glob(".adapt*")] == [".adapt.md.turn"]
 
 
@@ -81,7 +81,7 @@ def test_what_a_person_saves_while_an_agent_writes_stays(tmp_path: Path) -> None
     "meanwhile",
     [
         lambda folder: (folder / "adapt.md").write_text("## Rules\n- be brief\n", "utf-8"),
-        lambda folder: files(folder, "other").remember_output("theirs", 1),
+        lambda folder: files(folder, "other").remember_outputs({"theirs": 1}),
     ],
     ids=["a person", "another run"],
 )
@@ -113,7 +113,7 @@ def test_an_agent_that_was_shown_a_part_replaces_not_the_whole(tmp_path: Path) -
 def test_an_agent_may_go_on_from_what_it_wrote_itself(tmp_path: Path) -> None:
     one = files(tmp_path)
     one.adapt()
-    one.remember_output("x", 1)
+    one.remember_outputs({"x": 1})
     one.write("adapt.md", "## Mine\n")
     assert one.adapt() == "## Mine\n"
 

@@ -103,7 +103,7 @@ def test_without_a_folder_nothing_is_kept_and_it_says_so() -> None:
     one = RunFiles(None)
     assert one.keep_result("look", 1, "x") == ""
     assert (one.data_files(), one.conversations(), one.adapt()) == ([], [], "")
-    one.remember_output("x", 1)
+    one.remember_outputs({"x": 1})
     with pytest.raises(InvalidInput, match="keeps no files"):
         one.read("x.txt")
 
@@ -113,7 +113,7 @@ def test_the_memory_is_seeded_once_and_then_belongs_to_whoever_writes_there(tmp_
     assert one.adapt().startswith("## Identity\nI keep gates.\n")
     (tmp_path / "adapt.md").write_text("## Mine\n")
     assert one.adapt() == "## Mine\n"
-    one.remember_output("x", 1)
+    one.remember_outputs({"x": 1})
     assert one.adapt() == "## Mine\n\n## Outputs\n- x: 1\n"
 
 
@@ -123,14 +123,14 @@ def test_remembering_an_output_loses_nothing_of_a_memory_that_is_longer_than_a_p
     path.write_text(text)
     one = files(tmp_path)
     assert one.adapt() == text[:CHARACTERS_MAX]
-    one.remember_output("x", 2)
+    one.remember_outputs({"x": 2})
     assert path.read_text().endswith("THE END")
 
 
 def test_line_ends_of_a_person_stay_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "adapt.md"
     path.write_bytes(b"## Rules\r\n- be brief\r\n\r\n## Outputs\r\n")
-    files(tmp_path).remember_output("x", 1)
+    files(tmp_path).remember_outputs({"x": 1})
     assert path.read_bytes().startswith(b"## Rules\r\n- be brief\r\n\r\n## Outputs\r\n")
     assert b"- x: 1" in path.read_bytes()
 
@@ -140,7 +140,7 @@ def test_a_memory_in_another_encoding_is_shown_as_far_as_it_can_be_and_never_wri
     path.write_bytes("## Rules\n- höflich\n".encode("latin-1"))
     one = files(tmp_path)
     assert "- h\ufffdflich" in one.adapt()
-    one.remember_output("x", 1)
+    one.remember_outputs({"x": 1})
     assert path.read_bytes() == "## Rules\n- höflich\n".encode("latin-1")
     with pytest.raises(InvalidInput, match="is not UTF-8"):
         one.change("adapt.md", str)
@@ -149,7 +149,7 @@ def test_a_memory_in_another_encoding_is_shown_as_far_as_it_can_be_and_never_wri
 def test_a_sub_agent_reads_the_memory_and_changes_nothing_there(tmp_path: Path) -> None:
     one = files(tmp_path, may_remember=False)
     assert one.adapt() == ""
-    one.remember_output("x", 1)
+    one.remember_outputs({"x": 1})
     assert not (tmp_path / "adapt.md").exists()
     (tmp_path / "adapt.md").write_text("## Mine\n")
     assert one.adapt() == "## Mine\n"

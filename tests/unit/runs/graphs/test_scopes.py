@@ -58,6 +58,37 @@ def test_what_a_run_writes_is_told_before_the_next_node_reads() -> None:
     assert "sum: 8" in prompt_at(flow, "b"), "somebody wrote later"
 
 
+def test_where_a_goal_judges_the_whole_only_its_run_reads_what_it_set_and_the_last_is_told() -> None:
+    again = {"id": "b", "inputs": ["sum"], "outputs": ["sum"]}
+    goal = {"id": "g", "description": "d"}
+    flow = Flow(worker({"id": "a", "outputs": ["sum"]}, again, edges=["a b"], goal=goal, scopes={"sum": "stream"}))
+    flow.do("a", sum=7)
+    assert not flow.all(e.Share)
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "b").id, {"sum": 1}))
+    assert "sum: 7" in prompt_at(flow, "b")
+    flow.do("b", sum=8)
+    flow.whole(JudgmentAction.RETRY)
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "b").id, {}))
+    flow.do("b", sum=9)
+    assert not flow.all(e.Share)
+    flow.whole()
+    shared = flow.one(e.Share)
+    assert (shared.values, flow.state.outcome) == ({"sum": 9}, None)
+    flow.give(e.Done(shared.id))
+    assert (flow.state.outcome, flow.state.reason) == ("accepted", "so")
+
+
+@pytest.mark.parametrize("action", [JudgmentAction.ESCALATE, JudgmentAction.ACCEPT])
+def test_what_a_person_rejects_as_a_whole_is_told_to_nobody(action: JudgmentAction) -> None:
+    goal = {"id": "g", "description": "d"}
+    flow = Flow(worker({"id": "a", "outputs": ["sum"]}, goal=goal, scopes={"sum": "fleet"}))
+    flow.do("a", sum=7)
+    flow.whole(JudgmentAction.ESCALATE)
+    flow.decide(flow.ask(), action)
+    assert bool(flow.all(e.Share)) is (action is JudgmentAction.ACCEPT)
+    assert flow.state.outcome == (None if flow.all(e.Share) else "rejected")
+
+
 def test_what_the_others_do_not_take_ends_the_run_and_says_why() -> None:
     flow = Flow(worker(READS, scopes={"sum": "fleet"}))
     flow.do("a", sum="much")
