@@ -7,7 +7,7 @@ that a crash could take back, and the simulator and the runner can't disagree ab
 Types made for every message are structs of msgspec, as messages are: a frozen dataclass takes ten times as long to make.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -334,6 +334,10 @@ class Node(Protocol):
 
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left."""
+        ...
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        """Do ahead, in pieces, what an event would do in one go; never necessary."""
         ...
 
     def wake_at_ms(self, now: Now) -> int:

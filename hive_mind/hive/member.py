@@ -5,7 +5,7 @@ The node is built only when it is known which topology holds: a topology in a jo
 joins with nothing but the address of a bus has to ask first.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import (
@@ -100,6 +100,10 @@ class Member:
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left."""
         return self._node is not None and self._node.index_some(now)
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        """Do ahead, in pieces, what an event would do in one go; never necessary."""
+        return iter(()) if self._node is None else self._node.prepare(event, now)
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""

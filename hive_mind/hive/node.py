@@ -6,7 +6,7 @@ The same code runs under a broker, under the simulator and in a test. This file 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -203,6 +203,12 @@ class HiveNode:
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left; never necessary."""
         return self.replica.index_some(_INDEXED_AT_ONCE, self.policy.at(now))
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        """Do ahead, in pieces, what an event would do in one go; never necessary."""
+        if isinstance(event, Ask | Fetch | Listing | Tally):
+            with_wording = isinstance(event, Tally) and event.with_wording
+            yield from self.replica.prepare(_INDEXED_AT_ONCE, self.policy.at(now), with_wording=with_wording)
 
     def fact(self, fact_id: str, now: Now) -> HiveFact | None:
         """A fact as this node's replica has it."""

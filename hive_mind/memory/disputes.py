@@ -18,6 +18,7 @@ from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
+from hive_mind.off_loop import off_loop
 from hive_mind.ornament import ornament
 
 # Every two of them are compared, and nobody reads further.
@@ -69,6 +70,12 @@ def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
             about[name].append(fact)
     newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values())
     return [pair for some in newest for pair in _conflicting(some)]
+
+
+async def conflicts_of(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
+    """The pairs of `disputed`, the newest first."""
+    pairs = await off_loop(sum(len(fact.content) for fact in facts), disputed, facts)
+    return sorted(pairs, key=lambda pair: (-max(fact.learned_at_us for fact in pair), pair[0].id, pair[1].id))
 
 
 def disputable(own: Sequence[Fact], others: Sequence[Worded]) -> set[str]:

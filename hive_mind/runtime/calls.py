@@ -17,7 +17,7 @@ from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
-from hive_mind.memory.disputes import disputed
+from hive_mind.memory.disputes import conflicts_of
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
@@ -187,7 +187,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await (shared.disputable_facts() if (shared := self._shared) else self._agent.memory.get_all_facts())
-        pairs = sorted(disputed(facts), key=lambda pair: (-max(fact.learned_at_us for fact in pair), pair[0].id, pair[1].id))
+        pairs = await conflicts_of(facts)
         replies = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit]]
         return {"conflicts": replies, "count": len(pairs), "completeness": facts.completeness}
 

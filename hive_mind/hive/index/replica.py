@@ -53,6 +53,8 @@ class _Known:
     stamp: Stamp
     root: str
     tenant: str
+    signed: bytes = b""
+    """Its signature, made when somebody asks for that."""
 
     @property
     def evidence(self) -> IndexedEvidence:
@@ -227,8 +229,19 @@ class Replica:
         ids, accept = self._ids_in_order(judge), self._accept(0.0, judge)
         known = ((id, self._known[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
         at_home = ((id, fact) for id, fact in known if fact.is_home and (accept is None or accept(id)))
-        rows = b"".join(signature.row(id, fact.statement, fact.stamp) for id, fact in islice(at_home, rows_max))
+        rows = b"".join(signature.row(id, fact.statement, fact.stamp, _signed(fact)) for id, fact in islice(at_home, rows_max))
         return rows, next(at_home, None) is not None
+
+    def prepare(self, facts_max: int, judge: AssertionPolicy, *, with_wording: bool) -> Iterator[None]:
+        """Do ahead, in pieces, what a question would do in one go the first time: of all there is when it begins."""
+        for _ in range(facts_max, len(self._dirty), facts_max):
+            self.index_some(facts_max, judge)
+            yield
+        unsigned = [known for known in self._known.values() if known.is_home and not known.signed] if with_wording else []
+        for start in range(0, len(unsigned), facts_max):
+            for known in unsigned[start : start + facts_max]:
+                _signed(known)
+            yield
 
     def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
         """The facts that searches can find here, copies too, by id."""
@@ -418,6 +431,11 @@ def _status(known: _Known, rivals: Sequence[str]) -> Status:
     if rivals:
         return "disputed"
     return "confirmed" if known.confirmations > 0 else "held"
+
+
+def _signed(known: _Known) -> bytes:
+    known.signed = known.signed or signature.signed(known.statement.content, known.statement.speaker)
+    return known.signed
 
 
 def _is_indexed_alike(one: _Known, other: _Known) -> bool:

@@ -15,8 +15,8 @@ from hive_mind.model.messages import SearchReply, TallyReply, TallyRequest, Word
 _ROWS_MAX = 1 << 14
 # Of one member to one question: more than any hive was measured with, so that one that lies costs 100 MB and not everything.
 _BYTES_OF_ONE_MAX = ROW_BYTES << 22
-# Some 30 ms of work the first time a member is asked for them.
-_WORDINGS_MAX = 1 << 8
+# Some 30 ms of work the first time a member is asked for them; its own are signed ahead.
+_WORDINGS_MAX, _OWN_WORDINGS_MAX = 1 << 8, 1 << 12
 
 
 def rows_that_fit(bytes_max: int) -> int | None:
@@ -24,9 +24,9 @@ def rows_that_fit(bytes_max: int) -> int | None:
     return min(max(bytes_max // ROW_BYTES, 1), _ROWS_MAX) if bytes_max else None
 
 
-def wordings_that_fit(bytes_max: int) -> int | None:
-    """How many rows of `hive.trust.signature` a message takes, as above."""
-    return min(max(bytes_max // signature.ROW_BYTES, 1), _WORDINGS_MAX) if bytes_max else None
+def wordings_that_fit(bytes_max: int) -> int:
+    """How many rows of `hive.trust.signature` a message takes, or a piece of what a node asks itself."""
+    return min(max(bytes_max // signature.ROW_BYTES, 1), _WORDINGS_MAX) if bytes_max else _OWN_WORDINGS_MAX
 
 
 class TallyScatter(PagedScatter):

@@ -3,7 +3,7 @@
 A node around a node: it handles these messages, and everything else passes through.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from hive_mind.errors import BackendThrottled, InvalidInput
@@ -83,6 +83,9 @@ class AppMessages:
 
     def index_some(self, now: Now) -> bool:
         return self.node.index_some(now)
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        return self.node.prepare(event, now)
 
     def wake_at_ms(self, now: Now) -> int:
         """When something is to be said again, or the node wants a tick."""

@@ -58,10 +58,10 @@ class Worded:
         return Signature(frame, count, flags, int.from_bytes(words, "big"), int.from_bytes(subject, "big"))
 
 
-def row(fact_id: str, statement: Statement, stamp: Stamp) -> bytes:
-    """A fact of a hive. Rows are ordered by id, those of one fact by time."""
+def row(fact_id: str, statement: Statement, stamp: Stamp, packed: bytes = b"") -> bytes:
+    """A fact of a hive; `packed`: its signature, if it is made already. Rows are ordered by id, those of one fact by time."""
     said = (bytes.fromhex(fact_id), max(stamp.ms, 0), min(stamp.counter, _COUNTER_MAX), stamp.actor)
-    return _SAID.pack(*said, topic(statement.concept)) + signed(statement.content, statement.speaker)
+    return _SAID.pack(*said, topic(statement.concept)) + (packed or signed(statement.content, statement.speaker))
 
 
 def before_rows_after(last: bytes) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from hive_mind import counted
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Listed
-from hive_mind.hive.trust.signature import Worded, newest_first
+from hive_mind.hive.trust.signature import ROW_BYTES, Worded, newest_first
 from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import FactList
 from hive_mind.model.ids import is_id
+from hive_mind.off_loop import off_loop
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +56,8 @@ class HiveFacts:
             self.note_reached(0.0, str(error))
             return [], 0.0
         self.note_gathered(tallied.completeness, tallied.silent)
-        return [fact for fact in newest_first(tallied.rows) if fact.fact_id not in known], tallied.completeness
+        ordered = await off_loop(ROW_BYTES * len(tallied.rows), newest_first, tallied.rows)
+        return [fact for fact in ordered if fact.fact_id not in known], tallied.completeness
 
     async def with_prefix(self, prefix: str, known: Container[str]) -> FactList:
         """Those with an id that begins like this and are not known already."""

@@ -86,8 +86,9 @@ class EffectExecutor:
     def __init__(self, name: str, hive: str, outgoing: Outlet, host: EffectHost, signing: Signing | None = None) -> None:
         self._name, self._hive, self._outgoing, self._host, self._signing = name, hive, outgoing, host, signing
         self._ids = unique_ids()
-        self._waiting: deque[Answer | Acknowledge | PutAside] = deque()
+        self._waiting: deque[Answer | Acknowledge | PutAside | SearchLocal] = deque()
         self._own_replies: deque[SearchReply] = deque()
+        self._is_taking_own = False
         self.requests: dict[str, Future[Outcome]] = {}
         self.deliveries: dict[str, Delivery] = {}
         self.listeners: list[SharedListener] = []
@@ -107,8 +108,7 @@ class EffectExecutor:
         """Do it, or put it behind what waits. Persisting is done already."""
         for one in work:
             self._carry(one)
-        while self._own_replies:
-            self._host.take_own_reply(self._own_replies.popleft())
+        self._take_own_replies()
         if self._waiting:
             self._host.ring()
 
@@ -122,11 +122,27 @@ class EffectExecutor:
             one = self._waiting.popleft()
             if isinstance(one, Answer):
                 self._answer(one)
+            elif isinstance(one, SearchLocal):
+                self._search(one.request)
+                self._take_own_replies()
+                # A page of many facts takes as long as several answers.
+                return
             elif (delivery := self.deliveries.pop(one.delivery, None)) is not None:
                 try:
                     await (delivery.dead_letter(one.reason) if isinstance(one, PutAside) else delivery.ack())
                 except BackendError as error:
                     _log.debug("node %s: the bus was not told of a delivery, so it comes again: %s", self._name, error)
+
+    def _take_own_replies(self) -> None:
+        """Questions to itself that follow, as for the next page of a long list, wait for their turn like those of others."""
+        if self._is_taking_own:
+            return
+        self._is_taking_own = True
+        try:
+            while self._own_replies:
+                self._host.take_own_reply(self._own_replies.popleft())
+        finally:
+            self._is_taking_own = False
 
     def stop(self, error: Callable[[], Exception]) -> None:
         """Stop; every waiting caller gets an `error`."""
@@ -148,11 +164,12 @@ class EffectExecutor:
         match one:
             case Answer() | Acknowledge() | PutAside():
                 self._waiting.append(one)
+            case SearchLocal() if self._is_taking_own:
+                self._waiting.append(one)
             case Post(envelope):
                 self._outgoing.add(envelope)
             case SearchLocal(request):
-                if (reply := self._host.search(request, self._host.now())) is not None:
-                    self._own_replies.append(reply)
+                self._search(request)
             case Done(name, outcome):
                 waiting = self.requests.get(name)
                 if waiting is not None and not waiting.done():
@@ -161,6 +178,10 @@ class EffectExecutor:
                 self._notify(fact_ids)
             case _:
                 pass
+
+    def _search(self, request: SearchRequest) -> None:
+        if (reply := self._host.search(request, self._host.now())) is not None:
+            self._own_replies.append(reply)
 
     def _answer(self, answer: Answer) -> None:
         """Search, unless nobody waits any more. Only the time it waited here counts: others' clocks may be wrong."""

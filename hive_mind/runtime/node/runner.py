@@ -274,6 +274,8 @@ class NodeRunner(Requests):
 
     async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
         self._check_running()
+        for _ in self._node.prepare(event, self._clock()):
+            await asyncio.sleep(0)
         return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
 
     def _check_running(self) -> None:

@@ -1,7 +1,7 @@
 """Nodes that tell one another, over journals that last; each dies after as many effects as a test says."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Record, Say, Send, Tick
@@ -38,6 +38,10 @@ class Plain:
     def index_some(self, now: Now) -> bool:
         del now
         return False
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        del event, now
+        return iter(())
 
     def wake_at_ms(self, now: Now) -> int:
         return now.mono_ms + 60_000

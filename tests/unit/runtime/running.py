@@ -1,7 +1,7 @@
 """A node that does what a test says, and a journal and a bus that tell in which order they were used."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -68,6 +68,10 @@ class ScriptedNode:
     def index_some(self, now: Now) -> bool:
         del now
         return False
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        del event, now
+        return iter(())
 
     def wake_at_ms(self, now: Now) -> int:
         del now
