@@ -11,12 +11,13 @@ so that it does not hide the others.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
 from hive_mind.judge.items import (
+    BY_RUN,
     COMMENTED,
     DECIDED,
     OPENED,
@@ -35,6 +36,7 @@ from hive_mind.judge.items import (
     item_of,
     stream_of,
 )
+from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 
@@ -98,6 +100,13 @@ class LedgerDesk:
             people = ", ".join(sorted(self._people))
             raise InvalidInput(f"{decision.by!r} may not decide here: decisions are taken by {people}")
         return await self._decide(decision)
+
+    async def withdraw(self, item_ids: Iterable[str], because: str) -> None:
+        """Take back what nobody waits for any more; what is decided stays so."""
+        for item_id in item_ids:
+            view = await self.view(item_id)
+            if view is not None and view.is_open:
+                await self._decide(Decision(item=item_id, action=JudgmentAction.ESCALATE, by=BY_RUN, because=because))
 
     async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
         """Let it be decided again. False where it is open already. A decision that has taken effect is not undone."""

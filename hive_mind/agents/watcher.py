@@ -6,11 +6,13 @@ harms nobody; two of them write one ticket, because it is named after run, cause
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 
 import msgspec
+from msgspec import structs
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import health_of, run_ids
+from hive_mind.agents.runs.run_journal import health_of, open_runs
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError
 from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, examined, item_of, ticket_of, ticket_of_dead
@@ -21,8 +23,17 @@ _log = logging.getLogger(__name__)
 
 _SEEN = "watch/run/"
 _SILENT = "watch/silent/"
+_LOOK, _TICKET = "seen", "ticket"
 Opened = Callable[[str], Awaitable[Ledger | None]]
 """The ledger of an agent, to be closed after use; None where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A run at the last look, and when its tickets were decided since it began."""
+
+    before: HealthSummary | None
+    settled: tuple[int, ...]
 
 
 class Watcher:
@@ -76,33 +87,44 @@ class Watcher:
         if ticket.severity == "warn":
             _log.warning("%s: %s of %s", self._name, ticket.told, ticket.agent)
             return False
-        return await self._desk.view(ticket.id) is None and await self.emit_escalation_ticket(ticket)
+        if await self._desk.view(ticket.id) is not None or not await self.emit_escalation_ticket(ticket):
+            return False
+        if ticket.run:
+            await self._keep(ticket.subject, _TICKET, ticket.id.encode())
+        return True
 
     async def _examined(self, agent: str) -> list[EscalationTicket]:
         ledger = await self._open_ledger(agent)
         if ledger is None:
             return []
         try:
-            runs = await run_ids(ledger)
-            summaries = [await health_of(ledger, run, agent, self._clock_ms()) for run in runs]
+            looks = [
+                (seen, await health_of(ledger, run, agent, self._clock_ms(), seen.settled))
+                for run in await open_runs(ledger)
+                for seen in [await self._seen(f"{agent}/{run}")]
+            ]
         finally:
             await ledger.close()
         tickets = []
-        for summary in summaries:
-            found = examined(summary, await self._before(summary), self._settings)
+        for seen, summary in looks:
+            found = examined(summary, seen.before, self._settings)
             await self._note(summary)
             if found.cause:
                 tickets.append(ticket_of(summary, found))
         return tickets
 
-    async def _before(self, summary: HealthSummary) -> HealthSummary | None:
-        kept = await self._ledger.read(f"{_SEEN}{summary.agent}/{summary.run}")
-        return msgspec.json.decode(kept[-1].body, type=HealthSummary) if kept else None
+    async def _seen(self, subject: str) -> "_Seen":
+        kept = await self._ledger.read(_SEEN + subject)
+        before = [entry.body for entry in kept if entry.kind == _LOOK]
+        views = [await self._desk.view(entry.body.decode()) for entry in kept if entry.kind == _TICKET]
+        settled = tuple(view.decided_ms for view in views if view is not None and not view.is_open)
+        return _Seen(msgspec.json.decode(before[-1], type=HealthSummary) if before else None, settled)
 
     async def _note(self, summary: HealthSummary) -> None:
         """Record this look, where anything is new."""
-        stream = f"{_SEEN}{summary.agent}/{summary.run}"
-        kept = await self._ledger.read(stream)
-        body = msgspec.json.encode(msgspec.structs.replace(summary, stall_ms=0))
-        if not kept or kept[-1].body != body:
-            await self._ledger.append(stream, len(kept), [Entry("seen", body, self._clock_ms())])
+        await self._keep(f"{summary.agent}/{summary.run}", _LOOK, msgspec.json.encode(structs.replace(summary, stall_ms=0)))
+
+    async def _keep(self, subject: str, kind: str, body: bytes) -> None:
+        kept = await self._ledger.read(_SEEN + subject)
+        if body not in [entry.body for entry in kept if entry.kind == kind][-1:]:
+            await self._ledger.append(_SEEN + subject, len(kept), [Entry(kind, body, self._clock_ms())])

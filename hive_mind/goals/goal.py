@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError
@@ -83,6 +83,27 @@ class Constraint(GoalSection):
 _Named = SuccessCriterion | Constraint
 
 
+class HealthCriteria(GoalSection):
+    """From where on a run is in trouble, where this is not what the manifest of the fleet says for all."""
+
+    warn: int | None = Field(None, ge=1, description="Steps in a row without anything accepted: a line in the log.")
+    degraded: int | None = Field(None, ge=1, description="As many before a ticket is opened.")
+    critical: int | None = Field(None, ge=1, description="As many before a ticket, and the queen holds the run up.")
+    stall_min: float | None = Field(None, gt=0, description="Minutes without any step: critical.")
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Those that are given, by name."""
+        return self.model_dump(exclude_none=True)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "HealthCriteria":
+        table = [number for number in (self.warn, self.degraded, self.critical) if number is not None]
+        if table != sorted(table):
+            raise ValueError("warn is at most degraded, and degraded at most critical")
+        return self
+
+
 class Goal(GoalSection):
     """The desired result. Its criteria say how much of it is reached, its constraints name faults that no success makes good."""
 
@@ -96,6 +117,7 @@ class Goal(GoalSection):
     inputs: Sequence[str] = Field((), description="The inputs of a run.")
     outputs: Sequence[str] = Field((), description="The values that a run has to set.")
     accept_at: float = Field(0.9, ge=0, le=1, description="The score at which it counts as reached.")
+    health: HealthCriteria = Field(default_factory=HealthCriteria, description="From where on a run for it is in trouble.")
 
     @field_validator("success_criteria", "constraints")
     @classmethod

@@ -1,10 +1,12 @@
 """How a run goes, seen from outside: symptoms by a table, and the ticket that is written about them. Pure.
 
 Steps in a row without anything being accepted are weighed from the second look on, and only if there are more than at the first:
-at a first look the history is unknown. A stall and a circle need no second look.
+at a first look the history is unknown. A stall and a circle need no second look. A fresh start begins the count anew: a run that
+was let go on and goes badly again is another trouble, and so is one that gets worse.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from msgspec import Struct
@@ -28,9 +30,12 @@ class HealthSummary(Struct, frozen=True, kw_only=True):
     is_idle: bool
     """It has ended, waits for a person, or was paused."""
     is_circling: bool
-    accepts: int
+    starts: int = 0
+    """Fresh starts: results that were accepted, words of people, decisions on tickets."""
     judgements: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    criteria: Mapping[str, float] = {}
+    """Of its worker and its goal, by the names of `HealthSettings`: they count before those of the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,14 @@ HEALTHY = HealthFinding("ok", "", "")
 
 def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> HealthFinding:
     """The findings of this look. `before`: the summary of the last one, None on the first."""
+    settings = replace(settings, **now.criteria)
     if now.is_idle:
         return HEALTHY
     if now.stall_ms >= settings.stall_min * 60_000:
-        return HealthFinding("critical", "stall", str(now.steps))
+        return HealthFinding("critical", "stall", f"{now.steps}.{now.starts}")
     if now.is_circling:
-        return HealthFinding("critical", "loop", str(now.accepts))
-    if before is None or now.without_accept <= before.without_accept:
+        return HealthFinding("critical", "loop", str(now.starts))
+    if before is None or (now.starts == before.starts and now.without_accept <= before.without_accept):
         return HEALTHY
     table: tuple[tuple[int, Severity], ...] = (
         (settings.critical, "critical"),
@@ -71,11 +77,14 @@ def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthS
         (settings.warn, "warn"),
     )
     found = next((severity for least, severity in table if now.without_accept >= least), None)
-    return HealthFinding(found, "retries", str(now.accepts)) if found else HEALTHY
+    return HealthFinding(found, "retries", str(now.starts)) if found else HEALTHY
 
 
 class EscalationTicket(Struct, frozen=True, kw_only=True):
-    """A report to a queen. The same trouble has the same `id`, from every watcher. Raises `InvalidInput` for a partial one."""
+    """A report to a queen. The same trouble has the same `id`, from every watcher; one that gets worse is another.
+
+    Raises `InvalidInput` for a partial one.
+    """
 
     agent: str
     run: str
@@ -98,7 +107,7 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        return item_id("ticket", self.subject, f"{self.cause}/{self.window}")
+        return item_id("ticket", self.subject, f"{self.cause}/{self.window}/{self.severity}")
 
 
 def ticket_of(summary: HealthSummary, found: HealthFinding) -> EscalationTicket:
@@ -142,6 +151,6 @@ def item_of(ticket: EscalationTicket, by: str, opened_ms: int) -> Item:
         subject=ticket.subject,
         title=ticket.told,
         context=fitted(shown),
-        group=ticket.cause,
+        group=f"{ticket.cause}/{ticket.severity}",
         opened_ms=opened_ms,
     )

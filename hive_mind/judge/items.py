@@ -24,6 +24,10 @@ PREFIX = "item/"
 OPENED, DECIDED, COMMENTED, REOPENED = "opened", "decided", "commented", "reopened"
 BY_EXPIRY = "expiry"
 """who decided where nobody did in time"""
+BY_RUN = "its run"
+"""who took it back: the run that asked needs no answer any more"""
+NOBODY = frozenset({BY_EXPIRY, BY_RUN})
+"""those that decide and are no people: nothing is learned from them"""
 
 # More than a person looks through in a day; what else an agent would ask waits until there is room.
 OPEN_MAX = 100

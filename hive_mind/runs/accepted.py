@@ -61,6 +61,11 @@ def _tool_gave(writing: Writing, effect: e.CallTool, event: e.ToolGave) -> None:
         judged(writing, place, Judgment(action=JudgmentAction.RETRY, reasoning=text, cause="outputs"))
 
 
+def _call_waits(writing: Writing, effect: e.CallTool, event: e.CallWaits) -> None:
+    for item in event.items:
+        writing.add(s.Parked(effect.place, item, f"{effect.call.name} waits for a person", effect.call.id, is_within=True))
+
+
 def _judge_said(writing: Writing, effect: e.AskJudge, event: e.JudgeSaid) -> None:
     if effect.place:
         judged(writing, writing.state.places[effect.place], event.judgment)
@@ -150,6 +155,7 @@ _MEANINGS: Mapping[type, Callable[[Writing, Any, Any], None]] = MappingProxyType
     {
         e.ModelSaid: _model_said,
         e.ToolGave: _tool_gave,
+        e.CallWaits: _call_waits,
         e.JudgeSaid: _judge_said,
         e.Chose: _chose,
         e.ItemOpened: _asked,

@@ -71,6 +71,8 @@ def answered(writing: Writing, item: str, said: PersonDecided) -> None:
     waiting = writing.state.waiting[item]
     place = writing.state.places.get(waiting.place)
     writing.add(Answered(item, said.action, said.by, said.because, said.edit))
+    if waiting.is_within:
+        return
     if place is None:
         _answered_whole(writing, said)
     elif waiting.call:

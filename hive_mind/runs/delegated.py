@@ -7,6 +7,7 @@ from hive_mind.counted import counted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs.state import ActiveNode, RunState
 
+DELEGATE = "delegate_to_sub_agent"
 _FEW_TURNS = 3
 
 

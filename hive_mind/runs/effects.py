@@ -154,6 +154,14 @@ class ToolGave:
 
 
 @dataclass(frozen=True, slots=True)
+class CallWaits:
+    """`CallTool` can't go on before a person has decided these items, which were asked from within it."""
+
+    effect: str
+    items: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeSaid:
     """The judgement that `AskJudge` wanted."""
 
@@ -221,4 +229,6 @@ class Word:
     id: str = ""
 
 
-Event = ModelSaid | ToolGave | JudgeSaid | Chose | ItemOpened | PersonDecided | SharedValuesRead | Done | Failed | Word
+Event = (
+    ModelSaid | ToolGave | CallWaits | JudgeSaid | Chose | ItemOpened | PersonDecided | SharedValuesRead | Done | Failed | Word
+)

@@ -207,7 +207,8 @@ def _warned(state: RunState, step: steps.Warned) -> RunState:
 
 
 def _parked(state: RunState, step: steps.Parked) -> RunState:
-    state = replace(state, waiting={**state.waiting, step.item: Waiting(step.place, step.call, step.why)})
+    asked_about = Waiting(step.place, step.call, step.why, step.is_within)
+    state = replace(state, waiting={**state.waiting, step.item: asked_about})
     if step.call:
         asked = state.places[step.place].calls[step.call].asked + 1
         return _put_call(state, step.place, step.call, asked=asked)
@@ -219,6 +220,12 @@ def _parked(state: RunState, step: steps.Parked) -> RunState:
 
 def _answered(state: RunState, step: steps.Answered) -> RunState:
     item = state.waiting[step.item]
+    if state.is_paused_until_answered:
+        state = replace(state, paused="", is_paused_until_answered=False)
+    if item.is_within:
+        # With one answer it may go on a little, and asks again for the others.
+        waiting = {id: one for id, one in state.waiting.items() if (one.place, one.call) != (item.place, item.call)}
+        return _put_call(replace(state, waiting=waiting), item.place, item.call, phase="allowed")
     state = replace(state, waiting={id: one for id, one in state.waiting.items() if id != step.item})
     if item.call:
         return _put_call(state, item.place, item.call, phase="allowed") if step.action is JudgmentAction.ACCEPT else state
@@ -289,12 +296,13 @@ def _compacted(state: RunState, step: steps.Compacted) -> RunState:
 
 
 def _paused(state: RunState, step: steps.Paused) -> RunState:
-    return replace(state, paused=f"{step.by}: {step.why}" if step.why else step.by)
+    why = f"{step.by}: {step.why}" if step.why else step.by
+    return replace(state, paused=why, is_paused_until_answered=step.until_answered)
 
 
 def _continued(state: RunState, step: steps.Continued) -> RunState:
     del step
-    return replace(state, paused="")
+    return replace(state, paused="", is_paused_until_answered=False)
 
 
 def _ended(state: RunState, step: steps.Ended) -> RunState:

@@ -46,6 +46,8 @@ class Waiting(msgspec.Struct, frozen=True):
     place: str
     call: str
     why: str
+    is_within: bool = False
+    """Asked from within the call, which hears the answer when it is called again."""
 
 
 class ActiveNode(msgspec.Struct, frozen=True):
@@ -133,6 +135,7 @@ class RunState(msgspec.Struct, frozen=True):
     """The whole, by a judge or a person."""
     paused: str = ""
     """Why somebody holds it up."""
+    is_paused_until_answered: bool = False
     outcome: Outcome | None = None
     reason: str = ""
     begun_ms: int = 0

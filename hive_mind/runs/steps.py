@@ -182,12 +182,16 @@ class Warned(_Step, frozen=True):
 
 
 class Parked(_Step, frozen=True):
-    """A person was asked. `call`: about this one; "" about the place."""
+    """A person was asked. `call`: about this one; "" about the place.
+
+    `is_within`: the call itself waits, such as a sub-agent: it hears the answer when it is called again.
+    """
 
     place: str
     item: str
     why: str
     call: str = ""
+    is_within: bool = False
 
 
 class Answered(_Step, frozen=True):
@@ -223,10 +227,14 @@ class Compacted(_Step, frozen=True):
 
 
 class Paused(_Step, frozen=True):
-    """Somebody holds it up; whatever was under way may have happened."""
+    """Somebody holds it up; whatever was under way may have happened.
+
+    `until_answered`: until a person has a word, be it an answer to what the run asked before.
+    """
 
     by: str
     why: str = ""
+    until_answered: bool = False
 
 
 class Continued(_Step, frozen=True):

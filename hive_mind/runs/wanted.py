@@ -35,9 +35,11 @@ _KNOWN = ToolTraits()
 
 def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
     """Effects that should be under way; the caller begins each of them once."""
-    if state.outcome is not None or state.seq == 0 or state.paused:
+    if state.outcome is not None or state.seq == 0:
         return ()
     found: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
+    if state.paused:
+        return tuple(found) if state.is_paused_until_answered else ()
     found += _sharing(state)
     for place in state.places.values():
         found += _of_place(state, plan, place, state.spec.by_id[place.node])

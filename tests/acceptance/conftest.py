@@ -23,6 +23,14 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def module_workers() -> Iterator[None]:
+    """The same for the tests of a file that share what they start."""
+    with pytest.MonkeyPatch.context() as patch, installed():
+        patch.setattr(local, "begin", begin)
+        yield
+
+
 @pytest.fixture
 def hive_mind(tmp_path: Path) -> HiveMind:
     return HiveMind(tmp_path / "home")

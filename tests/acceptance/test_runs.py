@@ -84,6 +84,9 @@ def test_a_run_that_is_cancelled_is_over(hive_mind: HiveMind, worker: Path) -> N
     assert "cancelled by ines" in hive_mind("runs", "cancel", "r", "--as", "ines").out
     ended = hive_mind("runs", "resume", "r", "-o", "json")
     assert (ended.code, ended.json["status"]) == (1, "cancelled")
+    # Nobody is asked any more what no run waits for.
+    assert hive_mind("inbox", "list", "-o", "json").json == []
+    assert "withdrawn (run r needs no answer any more)" in hive_mind("inbox", "list", "--all").out
 
 
 def test_no_such_run_is_told_and_makes_no_file(hive_mind: HiveMind) -> None:

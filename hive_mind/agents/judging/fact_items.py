@@ -12,7 +12,7 @@ from typing import Any, Literal
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import DatabaseUnreadable, WireError
-from hive_mind.judge.items import BY_EXPIRY, Item, ItemView, fitted
+from hive_mind.judge.items import NOBODY, Item, ItemView, fitted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.judge.precedent import Judged
 from hive_mind.judge.trial import Tried
@@ -90,7 +90,7 @@ async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
 
 def is_decided(view: ItemView) -> bool:
     """Whether a person decided about a fact; that nobody did in time says nothing."""
-    return view.item.kind == FACT and view.decision is not None and view.decision.by != BY_EXPIRY
+    return view.item.kind == FACT and view.decision is not None and view.decision.by not in NOBODY
 
 
 def action_of(view: ItemView) -> JudgmentAction:

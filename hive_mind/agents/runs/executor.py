@@ -11,16 +11,27 @@ from typing import Any
 
 from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, nobody
-from hive_mind.agents.runs.run_effects import RunEffects
+from hive_mind.agents.runs.run_effects import ROOM_POLL_S, RunEffects
 from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
-from hive_mind.agents.runs.run_tools import DELEGATE, RunTools, UsedCredentials
+from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
 from hive_mind.agents.runs.shared_values import check_named
 from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
-from hive_mind.runs.delegated import result_of
-from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Failed, ToolResult, Word, WorkerPlan
+from hive_mind.runs.delegated import DELEGATE, result_of
+from hive_mind.runs.effects import (
+    CallModel,
+    CallTool,
+    CallWaits,
+    Effect,
+    Event,
+    Failed,
+    ToolGave,
+    ToolResult,
+    Word,
+    WorkerPlan,
+)
 from hive_mind.runs.graphs.spec import WorkerSpec, sub_agent
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
@@ -180,13 +191,18 @@ class RunExecutor:
         paid = [one for one in effects if isinstance(one, CallModel) or (isinstance(one, CallTool) and one.call.name == DELEGATE)]
         return max(1, sum(not self._budget.holds(one.id) for one in paid))
 
-    async def _delegated(self, plan: WorkerPlan, state: RunState, effect: CallTool) -> ToolResult | None:
-        """A run of its own, under a name that follows from the call: after a crash it is the same one."""
+    async def _delegated(self, plan: WorkerPlan, state: RunState, effect: CallTool) -> ToolGave | CallWaits | None:
+        """A run of its own, under a name that follows from the call: after a crash it is the same one.
+
+        It never waits by itself: its run does, so that everybody sees for whom.
+        """
         call, number = effect.call, effect.number
         name, task = call.arguments.get("name"), call.arguments.get("task")
         if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
-            return ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
-        child = RunExecutor(f"{self.run}.{call.id}", self.parts, is_waiting=self._is_waiting)
+            return ToolGave(
+                effect.id, ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
+            )
+        child = RunExecutor(f"{self.run}.{call.id}", self.parts)
         if (begun := await child.journal.load()).seq:
             spec = begun.spec
             self._budget.hold(effect.id, spec.limits)
@@ -196,14 +212,18 @@ class RunExecutor:
             at = state.known_at(_place_of(state, call))
             known = {key: at.get(key) for key in spec.inputs}
             await child.start(spec, known, parent=self.run)
-        ended = await child.drive()
-        if ended.outcome is None:
-            return None
+        while (ended := await child.drive()).outcome is None:
+            if ended.waiting:
+                return CallWaits(effect.id, tuple(ended.waiting))
+            if not self._is_waiting:
+                return None
+            await asyncio.sleep(ROOM_POLL_S)
         files = self.parts.files(self.run, state.spec.identity)
         text = as_text(result_of(ended, child.run))
         file = await asyncio.to_thread(files.keep_result, call.name, number, text)
         failed = ended.outcome not in ("accepted", "exhausted")
-        return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
+        result = ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
+        return ToolGave(effect.id, result)
 
 
 def _place_of(state: RunState, call: ToolCall) -> ActiveNode:

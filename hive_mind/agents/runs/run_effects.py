@@ -8,7 +8,7 @@ from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, ModelTurns
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
-from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
+from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Goal
 from hive_mind.judge.items import Item, fitted
@@ -16,20 +16,20 @@ from hive_mind.judge.judgment import Judgment
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
 from hive_mind.runs.compaction import transcript
-from hive_mind.runs.delegated import judgment_of
+from hive_mind.runs.delegated import DELEGATE, judgment_of
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.prompt import one_line
 from hive_mind.runs.state import ActiveNode, RunState
 
-_ROOM_POLL_S = 1.0
+ROOM_POLL_S = 1.0
 _TITLE_CHARACTERS = 200
 
 
 class Delegation(Protocol):
-    """Runs a sub-agent; None while it waits for a person."""
+    """Runs a sub-agent."""
 
-    async def __call__(self, state: RunState, effect: e.CallTool) -> e.ToolResult | None:
-        """Its result."""
+    async def __call__(self, state: RunState, effect: e.CallTool) -> e.ToolGave | e.CallWaits | None:
+        """Its result, or the items that it waits for; None where its question finds no room on the desk now."""
         ...
 
 
@@ -107,10 +107,8 @@ class RunEffects:
     async def _called(self, effect: e.CallTool, state: RunState) -> e.Event | None:
         node = state.spec.by_id[state.places[effect.place].node]
         if effect.call.name == DELEGATE and node.subagents:
-            result = await self._delegate(state, effect)
-        else:
-            result = await self._tools.call(node, effect.call, effect.number)
-        return e.ToolGave(effect.id, result) if result else None
+            return await self._delegate(state, effect)
+        return e.ToolGave(effect.id, await self._tools.call(node, effect.call, effect.number))
 
     async def _judged(self, effect: e.AskJudge, state: RunState) -> Judgment:
         if not effect.place:
@@ -141,7 +139,7 @@ class RunEffects:
         while not await self._desk.ask(item):
             if not self._is_waiting:
                 return None
-            await asyncio.sleep(_ROOM_POLL_S)
+            await asyncio.sleep(ROOM_POLL_S)
         return e.ItemOpened(effect.id, item.id)
 
     async def _decided(self, effect: e.AwaitDecision) -> e.Event | None:

@@ -5,7 +5,6 @@ of work that another agent gives to this one, of which it begins one run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -15,18 +14,18 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
-from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
+from hive_mind.runs.delegated import DELEGATE
 from hive_mind.runs.effects import Word
 from hive_mind.runs.fold import fold, folded
-from hive_mind.runs.state import RunState, is_circling
-from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, plain, step_of
+from hive_mind.runs.health import summary_of, time_text
+from hive_mind.runs.state import RunState, Waiting
+from hive_mind.runs.steps import ENDED, PREFIX, Answered, Ended, Step, entry_of, plain, step_of
 
 PRUNED = "pruned/"
 """of the streams that say of a run that it was there: its name is not used again"""
-_JUDGEMENTS_SHOWN = 5
 
 WORDS = "word/"
 _SAID = "said"
@@ -70,8 +69,11 @@ class RunJournal:
         return self.state
 
     async def append(self, steps: Sequence[Step]) -> None:
-        """Keep these, all or none; durable when it returns. Raises `StepTooLarge`, and `RunTaken` where another was first."""
-        now_ms = self._clock_ms()
+        """Keep these, all or none; durable when it returns. Raises `StepTooLarge`, and `RunTaken` where another was first.
+
+        Questions to people that nobody waits for any more are taken back from the desk.
+        """
+        now_ms, waiting = self._clock_ms(), self.state.waiting
         entries = [entry_of(step, now_ms) for step in steps]
         if (size := max((len(entry.body) for entry in entries), default=0)) > BODY_MAX_BYTES:
             raise StepTooLarge(f"a step of {size:,} bytes can't be kept: at most {BODY_MAX_BYTES:,}")
@@ -83,6 +85,14 @@ class RunJournal:
             self.state = fold(self.state, step, now_ms)
             if self._on_step:
                 self._on_step(step)
+        answered = {step.item for step in steps if isinstance(step, Answered)}
+        moot = [id for id, asked in waiting.items() if id not in answered and self._is_moot(id, asked)]
+        if moot:
+            await LedgerDesk(self._ledger, clock_ms=self._clock_ms).withdraw(moot, moot_of(self.run))
+
+    def _is_moot(self, item: str, asked: Waiting) -> bool:
+        """A call that waits within asks again for what it still needs."""
+        return item not in self.state.waiting and not (asked.is_within and asked.place in self.state.places)
 
     async def cancel(self, by: str = "") -> RunState:
         """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
@@ -92,6 +102,11 @@ class RunJournal:
             except RunTaken:
                 continue
         return self.state
+
+
+def moot_of(run: str) -> str:
+    """Why a question of a run is taken back."""
+    return f"run {run} needs no answer any more"
 
 
 async def run_called(ledger: Ledger, given: str) -> str:
@@ -110,9 +125,17 @@ async def run_called(ledger: Ledger, given: str) -> str:
 
 async def run_ids(ledger: Ledger) -> list[str]:
     """All runs but those of sub-agents, the one that changed last first."""
+    return [name for name, _ in await _runs(ledger)]
+
+
+async def open_runs(ledger: Ledger) -> list[str]:
+    """Those of them that have not ended."""
+    return [name for name, kind in await _runs(ledger) if kind != ENDED]
+
+
+async def _runs(ledger: Ledger) -> list[tuple[str, str]]:
     heads = sorted(await ledger.heads(PREFIX), key=lambda head: -head.pos)
-    names = [head.stream.removeprefix(PREFIX) for head in heads]
-    return [name for name in names if "." not in name]
+    return [(name, head.kind) for head in heads if "." not in (name := head.stream.removeprefix(PREFIX))]
 
 
 async def is_known(ledger: Ledger, run: str) -> bool:
@@ -120,30 +143,11 @@ async def is_known(ledger: Ledger, run: str) -> bool:
     return bool(await ledger.read(PREFIX + run) or await ledger.read(PRUNED + run))
 
 
-async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> HealthSummary:
-    """The state of health in a journal, for a reader alone. Raises as a ledger does, and `WireError`."""
-    entries = await ledger.read(PREFIX + run)
-    state, steps = folded(entries), [step_of(entry) for entry in entries]
-    judged = [step for step in steps if isinstance(step, Judged)]
-    last = max((number for number, step in enumerate(steps) if _is_accept(step)), default=-1)
-    without = sum(isinstance(step, Replied | Returned | Judged) for step in steps[last + 1 :])
-    judgements = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_SHOWN:]]
-    return HealthSummary(
-        agent=agent,
-        run=run,
-        steps=state.seq,
-        without_accept=without,
-        stall_ms=max(0, now_ms - state.at_ms),
-        is_idle=not state.seq or state.outcome is not None or state.is_waiting,
-        is_circling=any(is_circling(place) or place.is_warned for place in state.places.values()),
-        accepts=sum(map(_is_accept, steps)),
-        judgements=tuple(judgements),
-        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *judgements),
-    )
-
-
-def _is_accept(step: Step) -> bool:
-    return isinstance(step, Answered) or (isinstance(step, Judged) and step.action is JudgmentAction.ACCEPT)
+async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int, settled: Sequence[int] = ()) -> HealthSummary:
+    """The state of health in its journals, for a reader alone; see `summary_of`. Raises as a ledger does, and `WireError`."""
+    of_sub_agents = [head.stream for head in await ledger.heads(f"{PREFIX}{run}.")]
+    journals = {stream.removeprefix(PREFIX): await ledger.read(stream) for stream in (PREFIX + run, *of_sub_agents)}
+    return summary_of(agent, run, journals, now_ms, settled)
 
 
 async def say_to(ledger: Ledger, run: str, text: str) -> None:
@@ -175,7 +179,7 @@ def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
 
 async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, Any]:
     """A run as JSON."""
-    views = [view for id in state.waiting if (view := await desk.view(id))]
+    views = [(view.item, asked) for id, asked in state.waiting.items() if (view := await desk.view(id))]
     outputs = {key: value for key, value in state.buffer.items() if key not in state.inputs}
     wanted = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs
     return {
@@ -189,20 +193,27 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
         "at": sorted(place.node for place in state.places.values()),
         "done": list(state.done),
         "outputs": {key: outputs[key] for key in wanted if key in outputs},
-        "waiting": [{"id": view.item.id, "kind": view.item.kind, "title": view.item.title} for view in views],
+        "waiting": [
+            {"id": item.id, "kind": item.kind, "title": item.title, "asks": _asks(state, asked)} for item, asked in views
+        ],
         "steps": state.seq,
         "turns": state.turns,
         "tokens": state.tokens,
         "usd": round(state.usd, 6),
-        "begun": _time(state.begun_ms),
-        "changed": _time(state.at_ms),
+        "begun": time_text(state.begun_ms),
+        "changed": time_text(state.at_ms),
     }
+
+
+def _asks(state: RunState, asked: Waiting) -> str:
+    """The node that asks, and its sub-agent or tool if that does; "" for the whole."""
+    place = state.places.get(asked.place)
+    if place is None or not asked.is_within:
+        return place.node if place else ""
+    call = place.calls[asked.call].call
+    return f"{place.node} → {call.arguments.get('name') if call.name == DELEGATE else call.name}"
 
 
 def status_of(state: RunState) -> str:
     """A word for it: how it ended, or whether a person or a process goes on."""
     return state.outcome or ("paused" if state.paused else "parked" if state.is_waiting else "unfinished")
-
-
-def _time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -16,6 +16,7 @@ from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
+from hive_mind.runs.delegated import DELEGATE
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.pointers import as_text, shown
@@ -23,7 +24,6 @@ from hive_mind.runs.steps import plain
 from hive_mind.runs.wanted import REPORTING_TOOLS
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 
-DELEGATE = "delegate_to_sub_agent"
 FLEET_BYTES_MAX = 3_500
 """of a value that every node of a hive holds"""
 OUTPUT_BYTES_MAX = 500_000

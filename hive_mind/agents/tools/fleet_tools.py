@@ -131,7 +131,8 @@ async def _settled(fleet: FleetDirectory, agent: str, run: str, word: str) -> di
 
 async def _paused(fleet: FleetDirectory, agent: str, run: str, why: str) -> dict[str, Any]:
     def step(state: RunState) -> Step | None:
-        return None if state.outcome or state.paused else Paused(fleet.queen, why)
+        # Whatever a person answers meanwhile is a person's word to go on.
+        return None if state.outcome or state.paused else Paused(fleet.queen, why, until_answered=True)
 
     return await fleet.write(agent, run, step)
 

@@ -8,7 +8,7 @@ import msgspec
 from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_table
 from hive_mind.counted import counted
-from hive_mind.judge.items import BY_EXPIRY, Decision, Item, ItemView, Line, Reopening
+from hive_mind.judge.items import BY_RUN, NOBODY, Decision, Item, ItemView, Line, Reopening
 from hive_mind.judge.judgment import JudgmentAction, Signal
 
 _DONE = {
@@ -21,6 +21,8 @@ _DONE = {
 
 def outcome(item: Item, decision: Decision) -> str:
     """The fate of the item, as a participle."""
+    if decision.by == BY_RUN:
+        return "withdrawn"
     if decision.edit is None:
         return _DONE[decision.action]
     return "answered" if item.kind == "question" else "changed and approved"
@@ -28,7 +30,7 @@ def outcome(item: Item, decision: Decision) -> str:
 
 def done(item: Item, decision: Decision) -> str:
     """The same with the person and the reason."""
-    by = "" if decision.by == BY_EXPIRY else f" by {decision.by}"
+    by = "" if decision.by in NOBODY else f" by {decision.by}"
     return f"{outcome(item, decision)}{by}" + (f" ({decision.because})" if decision.because else "")
 
 

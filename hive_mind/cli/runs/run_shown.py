@@ -134,7 +134,8 @@ def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = Fa
         show_indented(printable(value if isinstance(value, str) else one_line(value, 2_000)))
     which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
     for item in document["waiting"]:
-        show(f"waits for a person: {item['title']}", style="yellow")
+        which_one = f" ({item['asks']})" if "→" in item["asks"] else ""
+        show(f"waits for a person{which_one}: {item['title']}", style="yellow")
         how = f'answer {short_id(item["id"])} "…"' if item["kind"] == "question" else f"approve {short_id(item['id'])}"
         show(f"  hive-mind inbox show {short_id(item['id'])}{which}")
         show(f"  hive-mind inbox {how}{which}")
@@ -147,10 +148,18 @@ def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = Fa
 def show_table_of(documents: list[dict[str, Any]]) -> None:
     """One line each."""
     rows = [
-        (one["run"], one["worker"], one["status"], ", ".join(one["at"]) or "-", str(one["steps"]), one["changed"])
+        (
+            one["run"],
+            one["worker"],
+            one["status"],
+            ", ".join(one["at"]) or "-",
+            ", ".join(f"a person ({short_id(item['id'])})" for item in one["waiting"]) or "-",
+            str(one["steps"]),
+            one["changed"],
+        )
         for one in documents
     ]
-    show_table(["run", "worker", "status", "at", "steps", "changed"], rows, right=[4])
+    show_table(["run", "worker", "status", "at", "waits for", "steps", "changed"], rows, right=[5])
 
 
 def reasons_of(steps: list[s.Step]) -> Iterator[str]:

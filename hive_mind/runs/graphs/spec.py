@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
-from hive_mind.goals.goal import Goal, GoalSection, SuccessCriterion
+from hive_mind.goals.goal import Goal, GoalSection, HealthCriteria, SuccessCriterion
 
 NodeKind = Literal["loop", "tool", "person"]
 EdgeKind = Literal["success", "failure", "always", "condition", "model"]
@@ -115,6 +115,9 @@ class WorkerSpec(GoalSection):
         description="Keys that outlive a run. stream: the runs of one chat or trigger share them; fleet: all agents of the hive.",
     )
     limits: Limits = Field(default_factory=Limits, description="The spending limits of a run.")
+    health: HealthCriteria = Field(
+        default_factory=HealthCriteria, description="From where on a run of it is in trouble; before what its goal says."
+    )
 
     @cached_property
     def by_id(self) -> Mapping[str, NodeSpec]:

@@ -11,19 +11,19 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_journal import ASSIGNED, TASKS, RunJournal, RunTaken, is_known, run_ids, say_to, task_of
+from hive_mind.agents.runs.run_journal import ASSIGNED, TASKS, RunJournal, RunTaken, is_known, moot_of, run_ids, say_to, task_of
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.judge.items import DECIDED
+from hive_mind.judge.items import DECIDED, Item
 from hive_mind.llm.base import OnText
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.steps import ENDED
+from hive_mind.runs.steps import ENDED, PREFIX
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class RunKeeper:
         for run in await run_ids(self.parts.ledger):
             if (await RunJournal(self.parts.ledger, run).load()).outcome is None:
                 self._drive(run)
+        await self._withdraw([head.stream.removeprefix(PREFIX) for head in heads if head.kind == ENDED])
         for head in await self.parts.ledger.heads(TASKS):
             for entry in await self.parts.ledger.read(head.stream):
                 await self._take(entry)
@@ -158,14 +159,23 @@ class RunKeeper:
         prefix, _, rest = entry.stream.partition("/")
         if prefix == "item" and entry.kind == DECIDED:
             await self._decided(rest)
-        elif prefix == "run" and entry.kind in ("paused", "continued", ENDED):
-            await self._stop(rest)
-            if entry.kind == "continued":
-                self._drive(rest)
-        elif prefix == "run" and entry.kind == "started" and rest not in self._own:
-            self._drive(rest)
+        elif entry.stream.startswith(PREFIX) and "." not in rest:
+            # A sub-agent is driven by the run that delegates to it.
+            await self._written(rest, entry.kind)
         elif entry.kind == ASSIGNED:
             await self._take(entry)
+
+    async def _written(self, run: str, kind: str) -> None:
+        if kind in ("paused", "continued", ENDED):
+            await self._stop(run)
+        if kind == "continued" or (kind == "started" and run not in self._own):
+            self._drive(run)
+
+    async def _withdraw(self, ended: Collection[str]) -> None:
+        """Take back what these runs asked, where a kill came between their end and this."""
+        for view in await self.parts.desk.open():
+            if (run := _asking(view.item)) in ended:
+                await self.parts.desk.withdraw([view.item.id], moot_of(run))
 
     async def _stop(self, run: str) -> None:
         """Somebody else wrote into its journal: whatever is under way here is not wanted any more. Of our own end nothing is."""
@@ -187,12 +197,16 @@ class RunKeeper:
 
     async def _decided(self, item: str) -> None:
         view = await self.parts.desk.view(item)
-        if view is not None and view.item.kind in _OF_RUNS and "/" in view.item.subject:
-            run = view.item.subject.partition("/")[0].partition(".")[0]
-            if await self.parts.ledger.read(f"run/{run}"):
-                self._drive(run)
+        if view is not None and (run := _asking(view.item)) and await self.parts.ledger.read(PREFIX + run):
+            self._drive(run)
         for waiting in list(self._without_room):
             self._drive(waiting)
+
+
+def _asking(item: Item) -> str:
+    """The run that asks, or whose sub-agent does; "" for an item that is of no run."""
+    run, slash, _ = item.subject.partition("/")
+    return run.partition(".")[0] if slash and item.kind in _OF_RUNS else ""
 
 
 class Saying:

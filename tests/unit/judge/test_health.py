@@ -22,9 +22,7 @@ MINUTE_MS = 60_000
 
 
 def summary(**changes: Any) -> HealthSummary:
-    base = HealthSummary(
-        agent="ada", run="r", steps=30, without_accept=0, stall_ms=0, is_idle=False, is_circling=False, accepts=2
-    )
+    base = HealthSummary(agent="ada", run="r", steps=30, without_accept=0, stall_ms=0, is_idle=False, is_circling=False, starts=2)
     return msgspec.structs.replace(base, **changes)
 
 
@@ -59,10 +57,30 @@ def test_one_trouble_is_one_ticket_whoever_sees_it_and_however_long_it_lasts() -
     assert ticket_of_dead("n1", 0).id != ticket_of_dead("n1", 2).id
 
 
-def test_a_ticket_that_grows_from_degraded_to_critical_is_the_same() -> None:
+def test_what_gets_worse_is_another_ticket_and_what_stays_as_bad_is_not() -> None:
     before = summary(without_accept=1)
-    ids = {ticket_of(one, examined(one, before, SETTINGS)).id for one in (summary(without_accept=n) for n in (10, 25))}
-    assert len(ids) == 1
+    tickets = [ticket_of(one, examined(one, before, SETTINGS)) for one in (summary(without_accept=n) for n in (10, 19, 20, 99))]
+    assert [ticket.severity for ticket in tickets] == ["degraded", "degraded", "critical", "critical"]
+    assert len({ticket.id for ticket in tickets}) == 2
+
+
+def test_after_a_fresh_start_the_same_is_another_ticket_from_the_first_look_on() -> None:
+    before, again = summary(without_accept=25), summary(without_accept=12, starts=3)
+    found = examined(again, before, SETTINGS)
+    assert found.severity == "degraded"
+    assert (
+        ticket_of(again, found).id
+        != ticket_of(summary(without_accept=12), examined(summary(without_accept=12), summary(), SETTINGS)).id
+    )
+    stalled = [summary(stall_ms=5 * MINUTE_MS, starts=starts) for starts in (2, 3)]
+    assert len({ticket_of(one, examined(one, one, SETTINGS)).id for one in stalled}) == 2
+
+
+def test_criteria_of_a_run_count_before_those_of_the_manifest() -> None:
+    own = summary(without_accept=12, criteria={"critical": 12})
+    assert examined(own, summary(), SETTINGS).severity == "critical"
+    patient = summary(stall_ms=5 * MINUTE_MS, criteria={"stall_min": 6})
+    assert examined(patient, summary(), SETTINGS) == HEALTHY
 
 
 @pytest.mark.parametrize("missing", ["agent", "cause", "window", "told", "evidence"])

@@ -1,23 +1,32 @@
 """Sub-agents in runs that are driven for real, over a ledger in memory."""
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_journal import run_ids
+from hive_mind.agents.runs.run_journal import RunJournal, document_of, health_of, run_ids
 from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_stories import said
+from tests.unit.agents.run_builders import resumed
 from tests.unit.runs.playing import loop, worker
+from tests.waiting import until
 
 
 def parts(
@@ -103,6 +112,88 @@ async def test_a_sub_agent_is_told_what_is_missing_and_how_many_turns_are_left()
     assert len(told) == 4
     assert "Still missing: found. Only 3 turns left" in told[1]
     assert "Your task: look around" in told[1]
+
+
+def asking(turn: Turn) -> Reply:
+    if not any(message.role == "tool" for message in turn.messages):
+        return said("", wait_for_response={"message": "may I?"})
+    return said("", set_output={"key": "found", "value": turn.messages[-1].text})
+
+
+async def waiting_run(ledger: Ledger) -> dict[str, Any]:
+    return await document_of("r", await RunJournal(ledger, "r").load(), LedgerDesk(ledger))
+
+
+async def answer(ledger: Ledger, item: str, action: JudgmentAction = JudgmentAction.ACCEPT) -> None:
+    assert await LedgerDesk(ledger).decide(Decision(item=item, action=action, by="ines", edit="yes"))
+
+
+async def test_a_run_whose_sub_agent_asks_a_person_waits_itself_for_that_item() -> None:
+    ledger = await memory.open()
+    state = await driven(parts(ledger, delegating(asking)), sub_worker(), {"town": "x"})
+    assert state.is_waiting
+    document = await waiting_run(ledger)
+    (item,) = document["waiting"]
+    assert (document["status"], item["title"], item["asks"]) == ("parked", "may I?", "lead → look")
+    health = await health_of(ledger, "r", "ada", state.at_ms + 10**9)
+    assert health.is_idle
+    await answer(ledger, item["id"])
+    assert result_in(await resumed(parts(ledger, delegating(asking))))["data"] == {"found": "[Person]: yes"}
+
+
+async def test_a_process_that_waits_for_the_answer_shows_everybody_that_it_does() -> None:
+    ledger = await memory.open()
+    executor = RunExecutor("r", parts(ledger, delegating(asking)), is_waiting=True)
+    await executor.start(sub_worker(), {"town": "x"})
+    driving = asyncio.create_task(executor.drive())
+    document = await until(lambda: shown_waiting(ledger))
+    await answer(ledger, document["waiting"][0]["id"])
+    assert (await driving).outcome == "accepted"
+
+
+async def shown_waiting(ledger: Ledger) -> dict[str, Any] | None:
+    document = await waiting_run(ledger)
+    return document if document["status"] == "parked" else None
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["held up", "begun anew"])
+async def test_an_answer_lets_a_run_go_on_whatever_a_queen_did_meanwhile(is_restarted: bool) -> None:
+    ledger = await memory.open()
+    await driven(parts(ledger, delegating(asking)), sub_worker(), {"town": "x"})
+    (item,) = (await waiting_run(ledger))["waiting"]
+
+    async def opened(_: str) -> Any:
+        return Shared(ledger)
+
+    box = Toolbox(fleet_tools(FleetDirectory("queen", LedgerDesk(ledger), opened, {})))
+    tool_of_queen = box.get("restart" if is_restarted else "pause")
+    assert tool_of_queen is not None
+    done = await tool_of_queen.call(ToolContext(), {"agent": "ada", "run": "r"})
+    if is_restarted:
+        view = await LedgerDesk(ledger).view(item["id"])
+        assert view is not None
+        assert view.decision is not None
+        assert view.decision.because == "run r needs no answer any more"
+        await resumed(parts(ledger, delegating(asking)), done["run"])
+        (again,) = await LedgerDesk(ledger).open()
+        await answer(ledger, again.item.id)
+    else:
+        assert (done["status"], [one["id"] for one in done["waiting"]]) == ("paused", [item["id"]])
+        await answer(ledger, item["id"])
+    assert (await resumed(parts(ledger, delegating(asking)), done["run"])).outcome == "accepted"
+
+
+class Shared:
+    """A ledger that others may close."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def close(self) -> None:
+        """It goes on being used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
 
 
 async def test_mark_complete_ends_a_sub_agent_at_once() -> None:

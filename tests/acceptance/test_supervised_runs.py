@@ -1,0 +1,179 @@
+"""Runs of a fleet that somebody looks after: waiting is no trouble, what gets worse is told again, and people talk with both."""
+
+import json
+import re
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.home_guard import HomeGuard
+from tests.servers.openai_compatible import Behaviour, Called, OpenAICompatibleServer, Received, Reply, Silence
+from tests.servers.redis_server import redis_program
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("module_workers")]
+
+STALL_MIN = 0.1
+LIMIT = ("--timeout", 300)
+SUB_AGENT = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec:
+  id: errand
+  entry: lead
+  nodes: [{id: lead, prompt: "(lead)", subagents: [scout], outputs: [summary]}]
+  subagents: [{id: scout, prompt: "(scout)", outputs: [found]}]
+"""
+STALLER = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec: {id: staller, entry: stall, nodes: [{id: stall, prompt: "(stall)", outputs: [found]}]}
+"""
+SEEKER = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec:
+  id: seeker
+  entry: seek
+  limits: {turns: 1000, tokens: 100000000}
+  nodes: [{id: seek, prompt: "(seek)", tools: [recall], turns: 1000, outputs: [found]}]
+"""
+
+
+def calls(tool: str, /, **arguments: Any) -> Reply:
+    return Reply("", (Called(tool, json.dumps(arguments)),))
+
+
+def roles(body: Any) -> Sequence[str]:
+    return [message["role"] for message in body["messages"]]
+
+
+class Model(OpenAICompatibleServer):
+    """Plays each node by what its prompt says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sought = 0
+
+    def next_behaviour(self, received: Received) -> Behaviour:
+        super().next_behaviour(received)
+        told, results = json.dumps(received.body), roles(received.body).count("tool")
+        if "(stall)" in told:
+            return Silence()
+        if "(seek)" in told:
+            # Slowly enough that the watcher sees it get worse.
+            self.pause()
+            self.sought += 1
+            return calls("recall", query=f"query {self.sought}")
+        if "(scout)" in told:
+            if results == 0:
+                return calls("wait_for_response", message="May I cross the bridge?")
+            return calls("set_output", key="found", value="the other side")
+        if results == 0:
+            return calls("delegate_to_sub_agent", name="scout", task="look around")
+        return calls("set_output", key="summary", value="all is seen")
+
+
+class Fleet:
+    """One fleet whose runs are looked after, and the model that plays them."""
+
+    def __init__(self, command: HiveMind, model: Model, folder: Path) -> None:
+        self.command, self.model, self.folder = command, model, folder
+
+    def begin(self, worker: str, name: str) -> None:
+        """Begin it, and go away."""
+        file = self.folder / f"{name}.yaml"
+        file.write_text(worker, "utf-8")
+        line = ("run", file, "--agent", "keeper", "--name", name)
+        with self.command.start(*line, stdout=-3, stderr=-3) as process:
+            wait_until(lambda: self.command("runs", "show", name, "--agent", "keeper").code == 0)
+            process.send_signal(signal.SIGINT)
+
+    def shown(self, run: str) -> Any:
+        return self.command("runs", "show", run, "--agent", "keeper", "-o", "json").json
+
+    def until(self, run: str, *statuses: str) -> Any:
+        return wait_until(lambda: found if (found := self.shown(run))["status"] in statuses else None, lambda: self.shown(run))
+
+    def items(self, kind: str, about: str) -> list[Any]:
+        """Those on the desk of the fleet, decided or not, the oldest first."""
+        views = self.command("inbox", "list", "--all", "-n", "200", "-o", "json").json
+        found = [view for view in views if view["item"]["kind"] == kind and about in json.dumps(view["item"])]
+        return sorted(found, key=lambda view: int(view["item"]["opened_ms"]))
+
+    def tickets(self, run: str) -> list[str]:
+        return [dict(view["item"]["context"])["severity"] for view in self.items("ticket", f"keeper/{run}")]
+
+    def settle(self, ticket: Any, word: str) -> None:
+        """What a person answers to the queen's question about a ticket; it is closed then."""
+        id = ticket["item"]["id"]
+        (asked,) = wait_until(lambda: self.items("question", id))
+        self.answer(asked["item"]["id"], word)
+        wait_until(lambda: any(view["item"]["id"] == id and view["decision"] for view in self.items("ticket", id)))
+
+    def answer(self, item: str, text: str) -> None:
+        assert self.command("inbox", "answer", item, text, "--as", "olga").code == 0
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    redis_program()
+    folder = tmp_path_factory.mktemp("supervised")
+    command = HiveMind(folder / "home").with_environment(LLM_KEY="none")
+    guard = HomeGuard(command.home)
+    health = {"agent": "queen", "everyS": 0.3, "warn": 3, "degraded": 6, "critical": 60, "stallMin": STALL_MIN}
+    with Model() as model, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_KEY", "none")
+        spec = {
+            "topology": "flat",
+            "agents": [{"name": "keeper", "model": "openai:m", "domain": "bridges"}, {"name": "queen"}],
+            "queen": {"agent": "queen"},
+            "health": health,
+            "llm": {"url": model.base_url, "key": "${env:LLM_KEY}"},
+        }
+        manifest = {"apiVersion": "hive-mind/v1", "kind": "Hive", "metadata": {"name": "town"}, "spec": spec}
+        (folder / "town.yaml").write_text(json.dumps(manifest), "utf-8")
+        applied = command("apply", "-f", folder / "town.yaml", *LIMIT)
+        assert applied.code == 0, applied.err
+        yield Fleet(command, model, folder)
+        assert command("delete", "--purge", "--yes").code == 0
+    guard.release()
+
+
+def test_a_run_whose_sub_agent_asks_a_person_is_waiting_and_gets_no_ticket(fleet: Fleet) -> None:
+    fleet.begin(SUB_AGENT, "errand")
+    (asked,) = fleet.until("errand", "parked")["waiting"]
+    assert (asked["title"], asked["asks"]) == ("May I cross the bridge?", "lead → scout")
+    assert asked["id"][:8] in fleet.command("runs", "list", "--agent", "keeper").out
+    assert (
+        "waits for a person (lead → scout): May I cross the bridge?"
+        in fleet.command("runs", "show", "errand", "--agent", "keeper").out
+    )
+    # By the time that a run which began later has stalled, this one has waited for longer than that.
+    fleet.begin(STALLER, "stall")
+    wait_until(lambda: fleet.tickets("stall") == ["critical"])
+    assert fleet.tickets("errand") == []
+    fleet.answer(asked["id"], "yes")
+    assert fleet.until("errand", "accepted")["outputs"] == {"summary": "all is seen"}
+
+
+def test_what_gets_worse_is_told_again_and_held_up_and_again_after_each_word(fleet: Fleet) -> None:
+    fleet.begin(SEEKER, "seek")
+    (first,) = wait_until(lambda: fleet.items("ticket", "keeper/seek"))
+    fleet.settle(first, "leave")
+    held = fleet.until("seek", "paused")
+    assert "made 6" in held["reason"]
+    assert fleet.tickets("seek") == ["degraded", "degraded", "critical"]
+    critical = fleet.items("ticket", "keeper/seek")[-1]
+    evidence = dict(critical["item"]["context"])["evidence"]
+    assert re.search(
+        r"recall: [3-9]\d× with \d\d different arguments, \S+Z to \S+Z, the last recall ..query.: .query \d+", evidence
+    )
+    assert re.search(r"nothing was accepted in the last 6\d steps", evidence)
+    fleet.settle(critical, "resume")
+    wait_until(lambda: len(fleet.tickets("seek")) == 4, lambda: fleet.tickets("seek"))
+    assert fleet.command("runs", "cancel", "seek", "--agent", "keeper").code == 0
