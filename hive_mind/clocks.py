@@ -1,8 +1,14 @@
-"""The wall clock of this machine, read at one place: whatever depends on time is given it."""
+"""The wall clock of this machine, read at one place: whatever depends on time is given it. And how people read a moment."""
 
 import time
+from datetime import UTC, datetime
 
 
 def wall_clock_ms() -> int:
     """Milliseconds since 1970, UTC; may be wrong, and step."""
     return time.time_ns() // 1_000_000
+
+
+def time_text(ms: int) -> str:
+    """A moment in UTC, to the second."""
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

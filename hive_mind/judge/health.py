@@ -7,7 +7,7 @@ was let go on and goes badly again is another trouble, and so is one that gets w
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ class HealthSummary(Struct, frozen=True, kw_only=True):
     """Fresh starts: results that were accepted, words of people, decisions on tickets."""
     judgements: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
-    criteria: Mapping[str, float] = {}
+    criteria: Mapping[str, Any] = {}
     """Of its worker and its goal, by the names of `HealthSettings`: they count before those of the manifest."""
 
 

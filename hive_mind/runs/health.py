@@ -7,8 +7,9 @@ the keys alone: their values belong to the run.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from typing import Any
 
+from hive_mind.clocks import time_text
 from hive_mind.counted import counted
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import JudgmentAction
@@ -65,11 +66,6 @@ def summary_of(
     )
 
 
-def time_text(ms: int) -> str:
-    """In UTC, to the second."""
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 def _moments(journals: Mapping[str, Sequence[Entry]]) -> list[_Moment]:
     """All steps, as they came: a ledger has one order."""
     entries = sorted(((entry, name) for name, kept in journals.items() for entry in kept), key=lambda pair: pair[0].pos)
@@ -85,7 +81,7 @@ def _goes_in_circles(place: ActiveNode) -> bool:
     return is_circling(place) or (place.is_warned and len(set(place.recent)) <= 1)
 
 
-def _criteria(state: RunState) -> Mapping[str, float]:
+def _criteria(state: RunState) -> Mapping[str, Any]:
     """Those of the worker before those of its goal."""
     if state.worker is None:
         return {}
@@ -110,7 +106,7 @@ def _evidence(states: Mapping[str, RunState], moments: Sequence[_Moment], work: 
 
 
 def _under_way(states: Mapping[str, RunState], moments: Sequence[_Moment]) -> Iterator[str]:
-    """What is waited for at each place."""
+    """Calls, turns and judgements that have not come yet, by place."""
     last_ms = {moment.run: moment.at_ms for moment in moments}
     for name, state in states.items():
         for place in state.places.values():

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.clocks import wall_clock_ms
+from hive_mind.clocks import time_text, wall_clock_ms
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
@@ -20,7 +20,7 @@ from hive_mind.regex import regex
 from hive_mind.runs.delegated import DELEGATE
 from hive_mind.runs.effects import Word
 from hive_mind.runs.fold import fold, folded
-from hive_mind.runs.health import summary_of, time_text
+from hive_mind.runs.health import summary_of
 from hive_mind.runs.state import RunState, Waiting
 from hive_mind.runs.steps import ENDED, PREFIX, Answered, Ended, Step, entry_of, plain, step_of
 
