@@ -24,7 +24,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
-from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
+from hive_mind.errors import ConfigError, HiveError, InvalidInput
 from hive_mind.installation import command_for_extra, command_for_package
 from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.leftovers import leftovers
@@ -32,6 +32,7 @@ from hive_mind.runtime.members.recovery import GivenBack, give_back
 from hive_mind.runtime.settings import Settings, without_effect
 from hive_mind.runtime.wiring import open_memory, open_model
 from hive_mind.runtime.workers.status import rooms
+from hive_mind.sqlite.lock import in_use_by
 from hive_mind.sqlite.replacement import is_half_replaced
 
 OK, ABSENT, LEFT, PROBLEM = "ok", "absent", "left", "problem"
@@ -190,16 +191,15 @@ async def _database(settings: Settings, agent: str) -> Check:
     try:
         if found := await problems_of(settings, path) if path.exists() or is_half_replaced(path) else ():
             return Check("database", PROBLEM, listed(found), "save what can be saved: hive-mind doctor --repair")
-        async with await open_memory(replace(settings, embed="none"), agent) as memory:
+        async with await open_memory(replace(settings, embed="none", lock_wait_s=0), agent, is_reading=True) as memory:
             facts = (await memory.get_statistics()).facts
-    except DatabaseLocked as error:
-        who = f"by process {error.holder_pid}" if error.holder_pid else "by another process"
-        return Check("database", PROBLEM, f"{path}: open {who}", "stop it, ask it instead, or use another --agent")
+        in_use = await asyncio.to_thread(in_use_by, path)
     except ConfigError:
         raise
     except HiveError as error:
         return Check("database", PROBLEM, str(error), "see above")
-    return Check("database", OK, f"{path}: {counted(facts, 'fact')}, {path.stat().st_size >> 10:,} KB, readable, not in use")
+    use = f"in use by process {in_use}" if in_use else "not in use"
+    return Check("database", OK, f"{path}: {counted(facts, 'fact')}, {path.stat().st_size >> 10:,} KB, readable, {use}")
 
 
 def _left_over(home: Path) -> list[Check]:

@@ -16,7 +16,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.query import LIMIT_MAX
 from hive_mind.regex import regex
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
 from hive_mind.runtime.worker_http import SILENCE_S
 
 
@@ -98,9 +98,6 @@ class EmbeddingAgent:
         return settings_for(self.home, self.embed, self.model)
 
 
-# Hooks, cron and an editor start commands at once. One that writes is usually done by then, and one that waits says so.
-_LOCK_WAIT_S = 30
-
 _ISO = regex(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?)?)?)?")
 
 
@@ -119,7 +116,7 @@ def settings_for(
         home=home or settings.home,
         embed=embed or settings.embed,
         embed_model=model or settings.embed_model,
-        lock_wait_s=max(settings.lock_wait_s, _LOCK_WAIT_S),
+        lock_wait_s=max(settings.lock_wait_s, LOCK_WAIT_S),
     )
 
 

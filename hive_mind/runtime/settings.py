@@ -22,6 +22,9 @@ DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 # 1,000 questions take some seconds: less than the patience of a client, and more than come while a process is busy with itself.
 HTTP_REQUESTS_MAX = 1000
 
+LOCK_WAIT_S = 30
+"""Of commands and processes. Hooks, cron and an editor start commands at once: one that writes is usually done by then."""
+
 _PREFIX = "HIVE_MIND_"
 _DIGITS_MAX = 18
 _NUMBERS = {"token_budget": 0, "llm_timeout_s": 1, "llm_tries": 1, "lock_wait_s": 0, "http_requests_max": 1, "timeout_s": 1}

@@ -6,7 +6,7 @@ A missing part that is not essential (an embedding model, an extra) is skipped, 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import cast
@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 _LOCK_POLL_S = 0.1
 
+IsReading = bool | Callable[[], bool]
+
 
 def kept_facts(settings: Settings, agent: str) -> list[Fact]:
     """The facts in an agent's record at this moment, also while another process uses the agent; none where there is no record.
@@ -59,11 +61,12 @@ async def shared_ledger(settings: Settings, agent: str) -> Ledger:
 
 
 async def open_memory(
-    settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: bool = False
+    settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: IsReading = False
 ) -> CognitiveMemory:
     """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`.
 
-    `is_reading`: it is as it was when it was opened, and takes nothing in; others may have it open meanwhile.
+    `is_reading`: it is as it was when it was opened, and takes nothing in; others may have it open meanwhile. Where it is a
+    function, each waking asks it.
     """
     # An unknown name or back end is reported before a model is loaded, which takes seconds.
     database_path(settings, agent)
@@ -72,7 +75,7 @@ async def open_memory(
 
 
 @asynccontextmanager
-async def opened_store(settings: Settings, agent: str, *, is_reading: bool = False) -> AsyncIterator[FactStore]:
+async def opened_store(settings: Settings, agent: str, *, is_reading: IsReading = False) -> AsyncIterator[FactStore]:
     """An agent's database without a memory over it; `is_reading` as of `open_memory`.
 
     Raises `ConfigError`, and like opening a memory.
@@ -118,7 +121,7 @@ async def unindexed(settings: Settings, agent: str) -> AsyncIterator[Unindexed]:
 
 
 def memory_with(
-    settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None, *, is_reading: bool = False
+    settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None, *, is_reading: IsReading = False
 ) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
     opener, arms = _store_opener(settings, agent, is_reading=is_reading), vector_arms(settings)
@@ -126,7 +129,7 @@ def memory_with(
 
 
 async def open_agent(
-    settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: bool = False
+    settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: IsReading = False
 ) -> LearningAgent:
     """An agent by its name, with the memory and the reader the settings say; `is_reading` as of `open_memory`.
 
@@ -182,9 +185,13 @@ async def _release(model: LanguageModel, budget: Budget) -> None:
         _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
 
 
-def _store_opener(settings: Settings, agent: str, *, is_reading: bool = False) -> OpenStore:
-    store = backends.load("store", settings.store)
-    opened = partial(store.open_for_reading if is_reading else store.open, database_path(settings, agent))
+def _store_opener(settings: Settings, agent: str, *, is_reading: IsReading = False) -> OpenStore:
+    store, path = backends.load("store", settings.store), database_path(settings, agent)
+
+    def opened() -> Awaitable[FactStore]:
+        to_read = is_reading() if callable(is_reading) else is_reading
+        return cast(Awaitable[FactStore], (store.open_for_reading if to_read else store.open)(path))
+
     return partial(_opened_patiently, opened, settings.lock_wait_s)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hive_mind.errors import DatabaseLocked
-from hive_mind.file_lock import holder_in, lock, note_holder, try_lock, unlock
+from hive_mind.file_lock import holder_in, is_locked, lock, note_holder, try_lock, unlock
 
 _COMMAND_CHARACTERS_MAX = 200
 
@@ -66,6 +66,17 @@ def turn(database: Path) -> Iterator[None]:
 def lock_path(database: Path) -> Path:
     """Where a file's lock is. It may be deleted while nobody has the file open."""
     return database.with_name(database.name + ".lock")
+
+
+def in_use_by(database: Path) -> int | None:
+    """The process that has it open to write; None where none has."""
+    try:
+        with lock_path(database).open("rb") as file:
+            holder = holder_in(file.fileno())
+    except OSError:
+        return None
+    # One that was killed leaves its number behind. Nobody is kept out by looking where there is none.
+    return holder if holder and is_locked(lock_path(database)) else None
 
 
 def locked_error(database: Path, owner: str, holder_pid: int = 0) -> DatabaseLocked:

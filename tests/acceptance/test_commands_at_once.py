@@ -27,6 +27,7 @@ READERS: list[tuple[object, ...]] = [
     ("facts", "export"),
     ("stats",),
     ("sources",),
+    ("doctor",),
 ]
 
 
@@ -47,8 +48,8 @@ def done(command: HiveMind, arguments: tuple[object, ...], said: str = "") -> Do
 
 
 @contextmanager
-def begun(command: HiveMind, *arguments: object) -> Iterator["subprocess.Popen[bytes]"]:
-    with command.start(*arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+def begun(command: HiveMind, *arguments: object, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+    with command.start(*arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, **environment) as process:
         try:
             yield process
         finally:
@@ -117,6 +118,31 @@ def test_a_writer_waits_in_turn_and_says_for_whom(hive_mind: HiveMind) -> None:
         lock.release()
         assert waiting.wait(PATIENCE_S) == 0
     assert "The gate is green." in hive_mind("facts", "list").out
+
+
+def test_a_chat_excludes_nobody_while_it_waits_for_the_next_line_and_sees_what_others_write(hive_mind: HiveMind) -> None:
+    """The writer's lock is its only while it writes; as long as a person thinks, hooks and editors go on."""
+    with begun(hive_mind, "chat", PYTHONUNBUFFERED="1") as chat:
+        assert chat.stdin
+        assert chat.stdout
+
+        def said(line: str, until: str) -> None:
+            chat.stdin.write(f"{line}\n".encode())  # type: ignore[union-attr]
+            chat.stdin.flush()  # type: ignore[union-attr]
+            assert any(until.encode() in shown for shown in chat.stdout or ())
+
+        said("The ferry leaves at nine.", "1 new")
+        learn = ("learn", "-", "--source", "gate")
+        learning = done(hive_mind, learn, "The gate is green.")
+        assert (learning.code, WAITING in learning.err) == (0, False), learning
+        said("/facts gate", "The gate is green.")
+        said("Which colour has the gate?", "green")
+        learning = done(hive_mind, learn, "The gate is locked.")
+        assert (learning.code, WAITING in learning.err) == (0, False), learning
+        said("The kettle is blue.", "1 new")
+        chat.stdin.close()
+        assert chat.wait(PATIENCE_S) == 0
+    assert hive_mind("facts", "count", "-o", "json").json["count"] == 4
 
 
 def test_a_reader_changes_no_byte_of_a_memory(hive_mind: HiveMind) -> None:

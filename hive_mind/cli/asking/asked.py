@@ -6,6 +6,7 @@ All are asked by the requests of `runtime.calls`, so no command knows the differ
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -19,6 +20,7 @@ from hive_mind.control import RESIDENT
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
+    from hive_mind.memory.base import Memory
     from hive_mind.ranking.pipeline import RankingSettings
     from hive_mind.runtime.calls import AgentCalls
 
@@ -57,7 +59,7 @@ class LocalAgent:
 
 
 class OpenedAgent:
-    """One whose memory this process opens: to read it, which others may do meanwhile, until something is to be written."""
+    """One whose memory this process opens: to read it, which others may do meanwhile, and to write for one request at a time."""
 
     fleet = ""
 
@@ -65,23 +67,43 @@ class OpenedAgent:
         self.name, self._settings, self._ranking = name, settings, ranking
         self._open, self._is_reading = AsyncExitStack(), True
         self._agent: LocalAgent | None = None
+        self._memory: Memory | None = None
+        self._seen: list[tuple[int, int]] = []
 
     async def call(self, what: str, /, **fields: object) -> Any:
-        """See `AnsweringAgent`."""
+        """See `AnsweringAgent`. A reader sees what others have written before its request."""
         from hive_mind.runtime.requests import READING
 
         is_reading = what in READING
-        if self._agent is None or self._is_reading > is_reading:
-            self._agent = None
-            await self._open.aclose()
-            self._agent, self._is_reading = await self._opened(is_reading=is_reading), is_reading
-        return await self._agent.call(what, **fields)
+        if not is_reading or self._seen != self._signature():
+            await self._let_go(is_reading=is_reading)
+        self._agent = self._agent or await self._opened()
+        try:
+            return await self._agent.call(what, **fields)
+        finally:
+            if not is_reading:
+                await self._let_go(is_reading=True)
 
-    async def _opened(self, *, is_reading: bool) -> LocalAgent:
+    async def _let_go(self, *, is_reading: bool) -> None:
+        """Close the database; the next request opens it, to read it or to write."""
+        if self._memory is not None and self._settings.store != "memory":
+            await self._memory.sleep()
+        self._is_reading, self._seen = is_reading, self._signature()
+
+    def _signature(self) -> list[tuple[int, int]]:
+        """Of its file and the log of it: another one after any write."""
+        from hive_mind.runtime.agent_files import database_path
+
+        path = database_path(self._settings, self.name)
+        files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
+        return [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]
+
+    async def _opened(self) -> LocalAgent:
         from hive_mind.runtime.calls import AgentCalls
         from hive_mind.runtime.wiring import open_agent
 
-        agent = await open_agent(self._settings, self.name, self._ranking, is_reading=is_reading)
+        agent = await open_agent(self._settings, self.name, self._ranking, is_reading=lambda: self._is_reading)
+        self._memory = agent.memory
         return LocalAgent(self.name, AgentCalls(await self._open.enter_async_context(agent), None, is_kept=True))
 
     async def __aenter__(self) -> "OpenedAgent":
@@ -93,11 +115,11 @@ class OpenedAgent:
 
 @asynccontextmanager
 async def asked_agent(
-    settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None
+    settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None, *, may_begin: bool = False
 ) -> AsyncIterator[AnsweringAgent]:
     """The agent that is meant; one line names it where it runs elsewhere. `ranking`: of one that is opened here.
 
-    Raises `HiveError`.
+    `may_begin`: it may be one that knows nothing yet, and learns. Raises `HiveError`.
     """
     found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
     if found is not None:
@@ -114,7 +136,7 @@ async def asked_agent(
             yield running
             return
     name = agent or DEFAULT_AGENT
-    async with OpenedAgent(name, for_reading(settings, name), ranking) as here:
+    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as here:
         yield here
 
 

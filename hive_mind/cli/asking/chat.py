@@ -3,17 +3,16 @@
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_answer
-from hive_mind.cli.asking.asked import Called, LocalAgent
-from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
+from hive_mind.cli.asking.asked import AnsweringAgent, Called, asked_agent
+from hive_mind.cli.fleet.agents import Fleet
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
-from hive_mind.cli.output import plain, printable, say, short_id, show, show_indented, shown_source
+from hive_mind.cli.output import printable, say, short_id, show, show_indented, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
@@ -118,45 +117,22 @@ async def chat(
         say(_WELCOME, style="dim")
         if not settings.llm:
             say(_QUOTES, style="dim")
-    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
-        if running is not None:
-            await _with_fleet(running)
-            return
-    await _alone(agent or DEFAULT_AGENT, home, embed, model)
+    async with asked_agent(settings, fleet, agent, may_begin=True) as talking:
+        await _talk(talking)
 
 
-async def _alone(agent: str, home: Path | None, embed: str | None, model: str | None) -> None:
-    from hive_mind.agents.goal_seeking import GoalSeekingAgent, lines_of
-    from hive_mind.agents.learning import Learned
-    from hive_mind.model.answer import Answer
-    from hive_mind.runtime.calls import AgentCalls
-    from hive_mind.runtime.fact_replies import answer_reply
-    from hive_mind.runtime.wiring import open_agent
-
-    async with await open_agent(settings_for(home, embed, model), agent) as opened:
-        talking = GoalSeekingAgent(agent, opened.memory, opened.reader)
-        commands = ChatCommands(LocalAgent(agent, AgentCalls(opened, None, is_kept=True)))
-        async for _, done in talking.serve(commands.aside(lines_of(sys.stdin))):
-            if isinstance(done, Answer):
-                show_answer(plain(answer_reply(done, agent)), own=agent)
-                commands.shown = [hit.fact.id for hit in done.sources]
-            elif isinstance(done, Learned):
-                _show_learned(len(done.facts), done.added)
-            show()
-
-
-async def _with_fleet(running: FleetAgent) -> None:
+async def _talk(talking: AnsweringAgent) -> None:
     from hive_mind.agents.goal_seeking import lines_of
 
-    commands = ChatCommands(running)
+    commands = ChatCommands(talking)
     async for line in commands.aside(lines_of(sys.stdin)):
         text = printable(line)
         if text.endswith(("?", "？")):
-            reply = await running.call("ask", question=text, limit=10, method="hybrid")
-            show_answer(reply, own=running.name)
+            reply = await talking.call("ask", question=text, limit=10, method="hybrid")
+            show_answer(reply, own=talking.name)
             commands.shown = [hit["fact_id"] for hit in reply["sources"]]
         else:
-            reply = await running.call("learn", text=text, source="user", said_at="", title="")
+            reply = await talking.call("learn", text=text, source="user", said_at="", title="")
             _show_learned(len(reply["facts"]), reply["added"])
         show()
 

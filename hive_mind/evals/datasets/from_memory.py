@@ -33,7 +33,7 @@ async def load_memory(settings: Settings, agent: str) -> Dataset:
             return facts_as_dataset(agent, map(fact_of, reply["facts"]))
     if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}")
-    async with opened_store(settings, agent) as store:
+    async with opened_store(settings, agent, is_reading=True) as store:
         return facts_as_dataset(agent, [fact async for batch in store.facts() for fact in batch])
 
 

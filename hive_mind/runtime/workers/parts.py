@@ -37,7 +37,7 @@ from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.serving import LINE_BYTES_MAX
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
@@ -46,9 +46,6 @@ from hive_mind.runtime.workers.sources_learned import LearnedSources
 
 if TYPE_CHECKING:
     from hive_mind.agents.judging.reviewing import Reviewing
-
-# A predecessor may still be writing its log back.
-_LOCK_WAIT_S = 15
 
 
 def with_values(config: WorkerConfig) -> WorkerConfig:
@@ -80,7 +77,7 @@ def settings_of(config: WorkerConfig) -> Settings:
         llm_timeout_s=models.llm_timeout_s,
         llm_tries=models.llm_tries,
         token_budget=models.token_budget,
-        lock_wait_s=_LOCK_WAIT_S,
+        lock_wait_s=LOCK_WAIT_S,
     )
 
 
