@@ -34,7 +34,8 @@ STDOUT = Path("-")
 class FileKind:
     """A kind of file: its group of commands, what one is called, a field to explain, its form, and how its text is read.
 
-    `read` raises `FileError`; both are functions so that nothing is loaded before it is needed.
+    `read` raises `FileError`; both are functions so that nothing is loaded before it is needed. `has_validate`: its group has a
+    command of that name with options of its own.
     """
 
     group: str
@@ -42,23 +43,23 @@ class FileKind:
     field: str
     form: Callable[[], "Form[Any]"]
     read: Callable[[str], object]
+    has_validate: bool = False
 
 
 def add_form_commands(group: typer.Typer, kind: FileKind) -> None:
     """Add the three."""
     name = f"hive-mind {kind.group}"
 
-    @group.command(epilog=examples(f"{name} validate {kind.group}.yaml", f"{name} validate {kind.group}/*.yaml -o json"))
-    @command
-    async def validate(files: Files, output: options.Output = Format.TEXT) -> None:
-        """Report all that is wrong, with line, path and remedy. Exit code 2 where something is.
+    if not kind.has_validate:
 
-        Conditions are compiled, so an invalid one is found here.
-        """
-        found = {str(file): _problems(file, kind) for file in files}
-        show_problems(found, output)
-        if any(found.values()):
-            raise typer.Exit(USAGE)
+        @group.command(epilog=examples(f"{name} validate {kind.group}.yaml", f"{name} validate {kind.group}/*.yaml -o json"))
+        @command
+        async def validate(files: Files, output: options.Output = Format.TEXT) -> None:
+            """Report all that is wrong, with line, path and remedy. Exit code 2 where something is.
+
+            Conditions are compiled, so an invalid one is found here.
+            """
+            validate_files(files, kind, output)
 
     @group.command(epilog=examples(f"{name} explain", f"{name} explain {kind.field}"))
     @command
@@ -75,6 +76,14 @@ def add_form_commands(group: typer.Typer, kind: FileKind) -> None:
         from hive_mind.forms.form import schema_of
 
         show_json(schema_of(kind.form()))
+
+
+def validate_files(files: Sequence[Path], kind: FileKind, output: Format) -> None:
+    """Show all that is wrong in them; the exit code says whether something is."""
+    found = {str(file): _problems(file, kind) for file in files}
+    show_problems(found, output)
+    if any(found.values()):
+        raise typer.Exit(USAGE)
 
 
 def _problems(file: Path, kind: FileKind) -> tuple[Problem, ...]:

@@ -96,9 +96,16 @@ class _Judged:
         found = self.rules.shadows(self.case.names, self.case.kind, self.digest)
         return tuple(match.rule.id for match in found if not match.broken)
 
+    def _is_passed_unseen(self, judgment: Judgment, seen: Satisfaction | None) -> bool:
+        """Whether `unattended` would let pass what no judge has looked at: a hard constraint is a person's then."""
+        is_alone = self.settings.unattended != "escalate" and judgment.cause not in _NEVER_ALONE
+        return judgment.action is JudgmentAction.ESCALATE and is_alone and seen is not None and bool(self.unchecked(seen))
+
     def finished(self, judgment: Judgment) -> Judgment:
         """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
         seen, shadows = self.seen(), self.shadows()
+        if self._is_passed_unseen(judgment, seen):
+            judgment = replace(judgment, cause="unchecked")
         if seen is None and not shadows and not self.given:
             return _attended(self.settings, judgment)
         signals = (*judgment.signals, *(one for one in self.given if one not in judgment.signals))

@@ -9,6 +9,7 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs.effects import PersonDecided
 from hive_mind.runs.fold import decided
 from hive_mind.runs.pointers import as_text
+from hive_mind.runs.prompt import set_in
 from hive_mind.runs.routing import enter, give_up, leave, options
 from hive_mind.runs.state import ActiveNode, RunState, Waiting
 from hive_mind.runs.steps import Answered, Judged, Replanned, Returned
@@ -195,10 +196,9 @@ def _rejected(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
 def feedback_context(state: RunState, why: str = "") -> dict[str, Any]:
     """Its four keys: what succeeded, what failed after how many attempts and why, what is known, which constraints were hurt."""
     failed = [*state.failed, *((place.node, place.attempt, place.errors) for place in state.places.values() if place.errors)]
-    known = {key: value for key, value in state.buffer.items() if key != "feedback_context"}
     return {
         "completed_steps": list(state.done),
         "failed_steps": [{"step_id": node, "attempts": attempts, "errors": list(errors)} for node, attempts, errors in failed],
-        "accumulated_context": {**known, **({"why": why} if why else {})},
+        "accumulated_context": {**set_in(state), **({"why": why} if why else {})},
         "constraints_violated": list(state.violated),
     }

@@ -11,7 +11,7 @@ from hive_mind.model.dialogue import Message
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps
 from hive_mind.runs.compaction import compacted
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import FEEDBACK, WorkerSpec
 from hive_mind.runs.state import TURNS, ActiveNode, BranchFrame, Call, Phase, RunState, Waiting, digest_of
 
 # The time before these steps was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
@@ -143,6 +143,8 @@ def _returned(state: RunState, step: steps.Returned) -> RunState:
     state = _paid(state, step)
     place = state.places[step.place]
     node = state.spec.by_id[place.node]
+    if step.completes:
+        state = replace(state, completed=str(place.calls[step.call].call.arguments.get("message") or ""))
     if node.kind == "tool":
         outputs = {**place.outputs, **{key: step.value for key in node.outputs[:1] if not step.is_error}}
         return _put(state, replace(place, outputs=outputs, phase="judge"))
@@ -284,7 +286,7 @@ def _outliving(state: RunState, place: ActiveNode) -> Mapping[str, Mapping[str, 
 
 
 def _replanned(state: RunState, step: steps.Replanned) -> RunState:
-    buffer = {**state.buffer, "feedback_context": dict(step.feedback)}
+    buffer = {**state.buffer, FEEDBACK: dict(step.feedback)}
     return replace(state, buffer=buffer, frames={}, waiting={}, visits={}, replans=state.replans + 1, is_judged=False)
 
 

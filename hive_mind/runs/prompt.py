@@ -11,7 +11,7 @@ from typing import Any
 
 from hive_mind.goals.goal import Goal
 from hive_mind.model.dialogue import Message
-from hive_mind.runs.graphs.spec import NodeSpec
+from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec
 from hive_mind.runs.state import ActiveNode, RunState
 
 INPUT_CHARACTERS = 20_000
@@ -48,6 +48,7 @@ def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, i
         _narrative(state),
         _focus(state.spec.goal, node),
         _inputs(state.known_at(place), node),
+        _feedback(state, node),
         _fenced("Your outputs so far.", values(place.outputs, OUTPUT_CHARACTERS)) if place.outputs else "",
         _RESULTS,
         f"AGENT MEMORY:\n{around.adapt.strip()}" if around.adapt.strip() else "",
@@ -72,7 +73,12 @@ def messages(place: ActiveNode) -> tuple[Message, ...]:
 def _narrative(state: RunState) -> str:
     """From what is known and the way here alone: the same run tells the same."""
     done = ", ".join(state.done) or "nothing yet"
-    return f"Done so far: {done}.\n{_fenced('Known so far.', values(state.buffer))}"
+    return f"Done so far: {done}.\n{_fenced('Known so far.', values(set_in(state)))}"
+
+
+def set_in(state: RunState) -> dict[str, Any]:
+    """The values of a run, without what is told to its planner alone."""
+    return {key: value for key, value in state.buffer.items() if key != FEEDBACK}
 
 
 def _focus(goal: Goal | None, node: NodeSpec) -> str:
@@ -88,6 +94,14 @@ def _focus(goal: Goal | None, node: NodeSpec) -> str:
     if node.outputs:
         parts.append(_OUTPUT.format(keys=", ".join(node.outputs)))
     return "\n".join(parts)
+
+
+def _feedback(state: RunState, node: NodeSpec) -> str:
+    """For the planner all that came of its last plan. A long value takes no room from what failed, and why."""
+    told = state.buffer.get(FEEDBACK)
+    if node.id != state.spec.planner or not isinstance(told, Mapping) or FEEDBACK in node.inputs:
+        return ""
+    return _fenced("What came of the plan so far (feedback_context).", "\n".join(f"{key}: {_cut(told[key])}" for key in told))
 
 
 def _inputs(buffer: Mapping[str, Any], node: NodeSpec) -> str:
@@ -117,7 +131,7 @@ def _listed(title: str, names: Sequence[str]) -> str:
 def marker(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
     """For a node that goes on with the conversation. Files, tools and the agent's memory stand in its prompt."""
     ended = f"has failed{_why(place)}" if has_failed else "is complete"
-    return f"[Phase {place.node} {ended}.]\nOutputs so far:\n{values(state.buffer)}\n{REFLECT}"
+    return f"[Phase {place.node} {ended}.]\nOutputs so far:\n{values(set_in(state))}\n{REFLECT}"
 
 
 def handoff(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
@@ -125,7 +139,7 @@ def handoff(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> 
     said = [message.text for message in place.messages if message.role == "assistant" and message.text]
     last = f"\nWhat it said last: {_shortened(said[-1], _LAST_CHARACTERS)}" if said else ""
     ended = f"has failed{_why(place)}" if has_failed else "handed over"
-    return f"[{place.node} {ended}.]\nOutputs so far:\n{values(state.buffer)}{last}"
+    return f"[{place.node} {ended}.]\nOutputs so far:\n{values(set_in(state))}{last}"
 
 
 def values(known: Any, characters: int = VALUE_CHARACTERS) -> str:

@@ -127,6 +127,8 @@ class RunState(msgspec.Struct, frozen=True):
     usd: float = 0.0
     replans: int = 0
     reports: tuple[Reported, ...] = ()
+    completed: str = ""
+    """A sub-agent's word for its parent, as it said that it is complete."""
     heard: frozenset[str] = frozenset()
     asked: int = 0
     """How often a person was asked about the whole."""

@@ -41,7 +41,7 @@ def test_a_run_stops_where_a_person_is_asked_and_goes_on_with_the_answer(hive_mi
     hive_mind("learn", "-", "--source", "notes", stdin="The ferry leaves at nine.")
 
     begun = hive_mind("run", worker, "--name", "r", "--input", "question=ferry", "-o", "json")
-    assert (begun.code, begun.json["status"], begun.json["at"]) == (0, "parked", ["ask"])
+    assert (begun.code, begun.json["status"], begun.json["at"]) == (1, "parked", ["ask"])
     assert begun.json["outputs"]["found"][0]["text"] == "The ferry leaves at nine."
 
     again = hive_mind("runs", "resume", "r", "-o", "json")
@@ -73,7 +73,7 @@ def test_a_tool_that_is_not_there_is_found_before_the_run_begins(hive_mind: Hive
 
 
 def test_a_run_that_has_its_name_already_is_refused(hive_mind: HiveMind, worker: Path) -> None:
-    assert hive_mind("run", worker, "--name", "r", "-i", "question=x").code == 0
+    assert hive_mind("run", worker, "--name", "r", "-i", "question=x", "-o", "json").json["status"] == "parked"
     ended = hive_mind("run", worker, "--name", "r", "-i", "question=x")
     assert (ended.code, "there is a run r already" in ended.err) == (2, True)
     assert hive_mind("run", worker, "--name", "../r", "-i", "question=x").code == 2

@@ -68,6 +68,7 @@ MODEL = {
     "model that accepts": said("model", ACCEPT, 0.9, c=1.0, k=1.0),
     "model that rejects": said("model", RETRY, 0.9, c=0.0, k=1.0),
 }
+GRADES = {name: signal is not None and signal.state == "given" and "k" in signal.grades for name, signal in MODEL.items()}
 # Whatever else is said, a person has to look at these.
 STOPS = {"violated", "broken constraint", "broken rule"}
 
@@ -140,6 +141,8 @@ def test_where_nobody_attends_hard_constraints_and_what_broke_wait_all_the_same(
             assert (found.cause, found.confidence) == ("unattended", None), names
             assert attended.cause in ("missing", "threshold", "disagreement") or "nobody graded" in attended.reasoning, names
             assert not STOPS & set(names), names
+            # A hard constraint without a check passes only where a model has looked at it.
+            assert names[1] != "unchecked" or GRADES[names[4]], names
 
 
 def test_tools_at_work_are_waited_for_before_anything_is_decided() -> None:

@@ -105,7 +105,7 @@ async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
         which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
         raise Stopped(f"stopped; go on with: hive-mind runs resume {executor.run}{which}") from None
     await show_run(executor, agent, output)
-    if state.outcome not in (None, "accepted"):
+    if state.outcome != "accepted":
         raise typer.Exit(FAILED)
 
 

@@ -51,7 +51,7 @@ async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bo
         raise Stopped(f"the run goes on without you; look at it with: hive-mind runs show {run} --agent {agent.name}") from None
     printer.end_line()
     show_in_fleet(agent, document, output)
-    if document["status"] not in ("accepted", "parked", "paused"):
+    if document["status"] != "accepted":
         raise typer.Exit(FAILED)
 
 

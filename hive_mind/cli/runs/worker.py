@@ -1,11 +1,13 @@
 """`hive-mind worker`: look at workers, check them, draw them, and ask what can stand in one. None of it runs anything."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.form_commands import FileKind, add_form_commands
+from hive_mind.cli.form_commands import FileKind, Files, add_form_commands, validate_files
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import show, show_json, show_table
 from hive_mind.cli.running import command
@@ -68,10 +70,29 @@ def _form() -> "Form[WorkerFile]":
     return WORKER
 
 
-def _read(text: str) -> object:
+def _read(text: str, known: Sequence[str] = ()) -> object:
+    from hive_mind.model.dialogue import ToolSpec
+    from hive_mind.runs.graphs.checks import ANY_SERVER
     from hive_mind.runs.graphs.worker_file import worker_of
+    from hive_mind.runtime.workers.runs import tools_without_agent
 
-    return worker_of(text)
+    return worker_of(text, tools=tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *known)})
 
 
-add_form_commands(group, FileKind("worker", "a worker", "spec.nodes", _form, _read))
+@group.command(epilog=examples("hive-mind worker validate review.yaml", "hive-mind worker validate review.yaml --tool weigh"))
+@command
+async def validate(
+    files: Files,
+    tool: Annotated[list[str] | None, typer.Option("--tool", metavar="NAME", help="A tool that your program adds.")] = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Report all that is wrong, with line, path and remedy. Exit code 2 where something is.
+
+    Conditions are compiled; tools, their arguments, and the values that nodes and the goal look at are looked up. Tools of MCP
+    servers are looked up when a run begins.
+    """
+    validate_files(files, replace(_WORKER, read=lambda text: _read(text, tool or ())), output)
+
+
+_WORKER = FileKind("worker", "a worker", "spec.nodes", _form, _read, has_validate=True)
+add_form_commands(group, _WORKER)

@@ -1,22 +1,28 @@
 """Mistakes in a worker beyond its form: names that nobody has, nodes that nobody reaches, branches that never meet.
 
-Of branches that run at once, two may not set one key.
+Of branches that run at once, two may not set one key. A goal and criteria look at values that somebody sets.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hive_mind.forms.tree import Finding
-from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec, keys_in
+from hive_mind.goals.goal import SuccessCriterion
+from hive_mind.model.dialogue import ToolSpec
+from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec, WorkerSpec, keys_in
 
 BUILT_IN = frozenset(("set_output", "ask_person", "delegate_to_sub_agent"))
 """Tools that every loop has, or that its node declares otherwise."""
+ANY_SERVER = "mcp:*"
+"""among known tools: those of servers are not known"""
 
 _ALWAYS = ("success", "always")
 
 
 def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Finding]:
-    """All of it, with the paths in a file of kind Worker. `tools`: those there are; None where that is not known."""
+    """All of it, with the paths in a file of kind Worker. `tools`: those there are, as a mapping with what they take where that
+    is known; None where they are not known.
+    """
     return [
         *_names(spec),
         *_edges(spec),
@@ -30,6 +36,7 @@ def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Findi
         *branch_faults(spec),
         *_inputs(spec),
         *_scopes(spec),
+        *_goal(spec),
     ]
 
 
@@ -98,15 +105,32 @@ def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iter
     for field, number, name in named:
         if not is_known(name, tools):
             yield Finding((*where, field, number), f"there is no tool {name!r}; tools: {', '.join(sorted(tools))}")
-    if node.tool and node.tool not in tools:
+    if node.tool and not is_known(node.tool, tools, built_in=()):
         yield Finding((*where, "tool"), f"there is no tool {node.tool!r}; tools: {', '.join(sorted(tools))}")
+    elif node.kind == "tool" and isinstance(tools, Mapping) and node.tool in tools:
+        yield from _arguments(node, where, tools[node.tool])
 
 
-def is_known(name: str, tools: Collection[str]) -> bool:
-    """Whether there is such a tool, or one that `server/*` means."""
+def _arguments(node: NodeSpec, where: _Where, tool: ToolSpec) -> Iterator[Finding]:
+    """A call that the tool would refuse, whatever the run knows."""
+    takes, needs = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
+    if tool.parameters.get("additionalProperties") is False:
+        for name in node.args:
+            if name not in takes:
+                known = ", ".join(takes) or "none"
+                yield Finding((*where, "args", name), f"{tool.name} takes no {name!r}; its arguments: {known}")
+    for name in needs:
+        if name not in node.args:
+            yield Finding((*where, "args"), f"{tool.name} needs {name!r}: give a value, or $KEY for an input of the node")
+
+
+def is_known(name: str, tools: Collection[str], built_in: Collection[str] = BUILT_IN) -> bool:
+    """Whether there is such a tool, or one that `server/*` means. `mcp:*` stands for servers that nobody has asked."""
+    if name.startswith("mcp:") and ANY_SERVER in tools:
+        return True
     if name.endswith("/*"):
         return any(one.startswith(name[:-1]) for one in tools)
-    return name in tools or name in BUILT_IN
+    return name in tools or name in built_in
 
 
 def _reached(spec: WorkerSpec) -> Iterator[Finding]:
@@ -125,14 +149,38 @@ def _reached(spec: WorkerSpec) -> Iterator[Finding]:
             yield Finding(("spec", "nodes", number, "id"), f"no edge leads to {one.id!r}; add one, or leave the node out")
 
 
+def _known(spec: WorkerSpec) -> set[str]:
+    """The keys that a run may have values of."""
+    written = {key for node in spec.nodes for key in node.may_write}
+    return {*spec.inputs, *spec.optional_inputs, *spec.scopes, FEEDBACK, *written}
+
+
+def _goal(spec: WorkerSpec) -> Iterator[Finding]:
+    known, goal = _known(spec) - {FEEDBACK}, spec.goal
+    if goal:
+        for number, key in enumerate(goal.inputs):
+            if key not in (*spec.inputs, *spec.optional_inputs):
+                yield Finding(
+                    ("spec", "goal", "inputs", number), f"no input of the worker is called {key!r}: add it to its inputs"
+                )
+        for number, key in enumerate(goal.outputs):
+            if key not in known:
+                yield Finding(("spec", "goal", "outputs", number), f"no node sets {key!r}: name it in a node's outputs or writes")
+        yield from _criteria(goal.success_criteria, ("spec", "goal"), known)
+    for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
+        for number, node in enumerate(nodes):
+            yield from _criteria(node.success_criteria, ("spec", kind, number), node.may_write)
+
+
+def _criteria(criteria: Sequence[SuccessCriterion], where: _Where, known: Collection[str]) -> Iterator[Finding]:
+    for number, one in enumerate(criteria):
+        if one.output and one.output not in known:
+            there = ", ".join(sorted(known)) or "none"
+            yield Finding((*where, "successCriteria", number, "output"), f"nobody sets {one.output!r}; values: {there}")
+
+
 def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
-    known = {
-        *spec.inputs,
-        *spec.optional_inputs,
-        *spec.scopes,
-        "feedback_context",
-        *(key for node in spec.nodes for key in node.may_write),
-    }
+    known = _known(spec)
     for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
         for number, node in enumerate(nodes):
             for place, key in enumerate(node.inputs):

@@ -22,6 +22,8 @@ NODES_MAX, EDGES_MAX = 500, 2_000
 """A file is read in some seconds then, and no person reads a larger graph."""
 VISITS_MAX = 10_000
 """A circle of tools alone has no other end than its time, and each round is some steps."""
+FEEDBACK = "feedback_context"
+"""The key under which a planner reads what came of its plan."""
 _Key = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 _NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="Its name in steps, in prompts and for people.")
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
@@ -14,6 +15,7 @@ from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.tools.file_tools import file_tools
+from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.tools.incident_tools import incident_tools
 from hive_mind.agents.tools.memory_tools import memory_tools
 from hive_mind.agents.workers import bundled, text_of
@@ -23,6 +25,7 @@ from hive_mind.forms.reading import text_of as text_of_file
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
+from hive_mind.model.dialogue import ToolSpec
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 from hive_mind.runtime.agent_files import database_path
@@ -79,8 +82,7 @@ def run_parts(
     """The parts that the runs of an agent share."""
 
     def toolbox_of(run: str, files: RunFiles) -> Toolbox:
-        own = (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))
-        return Toolbox((*own, *tools))
+        return Toolbox((*_own_tools(memory, reader, run, files), *tools))
 
     asking = ModelJudgeSettings(retry=settings.llm_retry)
     return RunParts(
@@ -103,14 +105,25 @@ def allowed(parts: RunParts, names: Sequence[str]) -> RunParts:
     return replace(parts, toolbox_of=lambda run, files: Toolbox(parts.toolbox_of(run, files).chosen(names)))
 
 
-def tool_names(parts: RunParts) -> list[str]:
-    """The tools that workers may name."""
-    return [tool.name for tool in parts.toolbox_of("", RunFiles(None))]
+def tools_of(parts: RunParts) -> dict[str, ToolSpec]:
+    """The tools that workers may name, with what they take."""
+    return {tool.name: tool.spec for tool in parts.toolbox_of("", RunFiles(None))}
+
+
+def tools_without_agent() -> dict[str, ToolSpec]:
+    """The tools that come with the program, those of a queen too; nothing is opened, and none may be called."""
+    memory, reader, files, fleet = cast(Memory, None), cast(Reader, None), RunFiles(None), cast(FleetDirectory, None)
+    own = (*_own_tools(memory, reader, "", files), *fleet_tools(fleet))
+    return {tool.name: tool.spec for tool in own}
+
+
+def _own_tools(memory: Memory, reader: Reader, run: str, files: RunFiles) -> Sequence[Tool]:
+    return (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))
 
 
 def worker_named(given: str, parts: RunParts | None = None) -> WorkerSpec:
     """The worker of a file, or one that comes with the program. Raises `WorkerFileError`, and `InvalidInput` for neither."""
-    tools = tool_names(parts) if parts else None
+    tools = tools_of(parts) if parts else None
     path = Path(given)
     if given in bundled() and not path.exists():
         return worker_of(text_of(given), given, tools)
