@@ -110,6 +110,7 @@ def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_
         assert (condition["status"], condition["reason"]) == ("False", "SetAside")
         assert "bob set aside 1 unreadable (malformed)" in condition["message"]
         assert "events dlq list --fleet" in table.out
+        assert (table.code, "Degraded" in table.out) == (1, True)
 
         # What is of no hive is nobody's letter.
         kept = len(FOREIGN) + len(too_large) - (over is over_event_hubs)
@@ -123,4 +124,7 @@ def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_
         assert fleet("events", "dlq", "list", "--fleet", "harbour", "--hive", "other").code == 2
         assert fleet("events", "dlq", "drop", "--all", "--yes", "--fleet", "harbour").code == 0
         assert fleet("events", "dlq", "list", "--fleet", "harbour", "-o", "json").json == []
+        if over is over_redis:
+            assert fleet("rollout", "restart").code == 0
+            assert (fleet("status").code, messages(fleet)["status"]) == (0, "True")
         fleet("delete", "--yes")

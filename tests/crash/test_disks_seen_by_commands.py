@@ -87,7 +87,16 @@ READING = (
     ("sources",),
     ("graph", "show", "Corrin"),
     ("facts", "export", "-"),
+    ("graph", "path", "Corrin", "Corrin"),
+    ("graph", "query", "MATCH (f:Fact) RETURN f.content"),
     ("doctor",),
+    ("chat",),
+    ("hook", "session-start"),
+    ("inbox", "list"),
+    ("runs", "list"),
+    ("credentials", "list"),
+    ("backup", "{elsewhere}/copy.sqlite"),
+    ("facts", "export", "{elsewhere}/facts.jsonl"),
 )
 
 
@@ -102,8 +111,10 @@ def test_a_home_that_can_not_be_written_to_is_asked(at_disk: HiveMind, tmp_path:
     with read_only(at_disk.home.parent):
         before = {path: path.stat() for path in record.parent.iterdir()}
         for words in READING:
-            ended = at_disk(*words)
+            ended = at_disk(*(word.format(elsewhere=tmp_path) for word in words))
             assert ended.code == 0, (words, ended.err)
+        assert QUOTE in at_disk("graph", "query", "MATCH (f:Fact) RETURN f.content").out
+        assert "can't be written to" in at_disk("graph", "build").err
         assert QUOTE in at_disk("ask", QUESTION).out
         learned = at_disk("learn", notes, "--source", "another")
         assert learned.code == 1
@@ -112,6 +123,8 @@ def test_a_home_that_can_not_be_written_to_is_asked(at_disk: HiveMind, tmp_path:
             path: found.st_mtime_ns for path, found in before.items()
         }
     assert at_disk("learn", notes, "--source", "another").code == 0
+    assert at_disk("restore", tmp_path / "copy.sqlite", "--force").code == 0
+    assert QUOTE in at_disk("ask", QUESTION).out
 
 
 def leave_a_log(record: Path) -> None:

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.claims import Group
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, pairs, value
-from hive_mind.errors import BackendError
-from hive_mind.retry import RetrySettings, delay_s
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, keep_reading, pairs, value
+from hive_mind.retry import RetrySettings
 
 BLOCK_MS = 1000
 READ_MAX = 64
@@ -69,7 +68,8 @@ class BriefReader:
         """Connect and read. Raises `BackendError`."""
         if self._streams:
             await self._wire.connect()
-            self._task = begin(self._run(), f"redis brief reader of {self._name}", note)
+            reading = keep_reading(self._wire, self._read, self._delays, self._rng, on=f"what is brief for {self._name}")
+            self._task = begin(reading, f"redis brief reader of {self._name}", note)
 
     async def mark(self, wire: Wire) -> None:
         """Let the server know how far this one has read. Raises `BackendError`."""
@@ -89,19 +89,6 @@ class BriefReader:
     async def close(self) -> None:
         await self.stop()
         await self._wire.close()
-
-    async def _run(self) -> None:
-        failures = 0
-        while True:
-            try:
-                if not self._wire.is_connected:
-                    await self._wire.connect()
-                await self._read()
-                failures = 0
-            except BackendError:
-                # The other reader of this name sees it too, and says so.
-                failures += 1
-                await asyncio.sleep(delay_s(failures, self._delays, rng=self._rng))
 
     async def _read(self) -> None:
         room = self._mailbox.room

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from hive_mind.bus.base import Envelope, Key, key_of
 from hive_mind.bus.codec import decode
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, pairs, value
-from hive_mind.errors import BackendError, WireError
-from hive_mind.retry import RetrySettings, delay_s
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, keep_reading, pairs, value
+from hive_mind.errors import WireError
+from hive_mind.retry import RetrySettings
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,8 @@ class BusWatch:
         streams = self._streams(names)
         for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", one) for one in streams)), strict=True):
             self._read_up_to[stream] = b"0" if isinstance(reply, Exception) else pairs(reply)[b"last-generated-id"]
-        self._task = begin(self._run(), f"redis watch of {self._hive}", lambda _: None)
+        reading = keep_reading(self._wire, self._read, self._delays, self._rng, on=f"watching hive {self._hive}")
+        self._task = begin(reading, f"redis watch of {self._hive}", lambda _: None)
 
     async def close(self) -> None:
         task, self._task = self._task, None
@@ -49,19 +50,6 @@ class BusWatch:
             await asyncio.wait([task])
             self._forget(self)
         await self._wire.close()
-
-    async def _run(self) -> None:
-        failures = 0
-        while True:
-            try:
-                if not self._wire.is_connected:
-                    await self._wire.connect()
-                await self._read()
-                failures = 0
-            except BackendError as error:
-                failures += 1
-                _log.debug("watching hive %s: %s", self._hive, error)
-                await asyncio.sleep(delay_s(failures, self._delays, rng=self._rng))
 
     async def _read(self) -> None:
         for stream in self._streams(await self._wire.one("HKEYS", keys.names(self._hive))):

@@ -10,6 +10,7 @@ A connection for what is asked now and then: queues, dead letters, trimming. One
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ from redis.exceptions import (
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable
+from hive_mind.retry import RetrySettings, delay_s
 
 Command = tuple[str | bytes | int, ...]
 Packed = bytes
@@ -189,6 +191,23 @@ async def _reply(connection: Connection) -> Any:
         return await connection.read_response()
     except ResponseError as error:
         return error
+
+
+async def keep_reading(
+    wire: Wire, read: Callable[[], Awaitable[None]], delays: RetrySettings, rng: random.Random, *, on: str
+) -> None:
+    """Read on and on, and connect again with growing pauses. Failures are for the debug log: others say them."""
+    failures = 0
+    while True:
+        try:
+            if not wire.is_connected:
+                await wire.connect()
+            await read()
+            failures = 0
+        except BackendError as error:
+            failures += 1
+            _log.debug("%s: %s", on, error)
+            await asyncio.sleep(delay_s(failures, delays, rng=rng))
 
 
 def begin(work: Coroutine[Any, Any, None], name: str, on_failure: Callable[[str], None]) -> "asyncio.Task[None]":

@@ -20,7 +20,9 @@ View = ProcessView | AgentView
 _DRAINED = "drained"
 _BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
 # Conditions that are False while agents answer, and have to be mended all the same.
-_TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
+_TROUBLES = frozenset(
+    {"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew", "Messages"}
+)
 
 
 def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) -> FleetStatus:
@@ -203,7 +205,9 @@ def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
 def _set_aside(nodes: Iterable[NodeStatus]) -> list[str]:
     """Messages that could not be handled: of another version or another program, for instance."""
     found = [f"{node.name} set aside {count:,} {why}" for node in nodes for why, count in sorted(node.set_aside.items())]
-    return [f"{first_of(found, IN_A_LINE)}; see: hive-mind events dlq list --fleet"] if found else []
+    # The counts are those of processes, which know nothing of letters that a person has dropped.
+    advice = "see: hive-mind events dlq list --fleet; hive-mind rollout restart counts from 0"
+    return [f"{first_of(found, IN_A_LINE)}; {advice}"] if found else []
 
 
 def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:

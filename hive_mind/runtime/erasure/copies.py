@@ -28,7 +28,13 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
-    """Remember a copy, on disk when this returns. Halves of copies whose writers were killed are removed, and named."""
+    """Remember a copy, on disk when this returns. Halves of copies whose writers were killed are removed, and named.
+
+    A home that can't be written to is copied all the same: nothing can be erased there either.
+    """
+    if not os.access(home, os.W_OK | os.X_OK):
+        _log.warning("%s can't be written to: it is not noted there that %s is a copy of %s, for erasures", home, path, of)
+        return
     private_folder(home)
     for half in remove_abandoned(*(Path(one.path) for one in noted(home))):
         _log.warning("%s: half of a copy that was interrupted; it is removed", half)

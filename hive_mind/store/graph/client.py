@@ -9,7 +9,9 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -17,6 +19,7 @@ import msgspec
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.sqlite.file import translating
+from hive_mind.sqlite.unwritable import is_unwritable
 from hive_mind.store._kuzu.pipe import Child, PipeClosed, code_of
 from hive_mind.store.graph import questions
 from hive_mind.store.graph.seal import GraphLocation
@@ -56,6 +59,7 @@ class Graph:
         self._record, self._idle_s = record.resolve(), idle_s
         self._report: Report = report or _no_report
         self._child: Child | None = None
+        self._aside: TemporaryDirectory[str] | None = None
         self._is_begun = False
         """whether the process works on the query itself"""
         self._turn = asyncio.Lock()
@@ -97,8 +101,16 @@ class Graph:
 
     async def build(self) -> Path:
         """Kuzu's database as the record is now, for programs that open it themselves; made anew where the record has changed."""
+        if is_unwritable(self._record):
+            what = f"{self._record.parent} can't be written to, so no database is made there; queries are answered all the same"
+            raise BackendError("graph", what)
         await self.query("RETURN 1", 1)
         return GraphLocation(self._record.parent).database
+
+    @property
+    def _folder(self) -> Path:
+        """Where Kuzu's database is: beside the record, or, where nothing can be made there, in a folder for this time."""
+        return self._record.parent if self._aside is None else Path(self._aside.name)
 
     async def close(self) -> None:
         """End the process. Closing twice is fine; another query starts it again."""
@@ -162,14 +174,19 @@ class Graph:
         """The process; another one where the last had nothing to do and has gone."""
         if self._child is None or self._child.process.returncode is not None:
             await self._end()
-            self._child = await Child.started(_CHILD, str(self._record), str(self._idle_s))
+            if self._aside is None and is_unwritable(self._record):
+                self._aside = await asyncio.to_thread(partial(TemporaryDirectory, prefix="hive-mind-"))
+            self._child = await Child.started(_CHILD, str(self._record), str(self._idle_s), str(self._folder))
         return self._child
 
     async def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
             await child.end()
-            GraphLocation(self._record.parent).give_room_back()
+            GraphLocation(self._folder).give_room_back()
+            if self._aside is not None:
+                aside, self._aside = self._aside, None
+                await asyncio.to_thread(aside.cleanup)
 
 
 def _error(name: str, message: str) -> errors.HiveError:

@@ -1,4 +1,4 @@
-"""The graph's own process, started by `client` with the path of a record and for how many seconds it may be idle.
+"""The graph's own process, started by `client` with the path of a record, the seconds it may be idle, and the graph's folder.
 
 Kuzu may abort its process or compute for ever, so it is never in the agent's. This one makes the graph anew where the record has
 changed, answers one query after another, and ends when nobody asks for a while or when its parent has gone.
@@ -141,7 +141,7 @@ def _explained(message: str) -> tuple[str, str]:
 def main() -> None:
     """Serve the parent that started this process, until it is idle for the given seconds."""
     record, idle_s = Path(sys.argv[1]), float(sys.argv[2])
-    os.chdir(record.parent)
+    os.chdir(sys.argv[3])
     parent = Parent()
     server = Server(record, parent.send)
     while query := parent.question(idle_s):
