@@ -15,6 +15,7 @@ ROOT = Path(hive_mind.__file__).parent
 _FIRST_ONLY = {"match", "fullmatch"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CALLS = {"compile", "search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"}
+_NAMES_ONE = re.compile(rf"\bregex\(|\bre\.(?:{'|'.join(sorted(_CALLS))})\(")
 
 # Each one that is compiled, with the line of its module that it stands on. `_pattern(...)` counts where it is called.
 _LOADING = """
@@ -55,14 +56,14 @@ def expressions() -> tuple[Expression, ...]:
     names = [
         ".".join(("hive_mind", *path.relative_to(ROOT).with_suffix("").parts))
         for path, module in modules.items()
-        if _calls(module)
+        if _makes_some_when_loaded(module)
     ]
     command = [sys.executable, "-c", _LOADING, *(name.removesuffix(".__init__") for name in names)]
     loaded = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=100).stdout)
     kept = {
         (pattern, flags, how): Expression(_named(Path(file), line), pattern, flags, how)
         for file, line, pattern, flags in loaded
-        for how in _uses(modules[Path(file)], line)
+        for how in _uses(_parsed(Path(file)), line)
     }
     for path, module in modules.items():
         for call in (call for part in ast.walk(module) if isinstance(part, _FUNCTIONS) for call in _calls(part)):
@@ -91,8 +92,18 @@ def made_of_values() -> set[str]:
 @cache
 def _modules() -> dict[Path, ast.Module]:
     """Those that name a regular expression somewhere."""
-    texts = {path: path.read_text("utf-8") for path in sorted(ROOT.rglob("*.py"))}
-    return {path: ast.parse(text) for path, text in texts.items() if "regex(" in text or "re." in text}
+    return {path: _parsed(path) for path in sorted(ROOT.rglob("*.py")) if _NAMES_ONE.search(path.read_text("utf-8"))}
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def _makes_some_when_loaded(module: ast.Module) -> bool:
+    """Outside of its functions, or in one that makes it of a value, which a module may call when it is loaded."""
+    inside = {call for part in ast.walk(module) if isinstance(part, _FUNCTIONS) for call in _calls(part)}
+    return any(call not in inside or not isinstance(call.args[0], ast.Constant) for call in _calls(module))
 
 
 def _named(path: Path, line: int) -> str:

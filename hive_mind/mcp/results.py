@@ -41,7 +41,7 @@ class Recalled(TypedDict):
 class Recall(TypedDict):
     """`completeness` is the share of the hive that was searched; `silent` are members that did not answer.
 
-    `note` says what the ranking had to do without, "" for nothing.
+    `note` says what the answer had to do without, or that another agent gave it, "" for nothing.
     """
 
     answer: str
@@ -143,8 +143,8 @@ def recall_of(answer: Mapping[str, Any], tokens_max: int) -> Recall:
         "left_out": 0,
         "completeness": found["completeness"],
         "silent": found["silent"],
-        # A process of an earlier version says none.
-        "note": found.get("note", ""),
+        # Of the answer, which says more than what was found: whose it is. A process of an earlier version says none.
+        "note": answer.get("note", ""),
     }
     room = tokens_max * _CHARACTERS_PER_TOKEN
     if tokens_max and _size(reply) > room:

@@ -2,6 +2,7 @@
 
 import asyncio
 import html
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +28,27 @@ EVIL = (
 ASKS = {"id": "asks", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"], "prompt": EVIL[0]}]}
 ASKED = "What colour is the pump in hall 3?"
 SIZES = "[document.documentElement.scrollWidth, innerWidth]"
+# Words of a table, as long as words are, of which a part stands on the next line.
+BROKEN = """(() => {
+    const broken = [], texts = document.createTreeWalker(document, NodeFilter.SHOW_TEXT)
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+        if (!text.parentElement.closest('td, th')) continue
+        for (const word of text.data.matchAll(/(?<![^\\s])[A-Za-z]{2,14}(?![^\\s])/g)) {
+            const range = document.createRange()
+            range.setStart(text, word.index)
+            range.setEnd(text, word.index + word[0].length)
+            if (new Set([...range.getClientRects()].map(one => Math.round(one.top))).size > 1) broken.push(word[0])
+        }
+    }
+    return broken
+})()"""
+# Keeps the chart that a page makes, and how many moments it was made of.
+KEPT_CHART = """(made => Object.defineProperty(window, 'uPlot', { get: () => made, set: uPlot => {
+    made = function (options, data, place) {
+        window.moments = data[0].length
+        return window.chart = new uPlot(options, data, place)
+    }
+} }))()"""
 FOCUSED = "(e => [e.tagName, e.id, e.name || '', getComputedStyle(e).outlineStyle])(document.activeElement)"
 
 
@@ -74,6 +96,7 @@ async def test_no_page_overflows_loads_from_elsewhere_or_runs_what_others_wrote(
             await asyncio.sleep(0)
             wide, screen = await tab.evaluate(SIZES)
             assert wide <= screen == width, path
+            assert width == PHONE or await tab.evaluate(BROKEN) == [], path
             assert await tab.evaluate(STICK_OUT.replace("WIDTH", str(width))) == [], path
             assert await tab.evaluate("window.ran === undefined && document.querySelectorAll('iframe, main img').length === 0"), (
                 path
@@ -132,8 +155,13 @@ async def test_a_question_is_asked_and_a_source_opened_without_a_mouse(tmp_path)
 
 async def test_the_fleet_page_follows_what_happens(tmp_path):
     async with shown(tmp_path) as (console, tab, _):
+        await tab.call("Page.enable")
+        await tab.call("Page.addScriptToEvaluateOnNewDocument", source=KEPT_CHART)
         await tab.open(f"{console.root}/", width=DESK)
         await holds(tab, "document.querySelector('#chart canvas') !== null")
+        moments, first, last = await tab.evaluate("[moments, chart.scales.x.min, chart.scales.x.max]")
+        # An hour: a chart that is made before its data shows another year.
+        assert (moments > 0, abs(first - time.time()) < 3600, abs(last - time.time()) < 3600) == (True, True, True)
         await tab.evaluate("document.getElementById('agent-ben').focus()")
         await console.worker.call("cleo", "store", content="The gate is shut.")
         row = "document.getElementById('agent-cleo').closest('tr').querySelector('[data-label=Facts]').textContent.trim()"

@@ -60,8 +60,8 @@ class ServerLines:
 
 
 @contextmanager
-def served(command: HiveMind) -> Iterator[ServerLines]:
-    with command.start("mcp", stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+def served(command: HiveMind, *options: str) -> Iterator[ServerLines]:
+    with command.start("mcp", *options, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         try:
             yield ServerLines(process.stdin, process.stdout)
             process.stdin.close()
@@ -71,8 +71,8 @@ def served(command: HiveMind) -> Iterator[ServerLines]:
 
 
 @contextmanager
-def greeted(command: HiveMind) -> Iterator[ServerLines]:
-    with served(command) as server:
+def greeted(command: HiveMind, *options: str) -> Iterator[ServerLines]:
+    with served(command, *options) as server:
         server.write(line_of(id="hello", method="initialize", params=HELLO))
         server.answers(1)
         server.write(line_of(method="notifications/initialized"))
