@@ -13,7 +13,7 @@ import typer
 from hive_mind.cli.output import say
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
-from hive_mind.model.query import LIMIT_MAX
+from hive_mind.model.bounds import LIMIT_MAX, OF_A_LIST
 from hive_mind.regex import regex
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
@@ -63,6 +63,9 @@ Timeout = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="At most this many.")]
+OfAList = Annotated[
+    int, typer.Option("--limit", "-n", min=OF_A_LIST.least, max=OF_A_LIST.most, help="At most this many; 0: all.")
+]
 AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="The facts held true then: a day or a time, ISO 8601.")]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -40,6 +40,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.aggregation import Aggregation, in_order
+from hive_mind.model.bounds import BOUNDS, OF_SOME
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.gathered import Gathered
@@ -202,13 +203,13 @@ class InMemoryHiveGraph:
 
     def list_facts(self, limit: int = 100, concept: str = "") -> list[HiveFact]:
         """Facts of the whole hive, newest first; where a concept is given, those about it."""
-        _refuse_limit(limit)
+        OF_SOME.refuse("limit", limit)
         listed: Listed = self._ask("", lambda request: Listing(request, limit, _DEADLINE_MS, concept))
         return list(listed.facts)
 
     def aggregate_facts(self, wanted: Aggregation) -> HiveAggregate:
         """How many facts of the whole hive are about something, and the first of them in the order that is wanted."""
-        _refuse_limit(wanted.limit)
+        BOUNDS["limit"].refuse("limit", wanted.limit)
         with self._turn:
             tallied: Tallied = self._ask("", lambda request: Tally(request, _DEADLINE_MS, wanted.about))
             shown = [] if wanted.kind == "count" else in_order(tallied.moments, wanted.kind)[: wanted.limit]
@@ -242,7 +243,8 @@ class InMemoryHiveGraph:
         return self._query(query, limit, min_confidence, agent_id, is_local=False)
 
     def _query(self, query: str, limit: int, least: float, agent_id: str, *, is_local: bool) -> list[HiveFact]:
-        _refuse_limit(limit)
+        BOUNDS["limit"].refuse("limit", limit)
+        BOUNDS["min_confidence"].refuse("min_confidence", least)
         vector = self._embedder.vector(query) if self._embedder else None
         depth = self._ranking.depth_for("hybrid", limit)
         probe = Probe(tuple(tokenize(query)), anchors(query), vector, depth)
@@ -360,11 +362,6 @@ class InMemoryHiveGraph:
 def _key(agent_id: str) -> str:
     """The entry of an agent in the registry."""
     return f"agent/{agent_id}"
-
-
-def _refuse_limit(limit: int) -> None:
-    if limit < 1:
-        raise InvalidInput(f"a search returns at least one fact: limit {limit} is too small")
 
 
 def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:

@@ -34,8 +34,8 @@ from hive_mind.mcp.results import (
     remembered_of,
     why_of,
 )
+from hive_mind.model.bounds import BOUNDS, COUNT_MAX, OF_A_LIST, Bounds
 from hive_mind.model.query import LIMIT
-from hive_mind.runtime.requests import BOUNDS, OF_A_LIST, Bounds
 
 INSTRUCTIONS = """\
 A memory that outlives this conversation, and may be shared with other agents. Call `recall` before you answer from what you
@@ -125,7 +125,7 @@ def _refuse_other(name: str, value: object, field: dict[str, Any]) -> None:
         raise ToolError(f"`{name}` is {in_words}, not {json.dumps(value)[:40]}")
     if isinstance(value, int) and "minimum" in field:
         try:
-            Bounds(field["minimum"], field.get("maximum")).refuse(name, value)
+            Bounds(field["minimum"], field["maximum"]).refuse(name, value)
         except InvalidInput as error:
             raise ToolError(str(error)) from error
 
@@ -141,7 +141,7 @@ class _Tools:
         query: Annotated[str, Field(description="A question or key words.")],
         limit: Annotated[int, Field(ge=BOUNDS["limit"].least, le=BOUNDS["limit"].most)] = LIMIT,
         as_of: Annotated[str, Field(description="The facts held true then: a day or a time, ISO 8601.")] = "",
-        max_tokens: Annotated[int, Field(ge=0, description="Room for all that it gives; 0: no limit.")] = 0,
+        max_tokens: Annotated[int, Field(ge=0, le=COUNT_MAX, description="Room for all that it gives; 0: no limit.")] = 0,
     ) -> Recall:
         """Search memory. Gives an answer that rests on facts alone, and the facts with their sources, the best first."""
         if 0 < max_tokens < _TOKENS_MIN:
@@ -180,7 +180,7 @@ class _Tools:
         source = f"correction: {reason}" if reason else "correction"
         return changed_of(await self._agent.call("correct", fact_id=id, content=text, source=source))
 
-    async def conflicts(self, limit: Annotated[int, Field(ge=OF_A_LIST.least)] = 20) -> Conflicts:
+    async def conflicts(self, limit: Annotated[int, Field(ge=OF_A_LIST.least, le=OF_A_LIST.most)] = 20) -> Conflicts:
         """List pairs of facts that can't both be true, the newest first."""
         return conflicts_of(await self._agent.call("conflicts", limit=limit))
 

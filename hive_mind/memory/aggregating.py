@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Mapping
 
 from hive_mind.hive.effects import Tallied
-from hive_mind.memory.asked import refuse_limit
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.summary import concept_matches
 from hive_mind.model.aggregation import Aggregated, Aggregation, in_order, moment_ms
+from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 
 
 def aggregated_of(wanted: Aggregation, facts: Iterable[Fact]) -> Aggregated:
-    """The facts one memory holds. Raises `InvalidInput` for a limit below 1."""
-    refuse_limit(wanted.limit)
+    """The facts one memory holds. Raises `InvalidInput` for a limit out of its bounds."""
+    BOUNDS["limit"].refuse("limit", wanted.limit)
     own = _about(wanted, facts)
     shown = first_of(wanted, _moments(own))
     return Aggregated(wanted, len(own), tuple(own[id] for id in shown))

@@ -11,6 +11,7 @@ from typing import Any
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.entities import entities
+from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing
@@ -66,8 +67,7 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
         raise InvalidInput(
             f"a fact has at most {STATEMENT_CHARACTERS_MAX:,} characters, this one {len(content):,}: learn it as content instead"
         )
-    if not 0.0 <= candidate.confidence <= 1.0:
-        raise InvalidInput(f"confidence is a number from 0 to 1, not {candidate.confidence}")
+    BOUNDS["confidence"].refuse("confidence", candidate.confidence)
     refuse_source(source)
     _refuse_long("concept", STATEMENT_CHARACTERS_MAX, candidate.concept)
     _refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)

@@ -12,8 +12,6 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 LIMIT = 10
 """How many hits a search gives where nobody says."""
-LIMIT_MAX = 1000
-"""How many a person or a program asks for at most. What reads a whole hive in process may want more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ An agent of a hive and one that is alone take the same requests; the one that is
 """
 
 import logging
-import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +24,7 @@ from hive_mind.memory.fact_called import fact_called, is_beginning
 from hive_mind.memory.requests_done import is_of_request
 from hive_mind.model.aggregation import KINDS, Aggregation
 from hive_mind.model.answer import Question
+from hive_mind.model.bounds import COUNT_MAX, OF_A_LIST
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation, Sharing
@@ -58,7 +58,7 @@ from hive_mind.runtime.reply_types import (
     WhyJson,
     WouldErase,
 )
-from hive_mind.runtime.requests import OF_A_LIST, Call, OnEvent, PutAgain, Request, request, requests_of
+from hive_mind.runtime.requests import Call, OnEvent, PutAgain, Request, entry_of, request, requests_of
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
@@ -94,13 +94,11 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         super().__init__(agent, member, runs)
         self.is_kept = is_kept
         self._sources = sources or LearnedSources()
-        self._put_again, self._register = PutAgain(), requests_of(type(self))
+        self._put_again, self.register = PutAgain(), requests_of(type(self))
 
     async def do(self, call: Call, on_event: OnEvent | None = None) -> Any:
         """The answer to a request; `on_event` gets what is known before that, if it is given. Raises `HiveError`."""
-        if (asked := self._register.get(call.do)) is None:
-            raise InvalidInput(f"there is no {call.do[:40]!r}; known: {', '.join(self._register)}")
-        asked.refuse_kind(call.kind)
+        asked = entry_of(self.register, call.do)
         asked.refuse_beyond(call)
         doing = getattr(self, f"_do_{call.do}")
 
@@ -185,10 +183,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     @request("limit", gives=ConflictsJson, limit=OF_A_LIST)
     async def _do_conflicts(self, call: Call) -> Any:
-        """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
+        """Facts that can't both be true, the newest first; at most `limit` pairs (0: all), and how many there are."""
         facts = await (shared.disputable_facts() if (shared := self._shared) else self._agent.memory.get_all_facts())
         pairs = await conflicts_of(facts)
-        replies = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit]]
+        replies = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit or None]]
         return {"conflicts": replies, "count": len(pairs), "completeness": facts.completeness}
 
     @request("text", needs=("fact_id",), gives=Shared)
@@ -330,7 +328,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     @request("limit", gives=RunsJson, limit=OF_A_LIST)
     async def _do_runs(self, call: Call) -> Any:
-        """List the last runs."""
+        """List the last runs. `limit` 0: all."""
         return await (await self._runs()).listed(call.limit)
 
     @request(needs=("run",), gives=dict[str, Any])
@@ -387,11 +385,11 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     async def _listed(self, call: Call) -> FactList:
         """Of this agent alone where that is wanted, else of the hive, too."""
-        limit = call.limit + call.offset if call.limit > 0 else None
+        limit = min(call.limit + call.offset, COUNT_MAX) if call.limit else None
         shared = self._shared if call.local else None
         if call.concept:
             about = shared.local_search_by_concept if shared else self._agent.memory.search_by_concept
-            return await about(call.concept, limit or sys.maxsize)
+            return await about(call.concept, limit or COUNT_MAX)
         return await (shared.local_get_all_facts(limit) if shared else self._agent.memory.get_all_facts(limit))
 
     def _trust_in(self, agent: str) -> Reply:

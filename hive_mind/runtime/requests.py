@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from hive_mind.errors import InvalidInput
+from hive_mind.model.bounds import BOUNDS, Bounds
 from hive_mind.model.content import SOURCE
 from hive_mind.model.fact import CONFIDENCE
-from hive_mind.model.query import LIMIT, LIMIT_MAX, METHOD, Method
+from hive_mind.model.query import LIMIT, METHOD, Method
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 """Takes what is known before the reply: an event's name and what it says."""
@@ -37,26 +38,6 @@ READING = frozenset({"aggregate", "ask", "conflicts", "export", "facts", "named"
 
 KEY_CHARACTERS_MAX = 200
 _KEPT = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The least and the most that a number may be; None: no most."""
-
-    least: int
-    most: int | None = None
-
-    def refuse(self, name: str, value: int) -> None:
-        """Raises `InvalidInput` for a value outside."""
-        if value < self.least or (self.most is not None and value > self.most):
-            upper = "or more" if self.most is None else f"to {self.most}"
-            raise InvalidInput(f"`{name}` is a whole number, {self.least} {upper}, not {value}")
-
-
-BOUNDS = {"limit": Bounds(1, LIMIT_MAX), "offset": Bounds(0)}
-"""Of the fields of any request that have some, for all doors: the command line, HTTP and its description, MCP."""
-OF_A_LIST = Bounds(0)
-"""`limit` of a request that lists what is there: 0 is all, or a count alone."""
 
 
 class Call(msgspec.Struct, forbid_unknown_fields=True):
@@ -137,14 +118,13 @@ class Request:
             raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
 
     def refuse_beyond(self, call: Call) -> None:
-        """Raises `InvalidInput` for a number out of its bounds."""
+        """Raises `InvalidInput` for a number out of its bounds, and a `kind` that is not one of its own."""
         for name, bounds in self.bounds.items():
-            bounds.refuse(name, getattr(call, name))
-
-    def refuse_kind(self, kind: str) -> None:
-        """Raises `InvalidInput` where `kind` is not one of its own."""
-        if self.kinds and kind not in self.kinds:
-            raise InvalidInput(f"`kind` is one of {', '.join(self.kinds)}, not {kind[:40]!r}")
+            # None: left out, of a field without a default.
+            if (value := getattr(call, name)) is not None:
+                bounds.refuse(name, value)
+        if self.kinds and call.kind not in self.kinds:
+            raise InvalidInput(f"`kind` is one of {', '.join(self.kinds)}, not {call.kind[:40]!r}")
 
 
 def request(
@@ -166,6 +146,27 @@ def request(
 
 
 _ENTRY = "registered_request"
+
+
+def entry_of(register: Mapping[str, Request], name: str) -> Request:
+    """The entry of a request. Raises `InvalidInput` where there is none."""
+    if (asked := register.get(name)) is None:
+        raise InvalidInput(f"there is no {name[:40]!r}; known: {', '.join(register)}")
+    return asked
+
+
+def read_call(register: Mapping[str, Request], fields: Mapping[str, object]) -> Call:
+    """A request from its fields, whichever way they came; null is a field left out. Raises `InvalidInput`."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    asked = entry_of(register, str(given.pop("do", "")))
+    asked.refuse_others(given)
+    for field, bounds in asked.bounds.items():
+        if field in given:
+            bounds.refuse(field, given[field])
+    try:
+        return msgspec.convert({"do": asked.name, **given}, Call)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"no request: {error}") from error
 
 
 def requests_of(calls: type) -> Mapping[str, Request]:

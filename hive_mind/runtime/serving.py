@@ -7,7 +7,7 @@ Requests are dealt with side by side; questions one after the other, so that wha
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from hive_mind.errors import BackendThrottled, BackendTimeout, HiveError, InvalidInput
 from hive_mind.runtime.calls import AgentCalls, Reply
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.requests import Call, request
+from hive_mind.runtime.requests import Call, read_call, request
 
 LINE_BYTES_MAX = 1 << 20
 _AT_ONCE_MAX = 64
@@ -78,16 +78,16 @@ class Service:
 
     async def _answer(self, line: bytes) -> None:
         try:
-            call = msgspec.json.decode(line, type=Call)
+            fields = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            await self._send({"id": _id_of(line)} | refusal(InvalidInput(f"no request: {error}")))
+            await self._send({"id": 0} | refusal(InvalidInput(f"no request: {error}")))
             return
         try:
-            reply: Reply = {"id": call.id, "ok": await self._calls.do(call)}
+            reply: Reply = {"id": _id_in(fields), "ok": await self._calls.do(read_call(self._calls.register, fields))}
         except HiveError as error:
-            reply = {"id": call.id} | refusal(error)
+            reply = {"id": _id_in(fields)} | refusal(error)
         await self._send(reply)
-        if call.do == "stop":
+        if fields.get("do") == "stop" and "ok" in reply:
             self.stopped.set()
 
     async def _send(self, reply: Reply) -> None:
@@ -117,16 +117,10 @@ async def read_line(reader: asyncio.StreamReader) -> bytes | None:
             return None if is_too_long else line
 
 
-def _id_of(line: bytes) -> int | str:
-    """The id of a malformed request, where it can be read."""
-
-    class Named(msgspec.Struct):
-        id: int | str = 0
-
-    try:
-        return msgspec.json.decode(line, type=Named).id
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return 0
+def _id_in(fields: Mapping[str, object]) -> int | str:
+    """The id of a request, also of a malformed one."""
+    id = fields.get("id")
+    return id if isinstance(id, int | str) else 0
 
 
 def refusal(error: HiveError) -> Reply:

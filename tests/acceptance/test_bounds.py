@@ -31,6 +31,8 @@ class Http:
 
 def test_a_limit_is_taken_or_refused_alike_at_every_door(guarded: HiveMind) -> None:
     assert guarded("learn", "-", "--source", "table", stdin="The ferry leaves at nine.").code == 0
+    for limit, is_taken in ((0, True), (5000, True), (-1, False), (10**30, False)):
+        assert (guarded("facts", "list", f"--limit={limit}").code == 0) == is_taken, limit
     for limit, is_taken in LIMITS:
         assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
         assert (guarded("facts", "search", "ferry", f"--limit={limit}").code == 0) == is_taken, limit

@@ -9,6 +9,7 @@ import pytest
 
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.model.content import Content
 from hive_mind.model.query import Method, Query
 from tests.builders import BagOfWords, Home, found, lines_of, said
@@ -65,7 +66,7 @@ async def test_less_than_one_fact_can_not_be_asked_for(memory: CognitiveMemory):
     await memory.store_fact("pump", "The pump is red.")
     for limit in (0, -1):
         for asked in (memory.search_facts("pump", limit), memory.get_all_facts(limit), memory.search_by_concept("pump", limit)):
-            with about(limit), pytest.raises(InvalidInput, match="at least one"):
+            with about(limit), pytest.raises(InvalidInput, match="`limit` is a whole number, 1 to "):
                 await asked
 
 
@@ -127,7 +128,7 @@ async def test_any_query_is_answered(memory: CognitiveMemory):
     for query in ("", " ", "!?", HALF, "\0", "a." * 100_000, "x" * 500_000, '"' * 1000):
         for method in ("hybrid", "keyword", "vector"):
             with about(query):
-                await memory.search_facts(Query(query, 10**9, method))  # type: ignore[arg-type]
+                await memory.search_facts(Query(query, LIMIT_MAX, method))  # type: ignore[arg-type]
 
 
 async def test_another_event_loop_is_told_instead_of_being_left_to_wait(home: Home):

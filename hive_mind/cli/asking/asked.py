@@ -54,9 +54,10 @@ class LocalAgent:
 
     async def call(self, what: str, /, **fields: object) -> Any:
         """See `AnsweringAgent`; what comes back is what JSON would give."""
-        from hive_mind.runtime.requests import Call
+        from hive_mind.runtime.requests import read_call
 
-        return msgspec.to_builtins(await self._calls.do(msgspec.convert({"do": what, **fields}, Call)))
+        call = read_call(self._calls.register, {**fields, "do": what})
+        return msgspec.to_builtins(await self._calls.do(call))
 
 
 class OpenedAgent:

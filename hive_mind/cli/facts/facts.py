@@ -21,7 +21,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.aggregation import Kind
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.query import LIMIT, LIMIT_MAX
+from hive_mind.model.query import LIMIT
 
 Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
 
@@ -37,7 +37,7 @@ group.add_typer(facts_former.group)
 
 @group.command("list", epilog=examples("hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50'))
 @command
-async def list_facts(concept: Concept = "", limit: options.Limit = 20, *, at: AnyAgent) -> None:
+async def list_facts(concept: Concept = "", limit: options.OfAList = 20, *, at: AnyAgent) -> None:
     """List facts, the newest first. Where a fleet runs in the home folder, one of its agents lists what all of them share."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         found = await AskedFacts(asked).listed(concept, limit)
@@ -173,7 +173,7 @@ async def count(
     about: About = "",
     latest: Annotated[bool, typer.Option("--latest", help="Show the latest of them, by when they were said.")] = False,
     earliest: Annotated[bool, typer.Option("--earliest", help="Show the earliest of them.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="How many to show.")] = 1,
+    limit: options.Limit = 1,
     *,
     at: AnyAgent,
 ) -> None:

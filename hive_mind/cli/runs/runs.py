@@ -35,7 +35,7 @@ group = typer.Typer(
 
 @group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
 @command
-async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
+async def list_runs(limit: options.OfAList = 20, *, at: options.OwnAgent) -> None:
     """List runs, the most recently changed first."""
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_ids
@@ -44,7 +44,7 @@ async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
     async with _ledger(at.home, at.agent) as ledger:
         ids = await run_ids(ledger)
         documents = []
-        for run in ids[:limit]:
+        for run in ids[: limit or None]:
             try:
                 documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
             except HiveError as error:
@@ -55,7 +55,7 @@ async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
         show(f"Agent {at.agent!r} has no runs: hive-mind run incident-review --input notes=FOLDER")
     else:
         show_table_of(documents)
-        if len(ids) > limit:
+        if len(ids) > limit > 0:
             say(f"{limit} of {counted(len(ids), 'run')}: more with --limit")
 
 

@@ -125,7 +125,7 @@ class BusCalls(AskedAgent):
     async def _do_dead_letters(self, call: Call) -> Any:
         """Messages of the hive that could not be handled, oldest first; and those on its bus for each node."""
         runner = self._member.runner
-        letters = await runner.bus.dead_letters(runner.hive, limit=max(call.limit, 1))
+        letters = await runner.bus.dead_letters(runner.hive, limit=call.limit)
         queues = await runner.bus.queues(runner.hive)
         shown = ({"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues)
         return {"letters": [_letter_reply(letter) for letter in letters], "queues": list(shown)}

@@ -32,6 +32,7 @@ from hive_mind.hive.effects import (
     Write,
 )
 from hive_mind.memory.base import Hive
+from hive_mind.model.bounds import COUNT_MAX
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
@@ -40,9 +41,6 @@ from hive_mind.runtime.observing.logs import hop
 from hive_mind.runtime.observing.timings import Timings
 
 _log = logging.getLogger(__name__)
-
-# More than any hive holds; a limit travels as a number.
-_ALL = 1 << 31
 
 
 class Requests(ABC):
@@ -93,7 +91,7 @@ class Requests(ABC):
     async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
         """Facts, newest first by when they were first shared; those about a concept, or with an id that begins like `prefix`."""
         request = next(self._ids)
-        event = Listing(request, _ALL if limit is None else min(limit, _ALL), self._fetch_deadline_ms, concept, prefix)
+        event = Listing(request, COUNT_MAX if limit is None else min(limit, COUNT_MAX), self._fetch_deadline_ms, concept, prefix)
         return cast("Listed", await self._answer(request, event))
 
     async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:

@@ -33,7 +33,7 @@ class RunCalls:
     async def listed(self, limit: int) -> Reply:
         """The last ones, the one that changed last first, and how many there are."""
         ids = await run_ids(self.ledger)
-        return {"runs": [await self._document(run) for run in ids[: max(limit, 0)]], "count": len(ids)}
+        return {"runs": [await self._document(run) for run in ids[: limit or None]], "count": len(ids)}
 
     async def shown(self, run: str) -> Reply:
         """One of them, with the graph of its worker, and with what its models say just now."""

@@ -188,13 +188,10 @@ class WorkerServer:
     async def _request(self, request: web.Request) -> web.StreamResponse:
         fields = await _body(request, dict[str, Any])
         what, name = request.match_info["request"], request.match_info["name"]
-        if (asked := _REQUESTS.get(what)) is None:
+        if what not in _REQUESTS:
             raise web.HTTPNotFound(reason=f"there is no request {what[:40]!r}; /v1/openapi.json lists them")
         if key := request.headers.get("Idempotency-Key"):
             fields |= {"key": key}
-        # As a client's library writes what was left out.
-        fields = {field: value for field, value in fields.items() if value is not None}
-        asked.refuse_others(fields)
         if "text/event-stream" not in request.headers.get("Accept", ""):
             return _json({"ok": await self._worker.put(name, what, fields)})
         return await _streamed(request, replying(lambda on_event: self._worker.put(name, what, fields, on_event)))

@@ -77,7 +77,7 @@ def _fields(asked: Request, known: Mapping[str, Schema]) -> Schema:
     """Those of one request: what it needs has neither a default nor null."""
     fields = {name: known[name] for name in asked.fields} | {name: _needed(known[name]) for name in asked.needs}
     for name, bounds in asked.bounds.items():
-        fields[name] = {**fields[name], "minimum": bounds.least} | ({"maximum": bounds.most} if bounds.most else {})
+        fields[name] = {**fields[name], "minimum": bounds.least, "maximum": bounds.most}
     return fields | ({"kind": {"type": "string", "enum": list(asked.kinds)}} if asked.kinds else {})
 
 

@@ -22,6 +22,7 @@ from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.model.bounds import COUNT_MAX
 from hive_mind.regex import regex
 
 if TYPE_CHECKING:
@@ -101,12 +102,12 @@ def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: Fle
 
 @group.command(epilog=examples("hive-mind get facts", "hive-mind get facts ada -n 20"))
 @command
-async def facts(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
+async def facts(name: AgentName = "", limit: options.OfAList = 20, *, at: fleets.OneFleet) -> None:
     """List facts, the newest first: of the whole hive, or with a name those that this agent learned itself."""
     async with at.opened() as controller:
         # One more than wanted, to see whether there are more.
-        held = await _facts(controller, await controller.status(), name, limit + 1)
-    found = held[:limit]
+        held = await _facts(controller, await controller.status(), name, min(limit + 1, COUNT_MAX) if limit else 0)
+    found = held[: limit or None]
     rows = [(short_id(fact["fact_id"]), fact["sharing"], fact["content"], fact["held_back"]) for fact in found]
     titles = ["id", "sharing", "fact", "held back"]
     shown = len(titles) if any(fact["held_back"] for fact in found) else len(titles) - 1
@@ -116,7 +117,7 @@ async def facts(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.O
         [fact["fact_id"] for fact in found],
         lambda: show_table(titles[:shown], [row[:shown] for row in rows]),
     )
-    if len(held) > limit and at.output.is_table:
+    if len(held) > len(found) and at.output.is_table:
         # Beside the list, so that a program that counts lines counts facts.
         say(f"there are more than {counted(limit, 'fact')}: see them with --limit")
 
@@ -155,7 +156,7 @@ async def _facts(controller: "HiveController", status: "FleetStatus", name: str,
     if is_shared(status.topology):
         return await _facts_of(controller, ready[0], limit, is_local=False)
     several = [await _facts_of(controller, one, limit, is_local=True) for one in ready]
-    return [fact for found in several for fact in found][:limit]
+    return [fact for found in several for fact in found][: limit or None]
 
 
 async def _facts_of(controller: "HiveController", agent: str, limit: int, *, is_local: bool) -> list[dict[str, Any]]:

@@ -236,7 +236,7 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
         ({"id": 1, "do": "store", "content": " "}, "InvalidInput", ""),
         ({"id": 1, "do": "tell", "to": "ann"}, "InvalidInput", "send to another node"),
         ({"id": 1, "do": "search", "query": 7}, "InvalidInput", "no request"),
-        ({"id": 1, "do": "search", "colour": "red"}, "InvalidInput", "no request"),
+        ({"id": 1, "do": "search", "query": "x", "colour": "red"}, "InvalidInput", "search has no field 'colour'; it has query"),
         (b"hello\n", "InvalidInput", "no request"),
         (b"[" * 100_000 + b"\n", "InvalidInput", "no request"),
         (b'{"id":1,"do":"store","content":"\xff"}\n', "InvalidInput", "no request"),

@@ -145,7 +145,7 @@ async def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
         ("/v1/agents/ada", {"do": "dance"}, 400, "there is no 'dance'"),
         ("/v1/agents/ada", {"do": "__class__"}, 400, "there is no"),
         ("/v1/agents/eve", {"do": "stats"}, 400, "there is no agent 'eve'"),
-        ("/v1/agents/ada", {"do": "ask", "agent": "ben"}, 400, "no request"),
+        ("/v1/agents/ada", {"do": "ask", "agent": "ben"}, 400, "ask has no field 'agent'"),
         ("/v1/agents/ada", b" " * (LINE_BYTES_MAX + 1), 413, "at most 1,048,576 bytes"),
         ("/v1/leave", {"when": "now"}, 400, "no request"),
         ("/v1/evict", {}, 400, "no request"),

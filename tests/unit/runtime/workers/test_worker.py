@@ -134,8 +134,8 @@ async def test_a_request_is_refused_with_what_is_wrong_with_it(tmp_path: Path) -
         for name, what, fields, why in (
             ("eve", "stats", {}, "no agent 'eve'"),
             ("ada", "dance", {}, "there is no 'dance'"),
-            ("ada", "ask", {"limit": "many"}, "no request"),
-            ("ada", "ask", {"tone": "kind"}, "no request"),
+            ("ada", "ask", {"question": "x", "limit": "many"}, "`limit` is a whole number"),
+            ("ada", "ask", {"question": "x", "tone": "kind"}, "ask has no field"),
         ):
             with pytest.raises(InvalidInput, match=why):
                 await worker.call(name, what, **fields)

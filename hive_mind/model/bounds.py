@@ -1,0 +1,53 @@
+"""The table of bounds: the least and the most that a number may be, whichever way a request comes.
+
+The command line, HTTP and its description, MCP, JSON Lines and the library read it, so that one value is taken or refused alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from hive_mind.errors import InvalidInput
+
+_SHOWN_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """From `least` to `most`; `is_whole`: a whole number only."""
+
+    least: int
+    most: int
+    is_whole: bool = True
+
+    def refuse(self, name: str, value: object) -> None:
+        """Raises `InvalidInput` for a value outside, and for what is no such number."""
+        is_number = isinstance(value, int if self.is_whole else int | float) and not isinstance(value, bool)
+        if is_number and isfinite(value) and self.least <= value <= self.most:  # type: ignore[arg-type, operator]
+            return
+        kind = "a whole number, " if self.is_whole else "a number from "
+        raise InvalidInput(f"`{name}` is {kind}{self.least} to {self.most}, not {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    # A whole number of more digits than Python prints is one that nobody meant.
+    text = hex(value) if isinstance(value, int) and value.bit_length() > 1 << 10 else str(value)
+    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"
+
+
+COUNT_MAX = 1 << 31
+"""More than any hive holds; it travels as a number."""
+LIMIT_MAX = 1000
+"""The most hits that a search or an answer looks at."""
+OF_A_LIST = Bounds(0, COUNT_MAX)
+"""`limit` of what lists all that is there, and 0 is all of it."""
+OF_SOME = Bounds(1, COUNT_MAX)
+"""`limit` of a list in the library, where None is all."""
+BOUNDS: Mapping[str, Bounds] = {
+    "limit": Bounds(1, LIMIT_MAX),
+    "offset": Bounds(0, COUNT_MAX),
+    "confidence": Bounds(0, 1, is_whole=False),
+    "min_confidence": Bounds(0, 1, is_whole=False),
+    "trust": Bounds(0, 2, is_whole=False),
+}
+"""By the name of a field or parameter."""
