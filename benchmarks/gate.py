@@ -2,10 +2,13 @@
 
     python -m benchmarks.gate [--wrong]
 
-`tests/data/gate` has four parts. Patterns and word lists were tuned on `development`; `held_out` was counted while that went
+`tests/data/gate` has six parts. Patterns and word lists were tuned on `development`; `held_out` was counted while that went
 on, and six misses of it were looked at; `unseen` was written when nothing was tuned any more and counted once, so it says what
 to expect. `disguised` has numbers in other scripts and between markup, combinations in words, and secrets in seventeen languages;
-it was tuned on, too. `--wrong` shows the sentences of `development` that are decided wrongly.
+it was tuned on, too.
+`masked` (35 disguised secrets of fifteen languages, 36 statements like them) was written before the code that it tries was looked
+at: 7 and 0 were decided wrongly. `masked_fresh` was counted when what that showed was mended: 3 and 1. Both are mended since.
+`--wrong` shows the sentences of `development` that are decided wrongly.
 """
 
 import argparse
@@ -20,7 +23,7 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Fact
 
 FOLDER = Path(__file__).parents[1] / "tests/data/gate"
-PARTS = ("development", "held_out", "unseen", "disguised")
+PARTS = ("development", "held_out", "unseen", "disguised", "masked", "masked_fresh")
 PRIVATE = ("password", "code", "key", "login", "vendor", "personal")
 # Where a key would be taken for a real one by those who scan repositories, the files have this in the middle of it.
 BREAK = "¦"
@@ -41,7 +44,9 @@ class Figures(NamedTuple):
     all: Counter[str]
 
     def share(self, *kinds: str) -> float:
-        return sum(self.kept[kind] for kind in kinds) / sum(self.all[kind] for kind in kinds)
+        """1 where there are none of these kinds."""
+        every = sum(self.all[kind] for kind in kinds)
+        return sum(self.kept[kind] for kind in kinds) / every if every else 1.0
 
 
 def sentences(part: str) -> list[Sentence]:

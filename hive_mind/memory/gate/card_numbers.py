@@ -53,7 +53,7 @@ _FORM_BY_COUNTRY: Mapping[str, re.Pattern[str]] = MappingProxyType(
 _COUNTRIES = "|".join(" ?".join(country) for country in _FORM_BY_COUNTRY)
 _BEGINS = regex(
     rf"(?<![^\W_])(?=(?P<rest>(?i:{_COUNTRIES})"
-    r"(?:[^\w\n]{0,3}_?\d){2}(?:[^\w\n]{0,3}_?[A-Za-z0-9]){11,30}+))"
+    r"(?:[^\w]{0,3}_?\d){2}(?:[^\w]{0,3}_?[A-Za-z0-9]){11,30}+))"
 )
 _NO_ACCOUNT = regex(r"[^A-Za-z0-9]+")
 _LENGTH_MAX = 34

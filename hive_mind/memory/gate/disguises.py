@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from hive_mind.memory.gate.number_words import CONNECTIVES, NUMBERS
+from hive_mind.memory.gate.number_words import CONNECTIVES, LANGUAGES, NUMBERS
 from hive_mind.memory.gate.secret_words import DIRECTIONS
 from hive_mind.model.normal_form import normal, without_comments, without_tags
 from hive_mind.regex import regex
@@ -28,6 +28,7 @@ _GAP = regex(r"[ ,\-\u00a0]{1,3}|\s")
 _DIRECTION = regex(DIRECTIONS)
 # Fewer number words in a row are part of a sentence.
 _NUMBER_WORDS_MIN = 3
+_TURNS_MIN = 2
 _HAN = "〇一二三四五六七八九"
 _HAN_DIGITS = regex(rf"(?:[{_HAN}零幺][ -]?){{4,40}}+")
 _HAN_FOR = str.maketrans({"零": "0", "幺": "1"} | {character: str(digit) for digit, character in enumerate(_HAN)})
@@ -87,26 +88,23 @@ def in_digits(text: str) -> str:
 
 
 def _runs(text: str) -> Iterator[list[re.Match[str]]]:
-    """Number words with nothing but a comma, a hyphen or an "and" between them."""
+    """Number words of one language with nothing but a comma, a hyphen or an "and" between them."""
     run: list[re.Match[str]] = []
-    between = 0
+    between, common = 0, frozenset[str]()
     for word in _WORD.finditer(text):
         lower = word[0].lower()
         is_near = bool(run) and bool(_GAP.fullmatch(text, between, word.start()))
-        if is_near and (lower in CONNECTIVES or _DIRECTION.fullmatch(lower)):
-            between = word.end()
-            continue
-        if lower not in NUMBERS:
-            is_near, word_run = False, []
-        else:
-            word_run = [word]
-        if is_near:
-            run.append(word)
-        else:
-            if run:
-                yield run
-            run = word_run
         between = word.end()
+        if is_near and (lower in CONNECTIVES or _DIRECTION.fullmatch(lower)):
+            continue
+        spoken = LANGUAGES.get(lower, frozenset())
+        # German "um" is no Portuguese number.
+        if is_near and (shared := common & spoken):
+            run, common = [*run, word], shared
+            continue
+        if run:
+            yield run
+        run, common = ([word] if spoken else []), spoken
     if run:
         yield run
 
@@ -124,6 +122,7 @@ def _digits(run: list[re.Match[str]], text: str) -> str:
             values.append(value)
             between.append(gap)
         end = word.end()
-    if any(_WORD.search(gap) and not _GAP.fullmatch(gap) and _DIRECTION.search(gap.lower()) for gap in between):
+    # One alone is beside a number; two say how to turn a dial.
+    if sum(bool(_DIRECTION.search(gap.lower())) for gap in between) >= _TURNS_MIN:
         return "".join(f"{gap}{value}" for gap, value in zip(between, values, strict=True))
     return ("" if max(values) < 10 else " ").join(map(str, values))

@@ -29,8 +29,10 @@ _DIGITS = (
     "शून्य एक दो तीन चार पाँच छह सात आठ नौ",
     "ज़ीरो एक दो तीन चार पांच छः सात आठ नौ",
     "ゼロ いち に さん よん ご ろく なな はち きゅう",
-    "oh eine zwo drei vier fuenf sechs sieben acht neun",
+    "oh",
+    "null eine zwo drei vier fuenf sechs sieben acht neun",
 )
+_OF_DIGITS, _OF_TENS = "en de fr es it pt nl pl ru uk sv no da tr cs ro ar ar hi hi ja en de", "en de fr es it pt nl pl ru sv"
 _TEENS = (
     "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
     "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
@@ -55,8 +57,11 @@ _TENS = (
     "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
     "tjugo trettio fyrtio femtio sextio sjuttio åttio nittio",
 )
-# Between tens and ones: "treinta y cuatro".
-CONNECTIVES = frozenset("y e".split())
+# Between tens and ones ("treinta y cuatro"), and between what is set one after the other ("three, then nine").
+CONNECTIVES = frozenset(
+    "y e then dann danach puis ensuite luego después poi quindi depois então daarna vervolgens dan potem później потом затем "
+    "sedan därefter deretter sonra pak potom apoi ثم फिर".split()
+)
 # One word for both: "vierunddreißig", "vierendertig", "trentaquattro", "veinticuatro".
 _JOINED = (
     *((f"{one}und{ten}", n, t) for n, one in enumerate("ein zwei drei vier fünf sechs sieben acht neun".split(), 1)
@@ -81,4 +86,16 @@ def _numbers() -> dict[str, int]:
     return known | {word: 10 * tens + ones for word, ones, tens in _JOINED}
 
 
+def _languages() -> dict[str, frozenset[str]]:
+    spoken: dict[str, set[str]] = {}
+    for languages, rows in ((_OF_DIGITS, _DIGITS), (_OF_TENS, _TEENS), (_OF_TENS, _TENS)):
+        for language, row in zip(languages.split(), rows, strict=True):
+            for word in row.split():
+                spoken.setdefault(word, set()).add(language)
+    # What is joined of two is of one language too, but nothing else is like it.
+    return {word: frozenset(spoken.get(word, _OF_DIGITS.split())) for word in NUMBERS}
+
+
 NUMBERS: Mapping[str, int] = MappingProxyType(_numbers())
+LANGUAGES: Mapping[str, frozenset[str]] = MappingProxyType(_languages())
+"""Those in which a word is a number: "um" in Portuguese alone."""

@@ -7,6 +7,7 @@ PASSWORDS = (
     r"pass(?:word|wort|wörter|wd|phrase)|kennw[oö]rt|losungswort|geheimwort|wachtwoord|mots? de passe|phrase secr[èe]te"
     r"|contrase[ñn]as?|palavras?-passe|parola d'ordine|has[łl]o|парол[ьяюе]|парола|パスワード|暗証|密码|密碼|비밀번호"
     r"|lösenord|passord|adgangskode|kodeord|salasana|jelszó|heslo|lozinka|contrasenya|mật khẩu|kata sandi"
+    r"|รหัสผ่าน|পাসওয়ার্ড|পাসওয়ার্ড|கடவுச்சொல்|پاس ?ورڈ|پسورد|گذرواژه|암호|패스워드|nenosiri|šifra"
     r"|şifre|parolas[ıi]|κωδικ[όο]|סיסמ|كلم[ةه] (?:ال)?(?:مرور|سر)"
     r"|पासवर्ड|कूटशब्द|口令|パスコード|parola(?= \w{2,20}(?:ului|ei)\b)|(?:secret|security) answer|community string"
     r"|(?<![a-zà-ü])(?:pwd|pw|mdp|senhas?|pass)(?![a-zà-ü])"
@@ -18,6 +19,7 @@ CODES = (
     r"|الرمز السري|पिन(?! ?कोड)|暗証番号|kod(?:en|u|et|e)?(?![a-zà-ü])|(?<![a-zà-ü])kód(?:u|y)?(?![a-zà-ü])"
     r"|(?<![а-яё])код(?:а|у|ом)?(?![а-яё])|رمز|कोड|コード|验证码|驗證碼|代码|代碼|番号|号码|號碼"
     r"|[ck][oó]d(?:es?|igos?|ice|ici)(?![a-zà-ü])"
+    r"|รหัส|পিন(?!\s?কোড)|কোড|핀 ?번호|코드|קוד|tunnusluku|koodi|kode(?![a-zà-ü])|mã (?:pin|số|khóa|cửa|mở)"
     r"|[ck]omb(?:o|ination|inaison|inación|inazione|inação|inatie|inace|inasyon|inacj[aię])(?![a-zà-ü])"
     r"|(?<![а-яё])комбинаци[яию](?![а-яё])"
 )
@@ -36,7 +38,7 @@ LOGINS = (
     r"|benutzer(?:name)?|utente|usu[aá]rio|utilizador|identifiant|inicia\w{0,3} sesión|accedere|entrar)(?![a-zà-ü])"
 )
 TYPED = (
-    r"(?<![a-zà-ü])(?:unlocks?|unlocked|opens?|öffnet|geht|ouvre|abres?|apre|disarms?|key ?pad"
+    r"(?<![a-zà-ü])(?:opent|gaat open|otwiera|öppnas|unlocks?|unlocked|opens?|öffnet|geht|ouvre|abres?|apre|disarms?|key ?pad"
     r"|enter(?:ing)?|type|typing|punch(?:ing)? in|key(?:ing)? in|press(?:ing)?"
     r"|dial(?:l?ing)?|use|try|eingeben|eintippen|tippe?n?|gib|nimm|tapez|taper|composez?|utilise[rz]?|teclea|marca"
     r"|introduce|pulsa|usa|digita|inserisci"
@@ -44,7 +46,8 @@ TYPED = (
 )
 LOCKS = (
     r"(?<![a-zà-ü])(?:lock|padlock|safe|locker|door|schloss|tresor|cadenas|coffre|candado|caja fuerte|lucchetto|cassaforte"
-    r"|cadeado|alarm|alarmanlage|alarme|alarma|allarme|hangslot|kluis|kłódka|sejf|hänglås|kassaskåp)(?![a-zà-ü])"
+    r"|cadeado|alarm|alarmanlage|alarme|alarma|allarme|hangslot|kluis|kłódka|sejf|hänglås"
+    r"|kassaskåp|fechadura|serratura|cerradura|serrure)(?![a-zà-ü])"
     r"|(?<![а-яё])(?:замок|сейф)(?![а-яё])"
 )
 
@@ -63,10 +66,14 @@ OPENED = (
     r"|двер|ворот|калитк|домофон|сейф|замк|замок|подъезд|сигнализац|шлагбаум|гараж|карт[аыуе]\b"
     r"|باب|بواب|خزن|قفل|إنذار|انذار|دخول|وصول|بطاق|門|门|保险[箱柜]|保險[箱櫃]|锁|鎖|警报|開門|登录|登入|警報|解除|アラーム|防犯|玄関|ドア|金庫|ロッカー|ゲート|入口|認証"
     r"|दरवाज|तिजोरी|ताल[ाे]|अलार्म|गेट|लॉकर|kap[ıi]|kasa\b|kilit|dörr|døre?n?\b|porten|låge|taquilla|trastero|cancela"
+    r"|ประตู|ตู้|ล็อค|ล็อก|দরজা|তালা|সিন্দুক|গেট|현관|출입문|금고|자물쇠|도어락|사물함|דלת|כספת|שער|מנעול"
+    r"|pintu|brankas|gembok|cửa|két sắt|ổ khóa"
+    r"|fechadura|trinco|serratura|cerradura|serrure|slotje|ovi\b|oven|lukko|kapu|ajtó"
+    r"|széf|dveř|trezor|vrata|ușă|seif|ușii|πόρτ|χρηματοκ"
     r"|cochera|garaje|armadietto|casier|spind|briefkasten|armário|garagem|kassaskåp|larm|låset?"
 )
 NOT_OPENING = (
-    r"(?:error|exit|status|fault|return|post(?:al|leitzahl)?|zip|area|country|product|bar|qr|source|dress|colou?r|http|response|reason"
+    r"(?:error|exit|status|fault|return|pos\b|post(?:al|leitzahl)?|zip|area|country|product|bar|qr|source|dress|colou?r|http|response|reason"
     r"|fehler|länder|quell|strich|erreur|source|postal|fuente|barras|barre|postale|errore?|sorgente|fonte"
     r"|fout|streep|land|błęd|poczt|źródł|kresk|towar|ошибк|почт|исходн|стран|город|товар|штрих"
     r"|(?:ال)?(?:خطأ|بريد|مصدر|دول)|错误|錯誤|邮政|郵政|源|条形|區|区|国家|エラー|郵便|ソース|バー|電話|注文|订单|訂單"
@@ -87,7 +94,7 @@ DIALS = (
 )
 # Beginnings of names that stand for other codes too, or for a combination of drugs. A PIN is always a PIN.
 ANY_CODES = (
-    *("cod", "cód", "kod", "comb", "komb", "код", "رمز", "कोड", "コード"),
+    *("cod", "cód", "kod", "kood", "comb", "komb", "код", "رمز", "कोड", "コード", "รหัส", "কোড", "코드", "קוד", "mã"),
     *("验证码", "驗證碼", "代码", "代碼", "番号", "号码", "號碼"),
 )
 # "password policy", "token limit": the rest is about the policy.
@@ -101,10 +108,10 @@ IS = (
     r"is|was|are|were|be|being|has been|becomes?|equals|remains?|stays?|takes|wants|lautet|ist|sind|war|heißt|bleibt"
     r"|est|sont|était|reste|c'est|es|son"
     r"|era|fue|è|é|sono|são|siendo|rimane|continua|staat op|steht auf|gilt|luidt|brzmi|vaut|vale|er|blijft|jest|är"
-    r"|это|равен|равна|составляет|هو|هي|है"
+    r"|это|равен|равна|составляет|هو|هي|है|là|adalah|ialah|הוא|היא|คือ"
 )
 TO = r"to|from|as|auf|zu|von|en|à|in|a|para|por"
-WITH = r"with|mit|avec|con|com|using|by"
+WITH = r"with|mit|met|med|dengan|avec|con|com|using|by"
 CHANGED = (
     r"\b(?:re)?set\b|chang|updat|rotat|geändert|gesetzt|setz|ersetz|\bmis\b|modifi|remplac|cambi|puest|actualiz"
     r"|impost|sostitu|mud[aáo]"

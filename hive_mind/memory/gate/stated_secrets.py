@@ -25,8 +25,10 @@ _TABLE = regex(r"^[^\n|]{0,200}\|[^\n|]{0,200}(?:\|[^\n]{0,2000})?(?:\n[^\n|]{0,
 _COMPOUND = regex(rf"[ -]?{words.ABOUT_IT}", re.IGNORECASE)
 # "Summer2024! as the password" goes on; so does "Password:" at the end of a line.
 _CLAUSE_END = regex(r"(?:(?<![.?;!])|(?<=\d!))(?:[.?;]|(?<!\d)!)++(?=\s)|(?<![:=])\n|。")
-# The rest of a compound and what closes it: "_X", "s", '"', ")".
-_TAIL = regex(r"(?:(?![はが是为為])[\w-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
+# The rest of a compound and what closes it: "_X", "s", '"', ")". Vowels of Hindi, Bengali and Thai are marks, not letters.
+_TAIL = regex(
+    r"(?:(?![はが是为為])[\w\u0900-\u0903\u093a-\u094f\u0981-\u09cd\u0e31-\u0e4e-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}"
+)
 _SIGN = regex(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為]\s?(?=[!-~]{4})|—|\?(?=\s))\s{0,3}")
 _IS = regex(rf"(?:^|(?<=[\s,]))(?:{words.IS})(?=\s)|['’]s(?=\s)", re.IGNORECASE)
 # Russian and Arabic need no "is": "код от ворот 4190".
@@ -87,7 +89,9 @@ def _states(name: re.Match[str], text: str) -> bool:
     if _COMPOUND.match(after) or (not opens and (kind == "typed" or (kind == "code" and _is_any_code(name[0])))):
         return False
     # Where a key opens something it may be digits, as a code is; so may the password of a safe. One word of Arabic is for both.
-    is_digits = (kind == "key" and opens) or (kind == "password" and bool(_DIAL.search(f"{before}{name[0]}{_clause(after)}")))
+    is_digits = (kind == "key" and opens) or (
+        kind == "password" and (opens or bool(_DIAL.search(f"{before}{name[0]}{_clause(after)}")))
+    )
     kinds = (kind, "code") if is_digits else (kind, "key") if name[0].startswith("رمز") else (kind,)
     stated = [said for said in _all_said(kind, before, name[0], after) if not PLACEHOLDER.fullmatch(said.value)]
     return any(LOOKS[one](said, name[0]) for one in kinds for said in stated)
