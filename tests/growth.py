@@ -3,10 +3,13 @@
 import time
 from collections.abc import Callable, Iterable
 
+from hive_mind.remembered import forget_texts
+
 # Of a few milliseconds nothing can be told.
 _SLACK_S = 0.02
 # Four times the text takes four times as long; sixteen times, where time grows with its square.
 _TIMES_MAX = 10
+_TRIES_MAX = 5
 
 
 def costly(work: Callable[[str], object], pieces: Iterable[str], chars: int) -> list[str]:
@@ -16,15 +19,16 @@ def costly(work: Callable[[str], object], pieces: Iterable[str], chars: int) -> 
 
 def _is_costly(work: Callable[[str], object], piece: str, chars: int) -> bool:
     small, large = ((piece * size)[:size] for size in (chars, 4 * chars))
-    taken = _cpu_s(work, large)
-    if taken < _SLACK_S:
+    if _cpu_s(work, large) < _SLACK_S:
         return False
-    most = _TIMES_MAX * min(_cpu_s(work, small) for _ in range(2))
-    # Again, because another process on this machine may have made it dear.
-    return taken >= most and _cpu_s(work, large) >= most
+    # Again and again, because another process on this machine may make it dear;
+    # what is cheap is so at last.
+    return all(_cpu_s(work, large) >= _TIMES_MAX * _cpu_s(work, small) for _ in range(_TRIES_MAX))
 
 
 def _cpu_s(work: Callable[[str], object], text: str) -> float:
+    """With nothing remembered of the text."""
+    forget_texts()
     begun = time.process_time()
     work(text)
     return time.process_time() - begun

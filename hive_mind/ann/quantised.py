@@ -5,7 +5,6 @@ among the k nearest is left out and the result is that of `exact`, bit for bit. 
 is what a scan costs (benchmarks/search.py). Needs numkong (Apache-2.0), which usearch brings along.
 """
 
-from functools import lru_cache
 from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from hive_mind.ann.base import Cosines, Narrow, Positions, Vector, VectorArm
 from hive_mind.ranking.vector import ExactVectors, floor_of_best
+from hive_mind.remembered import remembered
 
 _CODE_MAX = 127
 # Candidates per hit, a third of which are compared in full or wanted by the other arms (measured at 1,000 and 3,000).
@@ -162,7 +162,7 @@ class _Asked(NamedTuple):
     length: float
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _asked(query: bytes) -> _Asked:
     """Of a query as float32. Kept: all members of a hive are asked the same, and an index more than once."""
     vector = np.frombuffer(query, dtype=np.float32)

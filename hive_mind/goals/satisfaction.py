@@ -7,12 +7,12 @@ score = Σ weight · grade / Σ weight        with the grade of an unchecked cri
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
+from hive_mind.remembered import remembered
 
 Result = Mapping[str, Any]
 Grades = Mapping[str, float | None]
@@ -131,6 +131,6 @@ class _Looked:
         return "\n".join(map(as_text, self.result.values()))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _condition(text: str) -> Condition:
     return Condition(text)

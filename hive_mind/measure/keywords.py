@@ -10,8 +10,9 @@ Nothing is stemmed and no synonym is known: the author of a label lists the word
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import pairwise
+
+from hive_mind.remembered import remembered
 
 # A word or number; dots, colons and at signs inside of one hold it together: 75.1725, 192.168.1.45, 14:30, ann@example.org.
 # A number takes no unit along. Signs stand alone where they mean something beside a word: 42 %, 5 °C, $12, C++, C#.
@@ -43,7 +44,7 @@ def holds_all(text: str, keywords: Iterable[str]) -> bool:
     return all(_pattern(keyword).search(plain) for keyword in keywords)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _pattern(keyword: str) -> re.Pattern[str]:
     plain = _plain(keyword).strip()
     if not plain:
@@ -94,7 +95,7 @@ def _plain(text: str) -> str:
     return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _compatible(character: str) -> str:
     """Full-width letters and odd spaces as the plain ones; nothing for what can't be seen. 10² stays, or it would be 102."""
     category = unicodedata.category(character)

@@ -1,7 +1,7 @@
 """The input of a search, checked before anything is looked for."""
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.bounds import BOUNDS
+from hive_mind.model.bounds import BOUNDS, OF_SOME
 from hive_mind.model.query import METHODS, Query
 
 
@@ -13,3 +13,9 @@ def asked_for(query: str | Query, limit: int) -> Query:
         raise InvalidInput(f"there is no method {asked.method!r} to search by; there are {', '.join(METHODS)}")
     BOUNDS["min_confidence"].refuse("min_confidence", asked.min_confidence)
     return asked
+
+
+def refuse_limit(limit: int | None) -> None:
+    """Raises `InvalidInput` for a list of less than one fact; None is all."""
+    if limit is not None:
+        OF_SOME.refuse("limit", limit)

@@ -13,7 +13,7 @@ from tempfile import SpooledTemporaryFile
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.aggregating import aggregated_of
-from hive_mind.memory.asked import asked_for
+from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import PREFIXED_MAX, MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, PlannedCommit
 from hive_mind.memory.editions.editions import edits_of, vouched_by
@@ -31,7 +31,6 @@ from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, i
 from hive_mind.memory.transfer.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.bounds import OF_SOME
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.fact import CONFIDENCE, Fact, Relation, turned
 from hive_mind.model.gathered import FactList, SearchResult
@@ -121,13 +120,13 @@ class CognitiveMemory:
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
-        OF_SOME.refuse("limit", 1 if limit is None else limit)
+        refuse_limit(limit)
         async with self.awake() as awake:
             return FactList([fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit])
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts about this concept or entity, newest first; letter case does not matter."""
-        OF_SOME.refuse("limit", limit)
+        refuse_limit(limit)
         return FactList([fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit])
 
     async def aggregate(self, wanted: Aggregation) -> Aggregated:

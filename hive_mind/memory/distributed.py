@@ -13,7 +13,7 @@ from heapq import merge
 from hive_mind.errors import BackendError
 from hive_mind.hive.trust.signature import ROW_BYTES
 from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
-from hive_mind.memory.asked import asked_for
+from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import PREFIXED_MAX, Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -35,7 +35,7 @@ from hive_mind.memory.sharing.outbox import Outbox
 from hive_mind.memory.sharing.private_index import Home
 from hive_mind.memory.summary import concept_matches
 from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.bounds import BOUNDS, OF_SOME
+from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
 from hive_mind.model.evidence import HiveFact
@@ -132,7 +132,7 @@ class DistributedCognitiveMemory:
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts of the hive and of this agent, newest first."""
-        OF_SOME.refuse("limit", 1 if limit is None else limit)
+        refuse_limit(limit)
         return await self._listed("", limit, lambda _: True)
 
     async def disputable_facts(self) -> FactList:
@@ -149,7 +149,7 @@ class DistributedCognitiveMemory:
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts about this concept or entity, newest first; letter case does not matter."""
-        OF_SOME.refuse("limit", limit)
+        refuse_limit(limit)
         return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
 
     async def aggregate(self, wanted: Aggregation) -> Aggregated:

@@ -7,12 +7,12 @@ they are in time: they add up over members without counting anything twice.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, get_args
 
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import LIMIT
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 Kind = Literal["count", "list", "latest", "earliest"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -80,7 +80,7 @@ def earliest_of(found: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 # Of a conversation or a file most facts are of the same moment.
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _said_ms(said_at: str) -> int | None:
     first = said_at.partition("/")[0].strip()
     if week := _WEEK.fullmatch(first):

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from hive_mind.model.ids import canonical, source_digest
+from hive_mind.remembered import remembered
 
 CONFIDENCE = 0.8
 """Of a fact stored by hand."""
@@ -169,7 +169,7 @@ def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:
     return any(name == canonical(entity).casefold() for entity in entities)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _as_words(name: str) -> re.Pattern[str]:
     """The name with no letter, digit or hyphen going on before or after it; scripts without spaces have no such bounds."""
     ends = [edge if name[at : at + 1].isascii() else "" for at, edge in ((0, r"(?<![\w-])"), (len(name) - 1, r"(?![\w-])"))]

@@ -5,8 +5,9 @@ A fact's id depends on its tenant and its text, and on nothing else: one content
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
+
+from hive_mind.remembered import remembered
 
 DEFAULT_TENANT = "default"
 ID_CHARACTERS = 32
@@ -81,7 +82,7 @@ def _digest(*parts: str) -> str:
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _begun(*parts: str) -> blake2b:
     return blake2b(b"".join(map(_framed, parts)), digest_size=16)
 

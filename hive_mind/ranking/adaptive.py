@@ -6,11 +6,11 @@ quotations.
 """
 
 import re
-from functools import lru_cache
 
 from hive_mind.model.probe import Anchors
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _QUOTED = regex(r"[\"“]([^\"“”]{2,80})[\"”]")
 # As the tokenizer finds them. One with a digit that is more than a plain number is a code: D40, 75.1725, INC-2024-001,
@@ -29,7 +29,7 @@ _ASKING_TERMS = frozenset(term for word in _ASKING for term in tokenize(word))
 
 
 # Asked for before a query's meaning is computed, and again when it is put to an index.
-@lru_cache(maxsize=16)
+@remembered(16)
 def anchors(query: str) -> Anchors:
     """Identifiers in a query; none is the usual case."""
     spans = [*_QUOTED.findall(query), *_codes(query), *_references(query)]

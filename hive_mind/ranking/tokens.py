@@ -8,12 +8,12 @@ import re
 import threading
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 
 import Stemmer
 
 from hive_mind.model.normal_form import normal
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 # Articles, prepositions, pronouns, auxiliaries and the words questions are made of. Question words matter most: "what", "did" and
 # "does" are rare in statements, so BM25 takes them for precious. Measured in docs/adr/0003-ranking.md.
@@ -53,16 +53,10 @@ def tokenize(text: str) -> list[str]:
     return terms
 
 
-@lru_cache(maxsize=_TEXTS_MAX)
+@remembered(_TEXTS_MAX)
 def terms_in(text: str) -> frozenset[str]:
     """The terms of `text`, each once."""
     return frozenset(tokenize(text))
-
-
-def forget_texts() -> None:
-    """Drop the texts and words remembered in this process: some may have been erased."""
-    for remembered in (terms_in, _known_terms_of, _stem):
-        remembered.cache_clear()
 
 
 def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -111,7 +105,7 @@ def _split(run: str) -> tuple[str, ...]:
     return tuple(terms)
 
 
-_known_terms_of = lru_cache(maxsize=_KNOWN_MAX)(_split)
+_known_terms_of = remembered(_KNOWN_MAX)(_split)
 
 
 def _words_of(part: str) -> list[str]:
@@ -131,7 +125,7 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-@lru_cache(maxsize=_KNOWN_MAX)
+@remembered(_KNOWN_MAX)
 def _stem(word: str) -> str:
     if word.isdigit():
         return word

@@ -18,7 +18,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.model.content import Candidate, Content
-from hive_mind.ranking.tokens import forget_texts
+from hive_mind.remembered import forget_texts
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from tests.builders import Home

@@ -26,7 +26,7 @@ from hive_mind.model.content import Content
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
 from hive_mind.ranking.adaptive import anchors, codes
-from hive_mind.ranking.tokens import forget_texts, tokenize
+from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.texts.html_text import shown_in_markdown, text_of_html
 from hive_mind.runtime.texts.nested_text import nested_text
 from tests.builders import fact
@@ -114,7 +114,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "extracted behind a time": lambda text: asyncio.run(ExtractiveReader().extract(Content(f"[12:30]{text}Ann", "notes"))),
     "through the gate": lambda text: decide(fact(f"The pump is red. {text}"), PromotionSettings()),
     "worded": lambda text: wording(f"The pump is {text}"),
-    "cut into terms": lambda text: (forget_texts(), tokenize(text)),
+    "cut into terms": lambda text: tokenize(text),
     "with entities": entities,
     "with dates": lambda text: (moments(text, "2024-01-01"), resolved_dates(text, "2024-01-01")),
     "Markdown": shown_in_markdown,

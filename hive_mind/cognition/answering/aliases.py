@@ -7,13 +7,13 @@ is the machine as well.
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 # "MO-1187" is specific; many facts may mention "K9".
 CODE_LETTERS_MIN = 7
@@ -25,7 +25,7 @@ _SEPARATED = regex(r"[\W_]+")
 _ALIASES_MAX = 2
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def long_codes(text: str) -> tuple[str, ...]:
     """The identifiers of a text that are long enough to mean one thing."""
     if _MAY_BE_CODE.search(text) is None:

@@ -6,7 +6,7 @@ answer. Questions of other kinds, and in most other languages, have no form, and
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 from hive_mind.cognition.answering.measures import measured_in
@@ -14,6 +14,7 @@ from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _NUMERAL = (
     "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half|"
@@ -109,7 +110,7 @@ def is_somebody(text: str) -> bool:
     return _SOMEBODY.search(text) is not None or _PERSON.search(text) is not None
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _form_of(question: str) -> _Form | None:
     return next((form for form in _FORMS if form.asked.search(question)), None)
 

@@ -6,7 +6,6 @@ indefinite one, asks for a definition. A name with digits says little by itself:
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from hive_mind.cognition.answering.wordings import REFERRING
@@ -14,6 +13,7 @@ from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _NOUNS = r"(?P<nouns>[^\W\d_][^\W\d_'’-]*(?:[ -][^\W\d_]+){0,2})"
 _A = r"(?P<article>an?|eine?)\s+"
@@ -86,7 +86,7 @@ def title_of(source: str) -> str:
     return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _asked(question: str) -> _Asked | None:
     found = next(filter(None, (pattern.match(question) for pattern in _ASKED)), None)
     if found is None:

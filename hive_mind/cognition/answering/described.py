@@ -6,7 +6,6 @@ the person found. This finds both in the words; which facts answer the first, `r
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from hive_mind.cognition.answering.answer_forms import is_somebody
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
@@ -15,6 +14,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 # "the person in charge of Hidden Wolf", "the author of the tide tables"
 _DESCRIBED = regex(
@@ -45,7 +45,7 @@ class Described:
         return f"{self.before}{name}{self.after}"
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 @ornament(lambda _: None)
 def described_in(question: str) -> Described | None:
     """Somebody whom a question describes and asks something else about; None where it describes nobody."""

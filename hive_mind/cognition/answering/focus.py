@@ -6,11 +6,11 @@ grammar; a question of an unknown form has no focus.
 """
 
 import re
-from functools import lru_cache
 
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _ARTICLE = r"(?:(?:the|a|an|your|our|my|its|their|his|her|this|that)\s+)?"
 _BE = r"(?:['’]s|\s+(?:is|are|was|were))"
@@ -65,7 +65,7 @@ _PARTICLES = frozenset("off out down away".split())
 _PRONOUNS = frozenset("i we you they he she it one people this that these those".split())
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def focus_of(question: str) -> frozenset[str]:
     """The terms one of which a fact has to tell, in whatever words; empty where any fact about the topic may do."""
     asked = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")

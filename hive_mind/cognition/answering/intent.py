@@ -13,12 +13,12 @@ Each part is a question of its own with the names of the whole; a question that 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _ASKER = r"(?:we|you|anyone|anybody|someone|somebody)"
 _POLITELY = (
@@ -127,7 +127,7 @@ def direct(question: str) -> str:
     return found["asked"] or f"What is {found['thing']}"
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 @ornament(lambda _: ())
 def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""

@@ -4,10 +4,10 @@ Texts give a quantity and seldom its name. So a fact with the unit meets the wor
 """
 
 import re
-from functools import lru_cache
 
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _NUMERAL = (
     r"(?:\d++[.,]*+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
@@ -44,7 +44,7 @@ _MEASURED = tuple((regex(rf"(?:{unit})(?![\w/])", re.IGNORECASE), words) for uni
 _CURRENCY = regex(r"[$€£]\s?\d")
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def measured_in(text: str) -> frozenset[str]:
     """The terms for what the figures of a text measure."""
     units = set(_UNIT_IN.findall(text))

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from hive_mind.cognition.answering.subject import Name
 from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, phrase_terms, without_phrases
@@ -10,6 +9,7 @@ from hive_mind.cognition.dates.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 # They say what kind of answer is wanted (see `intent`), not what it is about.
 _FORM_WORDS = frozenset(
@@ -87,7 +87,7 @@ class QuestionTerms:
     """Other identifiers of what is asked about: a fact that has one names it as well."""
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def asked_of(question: str) -> QuestionTerms:
     """The terms of a question, sorted by how much they must be met."""
     named = [terms_in(name) for name in entities(question)]

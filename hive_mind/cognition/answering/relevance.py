@@ -8,7 +8,6 @@ changes an order; that is the business of `quoting`.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
@@ -37,6 +36,7 @@ from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +420,7 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_distinctive(question, said))
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _owner_in(question: str) -> str:
     """The owner of the thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
     return next(reversed(tokenize(_FURTHER.sub("", question))), "")

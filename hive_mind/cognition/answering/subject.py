@@ -12,12 +12,12 @@ sentence is about: one with "your" and no "my" is about another than its speaker
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 Name = frozenset[str]
 """The terms of one name."""
@@ -83,7 +83,7 @@ def _named(fact: Fact) -> str:
     return "\n".join((fact.speaker, fact.content.removeprefix(f"{fact.speaker}: "), *fact.entities))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _names_of(text: str) -> tuple[Name, ...]:
     return names_in(text)
 

@@ -6,12 +6,12 @@ them; of those that say much, some have synonyms: a fact that gives the price an
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import chain, zip_longest
 
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 # Verbs and prepositions that say little without what stands beside them, and words for anything or anybody.
 _LIGHT = frozenset(
@@ -121,7 +121,7 @@ def without_phrases(text: str) -> str:
     return _PHRASE.sub(" ", text)
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def phrase_terms(text: str) -> frozenset[str]:
     """The terms of a text, with one term for a phrase such as "in charge"."""
     return terms_in(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text))
@@ -141,7 +141,7 @@ def phrases_of(*texts: str) -> frozenset[str]:
     return frozenset[str]().union(*map(phrase_terms, texts))
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def is_german(question: str) -> bool:
     """As far as the little words tell."""
     return _GERMAN_WORD.search(question) is not None
@@ -173,7 +173,7 @@ def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     return frozenset(term for term in asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def kin_of(term: str) -> frozenset[str]:
     """A term with every ending, and without its own: "own" and "owner". The stemmer keeps a deed apart from who does it."""
     longer = {term + ending for ending in _ENDINGS} if len(term) >= _KIN_LETTERS_MIN else set()
@@ -188,7 +188,7 @@ def other_words(question: str) -> str:
     return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
 
 
-@lru_cache(maxsize=1)
+@remembered(1)
 def _same() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for line in _SAME.strip().splitlines():

@@ -8,10 +8,10 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from hive_mind.model.fact import Fact
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 _SEPARATORS = "\t;,"
 # Two lines that happen to have as many commas are nothing unusual.
@@ -74,7 +74,7 @@ def record_of(fact: Fact) -> TableRecord | None:
     return _record_of(header, content, fact.concept) if header and fact.concept else None
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
     for separator in ",;":
         found = _records([header, content], separator)

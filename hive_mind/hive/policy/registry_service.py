@@ -26,7 +26,7 @@ from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.replication.taken import Taken, merged
 from hive_mind.model.evidence import Actor, HiveFact, Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
-from hive_mind.ranking.tokens import forget_texts
+from hive_mind.remembered import forget_texts
 
 REGISTRY = "registry"
 _TAKING_BACK = frozenset({"retracted", "redacted"})

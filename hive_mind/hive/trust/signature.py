@@ -7,7 +7,6 @@ A pair that it names is never left out here: words that are missing in a set of 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
 from struct import Struct
 
@@ -15,6 +14,7 @@ from hive_mind.hive.trust.contradiction import OVERLAP_MIN
 from hive_mind.hive.trust.wording import Wording, wording
 from hive_mind.model.evidence import Stamp, Statement
 from hive_mind.model.ids import canonical
+from hive_mind.remembered import remembered
 
 FORM = 1
 """Of the rows. It grows when they, or the rules of `wording`, change: rows of two forms can't be compared."""
@@ -87,14 +87,14 @@ def newest_first(rows: Iterable[bytes]) -> list[Worded]:
     return [Worded(fact_id.hex(), 1000 * ms, concept, own[_SAID.size :]) for own, fact_id, ms, _, _, concept in said]
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def topic(concept: str) -> bytes:
     """A digest of what a statement is about: the same for the same concept, however it is written."""
     return _digest(canonical(concept).casefold(), 8)
 
 
 # A tenth of a millisecond to make, some 200 bytes to keep: as many as the facts of the largest memory that was measured.
-@lru_cache(maxsize=65_536)
+@remembered(65_536)
 def signed(content: str, speaker: str) -> bytes:
     """The signature of a statement, packed."""
     worded = wording(content, speaker)

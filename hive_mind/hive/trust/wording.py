@@ -7,11 +7,11 @@ No parser and no model: word lists and positions, the same on every node. Good e
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 # Longer is no single statement, and two of them don't contradict each other by sharing words.
 CHARACTERS_MAX = 2_000
@@ -79,7 +79,7 @@ class Wording:
 
 
 # Some 2 kB each. A fact that is shown is compared with others of its concept, again and again with the same.
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 @ornament(lambda *_: None)
 def wording(content: str, speaker: str = "") -> Wording | None:
     """How a statement is worded; None for questions, for texts too long to be one statement, and where there are no words."""
@@ -148,7 +148,7 @@ def _verb_at(raw: list[str]) -> int:
     return next((place for place, token in enumerate(raw) if place and _is_verb(token)), 0)
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def _is_verb(token: str) -> bool:
     if token in _VERBS:
         return True
@@ -156,7 +156,7 @@ def _is_verb(token: str) -> bool:
     return is_inflected and token not in _DATED and token not in _MEASURES and token.isalpha()
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def _terms(token: str) -> tuple[str, ...]:
     """As they are compared: values and letters as they are, other words stemmed, those that say little left out, denials too."""
     if token.startswith("=") or _is_value(token):

@@ -6,7 +6,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.memory.opening import Awake
 from hive_mind.model.erasure import Erasure, Erasures
-from hive_mind.ranking.tokens import forget_texts
+from hive_mind.remembered import forget_texts
 
 
 async def lacking(memory: CognitiveMemory, wanted: Sequence[Erasure]) -> Sequence[Erasure]:

@@ -92,7 +92,7 @@ def _languages() -> dict[str, frozenset[str]]:
         for language, row in zip(languages.split(), rows, strict=True):
             for word in row.split():
                 spoken.setdefault(word, set()).add(language)
-    # What is joined of two is of one language too, but nothing else is like it.
+    # Those joined of two are of one language too, but nothing else is like them.
     return {word: frozenset(spoken.get(word, _OF_DIGITS.split())) for word in NUMBERS}
 
 
