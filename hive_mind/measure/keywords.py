@@ -8,10 +8,10 @@ Nothing is stemmed and no synonym is known: the author of a label lists the word
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
 
+from hive_mind.model.normal_form import normal
 from hive_mind.remembered import remembered
 
 # A word or number; dots, colons and at signs inside of one hold it together: 75.1725, 192.168.1.45, 14:30, ann@example.org.
@@ -90,15 +90,7 @@ def _is_word(token: str) -> bool:
 def _plain(text: str) -> str:
     """Without case, typography, invisible characters and separators of thousands; a minus is distinguished from a dash."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", "".join(map(_compatible, text))).translate(_TYPOGRAPHY)
+        # A minus is no hyphen here.
+        text = _MINUS.join(map(normal, text.split(_MINUS))).translate(_TYPOGRAPHY)
     text = _ISO_TIME.sub(" ", _SIGN.sub(_MINUS, text.casefold()))
     return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
-
-
-@remembered(4096)
-def _compatible(character: str) -> str:
-    """Full-width letters and odd spaces as the plain ones; nothing for what can't be seen. 10² stays, or it would be 102."""
-    category = unicodedata.category(character)
-    if category == "Cf":
-        return ""
-    return character if category == "No" else unicodedata.normalize("NFKC", character)

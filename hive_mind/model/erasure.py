@@ -4,7 +4,7 @@ A digest reveals no text, but a name that can be guessed can be checked, as with
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -13,6 +13,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.evidence import LISTS, said_of
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.ids import DEFAULT_TENANT, canonical, erasure_digest
+from hive_mind.model.normal_form import normal
 from hive_mind.regex import regex
 
 Kind = Literal["subject", "source", "agent", "fact"]
@@ -67,6 +68,11 @@ def read_key(key: str) -> Erasure | None:
 
 def words_of(text: str) -> list[str]:
     """The words of a text as subjects are compared: letter case, punctuation and forms of the same character don't matter."""
+    return _words_as_written(normal(text))
+
+
+def _words_as_written(text: str) -> list[str]:
+    """As those of erasures of earlier versions: in the digits of each script, and with what nobody sees."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -93,7 +99,7 @@ class Erasures:
 
     def names_subject(self, texts: Iterable[str]) -> bool:
         """Whether any of these texts names a subject."""
-        return bool(self._lengths) and any(self._names_one(words_of(text)) for text in texts)
+        return bool(self._lengths) and any(self._names_one(words) for text in texts for words in _ways_to_read(text))
 
     def covers_source(self, source: str) -> bool:
         """Whether a source is meant, or named after a subject that is."""
@@ -123,6 +129,12 @@ class Erasures:
             for length in self._lengths
             for start in range(len(words) - length + 1)
         )
+
+
+def _ways_to_read(text: str) -> Iterator[list[str]]:
+    yield (words := words_of(text))
+    if not text.isascii() and (written := _words_as_written(text)) != words:
+        yield written
 
 
 def looked_through(one: object) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ No parser and no model: word lists and positions, the same on every node. Good e
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
+from hive_mind.model.normal_form import normal
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
@@ -86,7 +86,7 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     text = content.removeprefix(f"{speaker}: ") if speaker else content
     if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
         return None
-    text = _SEAMS.sub(" ", _unshortened(unicodedata.normalize("NFC", text)))
+    text = _SEAMS.sub(" ", _unshortened(normal(text)))
     raw = _labelled([_plain(token) for token in _TOKEN.findall(text)])
     verb = _verb_at(raw) or _heading_end(text, raw)
     # A heading with nothing behind it says nothing: "emptyDir: {}".

@@ -10,7 +10,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.model.content import Candidate, Content
-from hive_mind.model.erasure import Erasures, erasure_of, words_of
+from hive_mind.model.erasure import Erasure, Erasures, erasure_of, words_of
+from hive_mind.model.ids import erasure_digest
 from hive_mind.ranking.tokens import terms_in
 from tests.builders import BagOfWords
 
@@ -153,6 +154,8 @@ async def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path)
         ("ADA\nLOVELACE!", True),
         ("Ada Lovelace's engine", True),
         ("the ada_lovelace.txt file", True),
+        ("A\u200bda Love\u00adlace", True),
+        ("Ａｄａ Lovelace", True),
         ("Ada and Lovelace", False),
         ("Adalovelace", False),
         ("Lovelace Ada", False),
@@ -160,6 +163,13 @@ async def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path)
 )
 def test_a_subject_is_named_word_for_word(text: str, is_named: bool) -> None:
     assert Erasures([erasure_of("subject", "Ada Lovelace")]).names_subject([text]) is is_named
+
+
+def test_a_subject_is_named_in_the_digits_of_any_script_also_by_an_erasure_of_an_earlier_version() -> None:
+    earlier = Erasure("subject", 2, erasure_digest("subject", "محطة ٤"))
+    for wanted in (erasure_of("subject", "محطة 4"), erasure_of("subject", "محطة ٤"), earlier):
+        assert Erasures([wanted]).names_subject(["في محطة ٤ اليوم"])
+    assert Erasures([erasure_of("subject", "محطة 4")]).names_subject(["محطة 4"])
 
 
 def test_an_erasure_says_nothing_of_what_it_means() -> None:

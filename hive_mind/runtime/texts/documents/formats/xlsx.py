@@ -14,6 +14,8 @@ from hive_mind.runtime.texts.documents.table import table_lines
 
 SUFFIXES = (".xlsx", ".xlsm")
 PACKAGE = "openpyxl"
+# Tables are seldom wider; a row that is, and nearly empty, loses its empty cells.
+_COLUMNS_MAX = 200
 
 
 def is_one(body: bytes) -> bool:
@@ -54,7 +56,9 @@ def _rows(sheet: Any) -> Iterator[list[str]]:
         cells = [_shown(cell) for cell in row]
         while cells and not cells[-1]:
             cells.pop()
-        yield cells
+        filled = [cell for cell in cells if cell]
+        # One cell in the last column is no table of 16,384.
+        yield filled if len(cells) > _COLUMNS_MAX and len(filled) * 10 < len(cells) else cells
 
 
 def _shown(cell: Any) -> str:

@@ -126,3 +126,14 @@ def test_macros_are_not_among_what_is_read() -> None:
     found = document_in(Path("a.docm"), body)
     assert not isinstance(found, Unreadable)
     assert found.text.strip() == "The pump is red."
+
+
+def test_a_cell_in_the_last_column_makes_no_row_as_wide_as_the_sheet() -> None:
+    rows: list[list[object]] = [
+        ["Part", *[None] * 16_382, "Colour"],
+        *[[f"pump {n}", *[None] * 16_382, "red"] for n in range(20)],
+    ]
+    found = document_in(Path("a.xlsx"), made.xlsx(Parts=rows))
+    assert not isinstance(found, Unreadable)
+    assert found.text.splitlines()[2:5] == ["| Part | Colour |", "| --- | --- |", "| pump 0 | red |"]
+    assert len(found.text) < 1000
