@@ -62,7 +62,8 @@ OF_NO_TEXT = (
     "coverage.chosen coverage.names_only described.answering_names summary.statistics_of intake.take_in intake.superseding "
     "former.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document fact_replies.answer_reply fact_replies.found_reply "
-    "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals feedback.as_asked_once feedback.expanded "
+    "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
+    "feedback.as_asked_once feedback.expanded "
     "form.mixed_vector neighbours.gained second_hop.lent second_hop.may_hop second_hop.naming_all second_hop.second_probe "
     "second_hop.unscored "
 ).split()
