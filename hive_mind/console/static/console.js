@@ -17,8 +17,9 @@
     const line = (name, at) => ({ label: name, stroke: ["#b45309", "#0369a1"][at % 2], width: 2, points: { show: false } });
     const axis = { stroke: colour, grid: { show: false }, ticks: { show: false } };
     const size = () => ({ width: Math.max(200, place.clientWidth), height: 160 });
-    // A minute at least, and nothing below 0: of one moment, or of nothing, a chart would make up its own axes.
-    const scales = { x: { range: (_, from, to) => [from, Math.max(to, from + 60)] }, y: { range: (_, from, to) => [0, Math.max(to, 1)] } };
+    // A minute at least, and nothing below 0: to one moment a chart adds years, and of nothing it would make up its own axes.
+    const until = (from, to) => Math.max(Math.min(to, data[0].at(-1)), from + 60);
+    const scales = { x: { range: (_, from, to) => [from, until(from, to)] }, y: { range: (_, from, to) => [0, Math.max(to, 1)] } };
     const options = () => ({ ...size(), scales, series: [{}, ...names.map(line)], axes: [axis, { ...axis, size: 60 }] });
     let chart = null;
     return figures => {
