@@ -37,9 +37,11 @@ def test_a_limit_is_taken_or_refused_alike_at_every_door(guarded: HiveMind) -> N
         assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
         assert (guarded("facts", "search", "ferry", f"--limit={limit}").code == 0) == is_taken, limit
     http = Http(guarded("serve", "-o", "json").json)
+    # Asked before the command line is loaded, one of each kind.
+    for limit, is_taken in (LIMITS[1], LIMITS[2], LIMITS[5]):
+        assert run_anew(guarded, "ask", QUESTION, f"--limit={limit}") == is_taken, limit
     for limit, is_taken in LIMITS:
         assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
-        assert run_anew(guarded, "ask", QUESTION, f"--limit={limit}") == is_taken, limit
         for request, needed in (("ask", {"question": QUESTION}), ("search", {"query": "ferry"})):
             assert http(request, **needed, limit=limit).status_code == (200 if is_taken else 400), (request, limit)
     assert http("ask", question=QUESTION, limit=None).status_code == 200

@@ -6,7 +6,7 @@ import logging
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import import_module
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from pathlib import Path, PurePath
 from pkgutil import walk_packages
 from types import ModuleType, UnionType
@@ -221,10 +221,10 @@ def go_through(text: str, question: str) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    "tree", [DOCUMENTATION[0], *(pytest.param(one, marks=pytest.mark.thorough) for one in DOCUMENTATION[1:])]
+    ("tree", "step"), [(DOCUMENTATION[0], 2), *(pytest.param(one, 1, marks=pytest.mark.thorough) for one in DOCUMENTATION)]
 )
-def test_the_facts_of_a_documentation_tree_are_compared_quoted_and_judged(tree: str):
-    facts = [found for path, text in documents(tree) for found in facts_of(text, str(path))]
+def test_the_facts_of_a_documentation_tree_are_compared_quoted_and_judged(tree: str, step: int):
+    facts = [found for path, text in islice(documents(tree), 0, None, step) for found in facts_of(text, str(path))]
     assert len(facts) > 1_000
     for found in facts:
         assert wording(found.content) is None or wording(found.content) == wording(found.content, "nobody")
