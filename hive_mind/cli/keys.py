@@ -13,11 +13,9 @@ from hive_mind.cli.fleet.fleets import chosen_fleet
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import show, show_json, show_table
 from hive_mind.cli.running import command
-from hive_mind.control.files import checked_name
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.certificate import EVERY_NAME, Certificate
-from hive_mind.runtime.agent_files import checked_agent
+from hive_mind.identity.certificate import Certificate
 from hive_mind.runtime.secrets.keys import DAYS, KeyFolder
 
 _HELP = "Make, issue and revoke the keys by which members of a hive prove who they are."
@@ -86,8 +84,7 @@ async def init(at: Whose) -> None:
 @command
 async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Voucher = "", *, at: Whose) -> None:
     """Issue a certificate, for the existing key or for a new one."""
-    agents = [one if one == EVERY_NAME else checked_agent(one) for one in agent]
-    _print_certificate(name, at.folder().issue(checked_name(name), agents, days=days, voucher=voucher), at.output)
+    _print_certificate(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
 
 
 @group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
-from hive_mind.runtime.asking import QUESTIONS, ProcessSilent, answered, called, status_of
+from hive_mind.runtime.asking import called, status_of
 from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
@@ -74,22 +74,15 @@ class FleetOverHttp:
         async with self._asking:
             if time.monotonic() - self._asked_s >= _FRESH_S:
                 contacts, ended = await asyncio.to_thread(lambda: (contacts_in(self._run), configured_in(self._run)))
-                found = [*await asyncio.gather(*(self._status(one, ended.get(one.process)) for one in contacts))]
+                found = [*await asyncio.gather(*(self._status(one) for one in contacts))]
                 found += [self._ended(ended[name]) for name in sorted(ended.keys() - {one.process for one in contacts})]
                 self._seen, self._asked_s = {one.name: one for one in found}, time.monotonic()
         return tuple(self._seen.values())
 
     async def call(self, agent: str, request: str, /, **fields: object) -> Any:
-        """By its process. Where that is silent or gone, another agent answers a question: see `answered`."""
-
-        async def ask(name: str) -> Any:
-            seen = await self._process_of(name)
-            if name == agent and request in QUESTIONS and seen and seen.error and await self._other(agent):
-                # It said nothing just now: a page is not held up for as long as it may go on so.
-                raise ProcessSilent(seen.name, seen.error)
-            return await called(await self._contact(name), name, request, fields)
-
-        return await answered(request, agent, ask, lambda: self._other(agent))
+        """By its process."""
+        contact = await self._contact(agent)
+        return await called(contact, agent, request, fields)
 
     async def events(self, agent: str, since: int) -> AsyncGenerator[ServerEvent, None]:
         """As its process sends them, until the reader stops."""
@@ -102,37 +95,23 @@ class FleetOverHttp:
     async def close(self) -> None:
         """Closing twice is fine."""
 
-    async def _status(self, contact: Contact, config: WorkerConfig | None) -> ProcessSeen:
+    async def _status(self, contact: Contact) -> ProcessSeen:
         """As it is, or as it was with why it says nothing."""
         try:
             return ProcessSeen(contact.process, await status_of(contact, _STATUS_S))
         except BackendError as error:
-            before = self._before(config) if config else self._seen.get(contact.process, ProcessSeen(contact.process))
+            before = self._seen.get(contact.process, ProcessSeen(contact.process))
             return replace(before, error=f"it does not answer: {error}")
 
     def _ended(self, config: WorkerConfig) -> ProcessSeen:
-        """It ended, or has not begun."""
-        return replace(self._before(config), error="it is not running: hive-mind status says why")
-
-    def _before(self, config: WorkerConfig) -> ProcessSeen:
-        """As it was, or as it is to be, where it was not seen."""
+        """As it was, or as it is to be, where it was not seen: it ended, or has not begun."""
         agents = tuple(AgentStatus(one.name, domain=one.domain, group=one.group) for one in config.agents)
         planned = WorkerStatus(config.process, 0, "", config.hive.id, "starting", 0, (), agents)
-        before = self._seen.get(config.process)
-        return before if before and before.status else ProcessSeen(config.process, planned)
-
-    async def _process_of(self, agent: str) -> ProcessSeen | None:
-        return next((one for one in await self.processes() for own, _ in one.agents if own.name == agent), None)
-
-    async def _other(self, agent: str) -> str:
-        """An agent that is ready, in a process that answers; "" for none."""
-        own = await self._process_of(agent)
-        answering = (one for one in await self.processes() if not one.error and one is not own)
-        return next((two.name for one in answering for two, _ in one.agents if two.phase in ("ready", "asleep")), "")
+        before = self._seen.get(config.process, ProcessSeen(config.process, planned))
+        return replace(before, error="it is not running: hive-mind status says why")
 
     async def _contact(self, agent: str) -> Contact:
-        seen = await self._process_of(agent)
-        process = seen.name if seen else ""
+        process = next((one.name for one in await self.processes() for own, _ in one.agents if own.name == agent), "")
         contacts = await asyncio.to_thread(contacts_in, self._run)
         if (found := next((one for one in contacts if one.process == process), None)) is None and process:
             raise BackendUnavailable(agent, f"process {process} does not run: hive-mind status says why")

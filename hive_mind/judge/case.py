@@ -4,12 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.goals.satisfaction import Check, Grades, Satisfaction, satisfaction
 
 CaseKind = Literal["output", "fact"]
+FACT: Final = "fact"
+"""The kind of facts, where goals have theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Case:
     outputs: Sequence[str] = ()
     is_working: bool = False
     attempts_left: int = 0
+    given: frozenset[str] = frozenset()
+    """Keys of `result` that were there before: a rule is about what was made."""
     checks: Mapping[str, Check] = field(default_factory=dict, compare=False)
 
     @property
@@ -49,7 +53,7 @@ class Case:
     @property
     def names(self) -> Mapping[str, object]:
         """The names that conditions may read."""
-        plain = dict(self.result)
+        plain = {key: value for key, value in self.result.items() if key not in self.given}
         return {"result": plain, "output": plain, "goal": {"id": self.goal.id if self.goal else "", "kind": self.goal_kind}}
 
     @property

@@ -66,9 +66,20 @@ def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
         judged=len(own),
         escalated=sum(one.action is JudgmentAction.ESCALATE for one in own),
         by_rule=sum(one.cause == "rule" for one in own),
-        unattended=sum(one.cause == "unattended" for one in own),
+        unattended=sum(one.cause == "unattended" and one.action is JudgmentAction.ACCEPT for one in own),
         by_confidence={band / BANDS: bands[band] for band in sorted(bands)},
     )
+
+
+def retries(judged: Iterable[Judged]) -> list[bool]:
+    """Of each thing that was sent back and judged again, whether it was accepted the next time."""
+    found, sent_back = [], set[str]()
+    for one in filter(lambda one: one.subject, judged):
+        action = one.judgment.action
+        if one.subject in sent_back:
+            found.append(action is JudgmentAction.ACCEPT)
+        (sent_back.add if action is JudgmentAction.RETRY else sent_back.discard)(one.subject)
+    return found
 
 
 def _band(confidence: float) -> int:

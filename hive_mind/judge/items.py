@@ -61,6 +61,11 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     signals: tuple[Signal, ...] = ()
     cites: tuple[str, ...] = ()
     group: str = ""
+    judged: str = ""
+    """The judgement it is about: the decision is compared with that."""
+    goal_kind: str = ""
+    shows: tuple[str, ...] = ()
+    """The texts of `context` that are outputs of a run: a decision is one about these."""
     expires_ms: int = 0
     on_expiry: Literal["wait", "reject", "retry"] = "wait"
 

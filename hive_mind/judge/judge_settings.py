@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+Unattended = Literal["escalate", "hold", "accept"]
+
 CONFIDENCE_THRESHOLD = 0.7
 """Below it nothing is decided without a person; raise it to be asked more often."""
 
@@ -25,7 +27,7 @@ class JudgeSettings:
     has_custom: bool = False
     has_model: bool = False
     degrade: bool = False
-    unattended: Literal["escalate", "hold", "accept"] = "escalate"
+    unattended: Unattended = "escalate"
 
     def threshold_of(self, kind: str) -> float | None:
         """How sure a judge has to be of goals of this kind; None: it may not decide alone."""
@@ -52,15 +54,18 @@ class ModelReviewConfig(Struct, frozen=True):
     name: str = ""
     threshold: float = CONFIDENCE_THRESHOLD
     calls_per_minute: int = 6
-    unattended: Literal["escalate", "hold", "accept"] = "escalate"
+    unattended: Unattended = "escalate"
     audit: float = 0.05
     weights: Literal["equal", "learned"] = "equal"
+    degrade: bool = False
 
 
 class ReviewConfig(Struct, frozen=True):
-    """The judges of facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
+    """The judges of facts before they are shared, and of runs. `rules` are `EvaluationRule`s as a manifest has them."""
 
     facts: Literal["off", "rules", "people", "model"] = "off"
     rules: tuple[dict[str, Any], ...] = ()
     desk: DeskConfig = DeskConfig()
     model: ModelReviewConfig = ModelReviewConfig()
+    functions: dict[str, str] = {}
+    """Judges and checks of one's own, by name: FILE.py:NAME or MODULE:NAME."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge import DECISIONS_MIN
+from hive_mind.judge.case import FACT
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
@@ -23,7 +24,7 @@ from hive_mind.regex import regex
 _CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}+(?:\.[A-Za-z_]\w{0,40}+){1,4}|[A-Za-z_][\w.]{0,60}+\(")
 _ERROR_TYPE = regex(r"\b[A-Z]\w{2,40}(?:Error|Exception|Timeout|Warning)\b")
 _WORD = regex(r"[\w.-]{1,40}")
-# Facts are prose: of it, words that are long enough to be about something.
+# Of prose, words that are long enough to be about something.
 _PROSE = regex(r"[^\W\d_]{4,40}")
 # Of a longer text only the beginning is looked through for patterns.
 _CHARS_MAX, _PATTERNS_MAX = 20_000, 500
@@ -73,11 +74,14 @@ def mine(
 
     A pattern is left out whose decisions the better ones before it cover, all but fewer than `at_least`.
     """
-    tried = (_tried(pattern, precedents, at_least, consistency) for pattern in _frequent(precedents, at_least, consistency))
-    found = [one for one in tried if one and (accepting or one.action is not JudgmentAction.ACCEPT)]
     proposals: list[RuleProposal] = []
-    for best in _best(found, at_least):
-        proposals.append(_proposal(best, precedents, {other.proposed_rule.id for other in proposals}))
+    # A decision about a fact says nothing about the output of a run.
+    for of_facts in (True, False):
+        some = [one for one in precedents if (one.kind == FACT) is of_facts]
+        tried = (_tried(pattern, some, at_least, consistency) for pattern in _frequent(some, at_least, consistency))
+        found = [one for one in tried if one and (accepting or one.action is not JudgmentAction.ACCEPT)]
+        for best in _best(found, at_least):
+            proposals.append(_proposal(best, some, {other.proposed_rule.id for other in proposals}))
     return proposals
 
 
@@ -91,9 +95,10 @@ def _patterns(precedent: Precedent) -> Iterator[_Pattern]:
         words = _ERROR_TYPE.findall(text) if "error" in key else _CALL_OR_NAME.findall(text)
         for word in dict.fromkeys(words[:_PATTERNS_MAX]):
             yield _Pattern(0, f"{word!r} in {read}", word)
-        if precedent.kind == "fact":
-            for word in dict.fromkeys(_PROSE.findall(text.lower())[:_PATTERNS_MAX]):
-                yield _Pattern(0, f"{word!r} in {read}.lower()", word)
+        # In an output a call or a name says more than a word.
+        breadth = 0 if precedent.kind == FACT else 1
+        for word in dict.fromkeys(_PROSE.findall(text.lower())[:_PATTERNS_MAX]):
+            yield _Pattern(breadth, f"{word!r} in {read}.lower()", word)
         if _WORD.fullmatch(value):
             yield _Pattern(1, f"{read} == {value!r}", value)
 
@@ -159,7 +164,9 @@ def _proposal(found: _Found, precedents: Sequence[Precedent], taken: set[str]) -
         condition=pattern.condition,
         action=action,
         priority=_PRIORITY + more,
+        feedback=_because(precedents[number] for number in found.matched if action is not JudgmentAction.ACCEPT),
         mode="shadow",
+        on=FACT if precedents[0].kind == FACT else "output",
         metadata=metadata,
     )
     return RuleProposal(
@@ -189,6 +196,12 @@ def _outcome(found: _Found, precedents: Sequence[Precedent]) -> str:
         case JudgmentAction.REPLAN:
             return "needs another plan"
     return f"requires {kinds.pop()} review" if len(kinds) == 1 else "requires review"
+
+
+def _because(agreed: Iterable[Precedent]) -> str:
+    """The most common of people's reasons: advice for the next attempt."""
+    said = Counter(one.because for one in agreed if one.because)
+    return said.most_common(1)[0][0] if said else ""
 
 
 def _shown(word: str) -> str:

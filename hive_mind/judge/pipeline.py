@@ -19,6 +19,8 @@ from hive_mind.judge.judgment import PERSON, Cause, Judgment, JudgmentAction, Si
 from hive_mind.judge.rules import RuleSet
 
 CUSTOM: Final = "custom"
+RULES: Final = "rules"
+"""The signal that some rule can't be asked here."""
 MODEL: Final = "model"
 TOOLS: Final = "tools"
 TOO_UNSURE = "Confidence too low for autonomous decision"
@@ -158,6 +160,10 @@ def _by_constraints(judged: _Judged) -> Judgment | None:
 
 def _by_rules(judged: _Judged) -> Judgment | None:
     match = judged.rules.first(judged.case.names, judged.case.kind, judged.digest)
+    unasked = judged.named(RULES)
+    if unasked and (match is None or match.rule.action is JudgmentAction.ACCEPT):
+        # One that can't be asked might be the one that stops it.
+        return _escalated(unasked.reasoning, "broken")
     if match is None:
         return None
     rule = match.rule
@@ -179,7 +185,11 @@ def _by_criteria(judged: _Judged) -> Judgment | None:
         return None
     if seen.broken:
         return _escalated(f"criterion {seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
-    return _scored(judged, seen)
+    found = _scored(judged, seen)
+    # A judge of one's own sees more than the criteria say, and so does not see what they refuse.
+    is_left_to_it = judged.settings.has_custom and found.action is JudgmentAction.ACCEPT
+    said = judged.named(CUSTOM)
+    return None if is_left_to_it and not (said and said.state == "given" and said.action is None) else found
 
 
 def _by_judge(judged: _Judged) -> Judgment | Need | None:

@@ -25,6 +25,8 @@ class Precedent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: dict[str, Any] = {}
     share: float = 1.0
     case: str = ""
+    because: str = ""
+    """The person's reason."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.share <= 1.0:
@@ -51,6 +53,8 @@ class Judged(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """None where no price is known."""
     weights: dict[str, float] = {}
     """The weights of the signals, by origin, where they were learned."""
+    subject: str = ""
+    """Of a run: the run and the place that was judged; attempts have one subject."""
     audit: float = 0.0
     """It was accepted and is looked at by a person, as this share of such judgements is; 0: it is not."""
 

@@ -61,9 +61,10 @@ def _repeated(rules: Sequence[EvaluationRule]) -> Iterator[Finding]:
 
 
 FIRST = """\
-# Rules: what is decided about facts before others learn of them. Check them with: hive-mind rules validate FILE
+# Rules: what is decided about facts before others learn of them, and about what runs give, before it counts.
+# Check them with: hive-mind rules validate FILE
 # Try them on what an agent knows: hive-mind rules try FILE --agent NAME
-# A fleet takes them by `ruleFiles: [rules/*.yaml]` and `judge: {facts: rules}` in its manifest.
+# A fleet takes them by `ruleFiles: [rules/*.yaml]` in its manifest, for facts with `judge: {facts: rules}`; one run by --rules.
 apiVersion: hive-mind/v1
 kind: Rules
 spec:
@@ -73,11 +74,19 @@ spec:
       condition: "'euros' in result.text"     # also concept, confidence, sources, speaker, before, labels, agent
       action: escalate                        # accept: share it · retry, replan: it stays home · escalate: ask a person
       priority: 200                           # the highest is asked first; 100 if left out
+      on: fact                                # output: what runs give, by the names of their outputs · any: both
+
+    - id: no-eval
+      description: a person looks at code that runs texts
+      condition: "'eval(' in result.get('code', '')"
+      action: escalate                        # retry: the node does it again, with `feedback` · replan: a new plan
+      on: output
 
     - id: rumours
       description: no rumours
       condition: "'rumour' in result.text.lower()"
       action: retry
+      on: fact
       mode: shadow                            # on trial: it decides nothing yet
 """
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
+from hive_mind.judge.case import FACT
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RolloutRecord
 
@@ -19,6 +20,13 @@ class Tried:
     result: Mapping[str, Any]
     title: str
     person: JudgmentAction | None = None
+    kind: str = FACT
+    """"fact", or the kind of the goal that an output is for."""
+
+    @property
+    def on(self) -> str:
+        """The rules that are asked about it."""
+        return FACT if self.kind == FACT else "output"
 
 
 @dataclass(slots=True)
@@ -55,8 +63,10 @@ def tried(rules: Iterable[EvaluationRule], cases: Iterable[Tried]) -> list[Trial
 def _put(trials: Sequence[tuple[Trial, Condition]], case: Tried) -> None:
     is_decided = False
     for trial, condition in trials:
+        if trial.rule.on not in ("any", case.on):
+            continue
         try:
-            if not condition.holds(result=case.result, output=case.result, goal={}):
+            if not condition.holds(result=case.result, output=case.result, goal={"id": "", "kind": case.kind}):
                 continue
         except ConditionError as error:
             trial.broken += 1

@@ -22,7 +22,14 @@ _WANTS_PLAN = "a person wants another plan"
 
 
 def judged(writing: Writing, place: ActiveNode, said: Judgment) -> None:
-    """A judgement about a place."""
+    """A judgement about a place. Where nobody attends to what it can't decide, the place has failed."""
+    if said.action is _ESCALATE and said.cause == "unattended":
+        writing.add(_kept(place.id, said))
+        if writing.state.spec.fails_over(place.node):
+            leave(writing, writing.state.places[place.id], "failure")
+        else:
+            writing.end("failed", said.reasoning)
+        return
     if said.action is _REPLAN and _may_replan(writing.state):
         writing.add(_kept(place.id, said))
         replan(writing, said.feedback or said.reasoning)
@@ -41,6 +48,8 @@ def judged_whole(writing: Writing, said: Judgment) -> None:
     writing.add(_kept("", said))
     if said.action is _ACCEPT:
         finish(writing)
+    elif said.action is _ESCALATE and said.cause == "unattended":
+        writing.end("failed", said.reasoning)
     elif said.action in (_RETRY, _REPLAN):
         _once_more(writing, "Judge feedback", said.feedback or said.reasoning)
 

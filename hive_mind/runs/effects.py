@@ -70,6 +70,8 @@ class AskPerson(_Effect):
     why: str
     call: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)
+    judged: str = ""
+    """The judgement that a person is asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,13 +45,21 @@ def folded(entries: Iterable[Entry]) -> RunState:
 
 def _started(state: RunState, step: steps.Started) -> RunState:
     worker = WorkerSpec.model_validate(step.worker)
-    return replace(state, worker=worker, inputs=step.inputs, buffer=dict(step.inputs), parent=step.parent, stream=step.stream)
+    return replace(
+        state,
+        worker=worker,
+        inputs=step.inputs,
+        buffer=dict(step.inputs),
+        parent=step.parent,
+        stream=step.stream,
+        has_rules=step.has_rules,
+    )
 
 
 def _resumed(state: RunState, step: steps.Resumed) -> RunState:
     worker = WorkerSpec.model_validate(step.worker) if step.worker else state.worker
     places = {id: replace(place, calls=_uncertain(place.calls)) for id, place in state.places.items()}
-    return replace(state, worker=worker, places=places)
+    return replace(state, worker=worker, places=places, has_rules=step.has_rules)
 
 
 def _uncertain(calls: Mapping[str, Call]) -> Mapping[str, Call]:
@@ -174,9 +182,10 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
     if step.cause == "constraint":
         state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
     if not step.place:
-        return replace(state, is_judged=True, is_accepted=step.action is JudgmentAction.ACCEPT, reason=step.reasoning)
+        is_accepted = step.action is JudgmentAction.ACCEPT
+        return replace(state, is_judged=True, is_accepted=is_accepted, reason=step.reasoning, judged=step.judgment)
     # A planner may read this later: feedback names no hidden criteria, reasoning does.
-    place, error = state.places[step.place], step.feedback or step.reasoning
+    place, error = replace(state.places[step.place], judged=step.judgment), step.feedback or step.reasoning
     match step.action:
         case JudgmentAction.ACCEPT:
             return _put(state, replace(place, phase="choose", why=step.reasoning))
@@ -275,7 +284,7 @@ def _outliving(state: RunState, place: ActiveNode) -> Mapping[str, Mapping[str, 
     """
     scoped = {key: place.outputs[key] for key in state.spec.shared(place.outputs)}
     unshared = dict(state.unshared)
-    if state.spec.goal and scoped:
+    if state.judges_whole and scoped:
         unshared = {id: {key: values[key] for key in values if not id or key not in scoped} for id, values in unshared.items()}
         unshared = {id: values for id, values in unshared.items() if values}
     if scoped:

@@ -76,6 +76,8 @@ class ActiveNode(msgspec.Struct, frozen=True):
     is_approved: bool = False
     asked: int = 0
     why: str = ""
+    judged: str = ""
+    """The last judgement of it."""
     active_ms: int = 0
     compactions: int = 0
 
@@ -135,6 +137,10 @@ class RunState(msgspec.Struct, frozen=True):
     is_judged: bool = False
     is_accepted: bool = False
     """The whole, by a judge or a person."""
+    judged: str = ""
+    """The last judgement of the whole."""
+    has_rules: bool = False
+    """Its agent has rules beside the worker's."""
     paused: str = ""
     """Why somebody holds it up."""
     is_paused_until_answered: bool = False
@@ -161,9 +167,14 @@ class RunState(msgspec.Struct, frozen=True):
         """
         if self.worker is None or self.outcome is not None:
             return {}
-        if self.is_accepted or (self.worker.goal is None and not self.places):
+        if self.is_accepted or not (self.judges_whole or self.places):
             return self.unshared
-        return {} if self.worker.goal else {place: values for place, values in self.unshared.items() if place}
+        return {} if self.judges_whole else {place: values for place, values in self.unshared.items() if place}
+
+    @property
+    def judges_whole(self) -> bool:
+        """Whether what it comes to is judged. A sub-agent's outputs are judged once: they are all that it comes to."""
+        return self.spec.goal is not None or (not self.parent and (self.has_rules or bool(self.spec.rules)))
 
     @property
     def is_whole(self) -> bool:

@@ -34,19 +34,21 @@ class _Step(Struct, frozen=True, omit_defaults=True, tag=str.lower, tag_field="s
 class Started(_Step, frozen=True):
     """`worker` is the definition, so that any process can go on with it. `parent`: the run that delegated.
 
-    `stream`: the runs that share values with it; "" for none.
+    `stream`: the runs that share values with it; "" for none. `has_rules`: its agent has rules beside the worker's.
     """
 
     worker: Values
     inputs: Values = field(default_factory=dict)
     parent: str = ""
     stream: str = ""
+    has_rules: bool = False
 
 
 class Resumed(_Step, frozen=True):
     """Another process goes on, or the same after a stop: what it had begun may have happened. `worker`: a newer definition."""
 
     worker: Values | None = None
+    has_rules: bool = False
 
 
 class Heard(_Step, frozen=True):

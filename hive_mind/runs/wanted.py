@@ -142,14 +142,16 @@ def _choosing(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSp
 
 
 def _of_whole(state: RunState) -> Iterator[Effect]:
-    if state.spec.goal is None:
+    if not state.judges_whole:
         yield Proceed(id="finish", place="", kind="finish")
     elif not state.is_judged:
         yield AskJudge(id=f"whole.{len(state.path)}.{state.asked}.j", place="")
     elif not state.waiting:
         title = f"{state.spec.id}: {state.reason}"[:200]
         subject = f"whole.{len(state.path)}.{state.asked}.ask"
-        yield AskPerson(id=subject, place="", kind="judgment", title=title, why=state.reason, shown=state.buffer)
+        yield AskPerson(
+            id=subject, place="", kind="judgment", title=title, why=state.reason, shown=state.buffer, judged=state.judged
+        )
 
 
 def _wakes(state: RunState) -> Iterator[Effect]:
@@ -174,6 +176,7 @@ def _ask(
         why=why,
         call=call.call.id if call else "",
         shown=what,
+        judged=place.judged if kind == "judgment" else "",
     )
 
 

@@ -10,18 +10,13 @@ from hive_mind.sqlite.replacement import is_half_replaced
 _AGENT_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def checked_agent(name: str) -> str:
-    """The name, if it can be an agent's. Raises `InvalidInput` for one that is no plain file name."""
-    if not _AGENT_NAME.fullmatch(name):
-        raise InvalidInput(
-            f"{name!r} can't be an agent's name: up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
-        )
-    return name
-
-
 def database_path(settings: Settings, agent: str) -> Path:
     """Where an agent's database is. Raises `InvalidInput` for a name that is no plain file name."""
-    return settings.home / "agents" / checked_agent(agent) / "memory.sqlite"
+    if not _AGENT_NAME.fullmatch(agent):
+        raise InvalidInput(
+            f"{agent!r} can't be an agent's name: up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return settings.home / "agents" / agent / "memory.sqlite"
 
 
 def is_kept(settings: Settings, agent: str) -> bool:

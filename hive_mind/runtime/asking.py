@@ -21,9 +21,6 @@ from hive_mind.runtime.workers.status import Contact, WorkerStatus
 OnProgress = Callable[[int, int], Awaitable[None]]
 """Takes how far a request is: steps done, of how many."""
 
-QUESTIONS = frozenset({"ask", "search"})
-"""Any agent of a hive can be asked for shared facts."""
-
 _EVENTS = "text/event-stream"
 
 
@@ -53,21 +50,6 @@ async def called(
         return await asked_patiently(lambda: _replied(contact, agent, path, body, silence_s))
     in_events = msgspec.json.encode(fields)
     return await asked_patiently(lambda: _reported(contact, agent, f"{path}/{what}", in_events, silence_s, progress))
-
-
-async def answered(what: str, agent: str, ask: Callable[[str], Awaitable[Any]], other: Callable[[], Awaitable[str]]) -> Any:
-    """The answer of an agent. Where its process is silent or gone, an `other` answers a question ("" where none can), by what
-    it knows itself and what is shared; the reply says whose it is.
-    """
-    try:
-        return await ask(agent)
-    except (ProcessSilent, ProcessGone) as error:
-        instead = await other() if what in QUESTIONS else ""
-        if not instead:
-            raise
-        reply = await ask(instead)
-        note = f"agent {instead} answered instead of {agent}, by what it knows and the hive shares: {error}"
-    return {**reply, "agent": instead, "note": "; ".join(filter(None, (note, reply.get("note", ""))))}
 
 
 async def said(contact: Contact, method: str, path: str, request: object, *, silence_s: float = SILENCE_S) -> bytes:

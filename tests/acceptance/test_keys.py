@@ -51,35 +51,3 @@ def test_what_can_not_be_done_says_what_to_do(hive_mind: HiveMind, keys: Path, a
     ended = hive_mind("keys", *arguments, "--keys", keys)
     assert ended.code == 2
     assert told in " ".join(ended.err.split())
-
-
-DOORS: list[tuple[str, ...]] = [
-    ("keys", "issue", "{}"),
-    ("keys", "issue", "eve", "--agent", "{}"),
-    ("chat", "{}"),
-    ("ask", "Which pump?", "--agent", "{}"),
-    ("learn", "-", "--agent", "{}"),
-    ("doctor", "--agent", "{}"),
-    ("graph", "show", "x", "--agent", "{}"),
-    ("serve", "--agent", "{}"),
-    ("mcp", "--agent", "{}"),
-    ("inbox", "list", "--agent", "{}"),
-    ("judge", "show", "{}"),
-    ("rules", "propose", "--agent", "{}"),
-    ("runs", "list", "--agent", "{}"),
-]
-
-
-@pytest.mark.parametrize("door", DOORS, ids=" ".join)
-def test_a_name_that_leads_out_of_its_folder_is_refused_at_every_door(door: tuple[str, ...], hive_mind: HiveMind) -> None:
-    """Nothing is made for it: no agent, no key, no process."""
-    keys = hive_mind.home.parent / "keys"
-    more = ("--keys", keys) if door[0] == "keys" else ()
-    if more:
-        assert hive_mind("keys", "init", *more).code == 0
-    before = sorted(keys.rglob("*"))
-    for name in ("../ada", "a/b", ".ada", "ada\n", "x" * 65):
-        ended = hive_mind(*(word.format(name) for word in door), *more, stdin="The pump is red.")
-        assert (ended.code, ended.out) == (2, ""), (name, ended.err)
-    assert sorted(keys.rglob("*")) == before
-    assert not (hive_mind.home / "agents").exists()

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from hive_mind.runtime.processes import AgentProcess
 from tests.contract.wires import Wire, secrets_of
@@ -56,19 +55,8 @@ class Agents(dict[str, AgentProcess]):
         """What an agent finds of the whole hive."""
         return {fact["content"] for fact in (await self[name].do("facts", limit=0))["facts"]}
 
-    async def searched(self, name: str, query: str, limit: int = 10) -> dict[str, Any]:
-        """The reply to a search that nobody was silent to: who is too busy to answer in time is asked again."""
 
-        async def of_all() -> dict[str, Any] | None:
-            reply: dict[str, Any] = await self[name].do("search", query=query, limit=limit)
-            return reply if (reply["completeness"], reply["silent"]) == (1.0, []) else None
-
-        reply = await until(of_all, f"{name} is answered by everybody")
-        assert reply is not None
-        return reply
-
-
-async def settled(agents: Mapping[str, AgentProcess], timeout_s: float = 90.0) -> None:
+async def settled(agents: Mapping[str, AgentProcess], timeout_s: float = 20.0) -> None:
     """Return when everybody has everything that it should have."""
 
     async def is_quiet() -> bool:

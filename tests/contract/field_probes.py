@@ -373,17 +373,43 @@ def judge_of(fleet: Fleet) -> Any:
     return reviewing.reviewer._judge
 
 
+async def run_judge_of(fleet: Fleet) -> Any:
+    """The judge of what runs give."""
+    return (await fleet.agent().runs.calls())._keeper.parts.judge
+
+
+async def function_of(fleet: Fleet) -> str:
+    return str((await run_judge_of(fleet)).functions["own"].__name__)
+
+
+async def degrades(fleet: Fleet) -> bool:
+    return bool((await run_judge_of(fleet)).settings.degrade)
+
+
 JUDGED_BY_A_MODEL = Story(
     "model",
-    by_model(model="scripted:one", threshold=0.6, callsPerMinute=9, unattended="hold", audit=0.5, weights="learned"),
-    by_model(model="scripted:two", threshold=0.8, callsPerMinute=7, unattended="accept", audit=0.25),
+    by_model(
+        model="scripted:one",
+        threshold=0.6,
+        callsPerMinute=9,
+        unattended="hold",
+        audit=0.5,
+        weights="learned",
+        degrade=True,
+        functions={"own": "json:loads"},
+    ),
+    by_model(
+        model="scripted:two", threshold=0.8, callsPerMinute=7, unattended="accept", audit=0.25, functions={"own": "json:dumps"}
+    ),
     {
         "spec.judge.model": Sight(lambda f: judge_of(f)._model.name, "scripted:one", "scripted:two"),
         "spec.judge.threshold": Sight(lambda f: judge_of(f).settings.threshold, 0.6, 0.8),
         "spec.judge.callsPerMinute": Sight(lambda f: judge_of(f)._model._pace._turns.maxlen, 9, 7),
         "spec.judge.unattended": Sight(lambda f: judge_of(f).settings.unattended, "hold", "accept"),
-        "spec.judge.audit": Sight(lambda f: judge_of(f).audit_share, 0.5, 0.25),
-        "spec.judge.weights": Sight(lambda f: judge_of(f).learns_weights, True, False),
+        "spec.judge.audit": Sight(lambda f: judge_of(f).log.audit_share, 0.5, 0.25),
+        "spec.judge.degrade": Sight(degrades, True, False),
+        "spec.judge.functions": Sight(function_of, "loads", "dumps"),
+        "spec.judge.weights": Sight(lambda f: judge_of(f).log.learns_weights, True, False),
     },
 )
 

@@ -73,7 +73,8 @@ def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
         topology = agents.founding[1]
         for question, expected in (await in_one_process(topology)).items():
             for name in NAMES:
-                found = await agents.searched(name, question, limit=5)
+                found = await agents[name].do("search", query=question, limit=5)
+                assert (found["completeness"], found["silent"]) == (1.0, []), name
                 hits = sorted((hit["content"], hit["score"]) for hit in found["hits"])
                 assert [content for content, _ in hits] == [content for content, _ in sorted(expected)]
                 assert [score for _, score in hits] == pytest.approx([score for _, score in sorted(expected)], rel=1e-5)
@@ -89,8 +90,9 @@ def test_what_one_learns_all_recall_and_what_it_takes_back_nobody_sees_any_more(
         assert learned["added"] == 2
         await settled(agents)
         for name in NAMES:
-            found = await agents.searched(name, "what colour has the ferry?")
+            found = await agents[name].do("search", query="what colour has the ferry?")
             assert found["hits"][0]["content"] == "The ferry to Corrin is green."
+            assert (found["completeness"], found["silent"]) == (1.0, [])
         answer = await agents["dan"].do("ask", question="What colour is the door of tower 4?")
         assert "white" in answer["answer"]
         assert answer["sources"][0]["sources"] == ["tour"]
@@ -133,7 +135,7 @@ def test_an_agent_that_was_killed_comes_back_with_all_it_acknowledged_and_gets_w
             found = [await agents.contents(name) for name in NAMES]
             return all({"Stored before the end.", "Stored while ada was away."} <= one for one in found)
 
-        await until(have_all, "everybody finds both facts")
+        await until(have_all, "everybody finds both facts", 15)
         for name, text in (("ada", "told while ada was away"), ("ben", "told before the end")):
             assert [one["times"] for one in await agents[name].do("told") if one["text"] == text] == [1]
 
@@ -153,11 +155,11 @@ def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along
             found = await agents[name].do("facts", limit=0)
             return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == everything
 
-        await until(lambda: finds_all("eve"), "eve finds everything")
+        await until(lambda: finds_all("eve"), "eve finds everything", 30)
         await agents["finn"].do("leave")
         await agents["finn"].kill()
         for name in (*NAMES, "eve"):
-            await until(lambda name=name: finds_all(name), f"{name} finds everything without finn")
+            await until(lambda name=name: finds_all(name), f"{name} finds everything without finn", 30)
             members = await agents[name].do("members")
             assert "finn" not in {one["name"] for one in members if one["is_member"]}
 

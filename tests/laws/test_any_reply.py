@@ -50,7 +50,7 @@ def judged(reply: str) -> list[Judged]:
         judge = FactJudge("ann", model, LedgerLog(ledger), JudgeSettings(THRESHOLD, has_model=True))
         await judge.load()
         found = await judge.judge(FACTS)
-        assert await judge._log.judged() == found
+        assert await judge.log.judged() == found
         await ledger.close()
         return found
 

@@ -103,7 +103,8 @@ def may_be_accepted(names: tuple[str, ...]) -> bool:
     if criterion in ("broken criterion", "unmet"):
         return False
     if criterion == "met" and constraint != "unchecked":
-        return True
+        # A judge of one's own is asked all the same: it sees more than criteria say.
+        return custom in ("no custom judge", "custom judge that passes", "custom judge that accepts")
     if custom != "no custom judge" and custom != "custom judge that passes":
         return custom == "custom judge that accepts" and constraint != "unchecked"
     # What has a check, or is not there, is nothing for a model to grade.

@@ -1,39 +1,88 @@
-"""The log of a judge over a ledger: each judgement with what it rests on; what people decided is in the same file."""
+"""The log of a judge over a ledger: each judgement with what it rests on, beside it what people decided, and what both teach.
+
+A decision of a person about an item is compared with the judgement that the item is about. From that the judge learns how sure
+it has to be of goals of each kind, and how far each signal is to be believed.
+"""
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from hive_mind.agents.judging.fact_items import judgement_of, precedent_of
+from hive_mind.agents.judging.judge_learning import Thresholds, accepted, learned, thresholds_in
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.errors import InvalidInput, WireError
-from hive_mind.judge.precedent import Judged
+from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
+from hive_mind.judge.calibration import CalibrationMetrics, calibrated
+from hive_mind.judge.figures import Cost, JudgeFigures, cost, figures, retries
+from hive_mind.judge.items import DECIDED, PREFIX, REOPENED, ItemView, folded
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.precedent import Judged, Precedent
+from hive_mind.judge.rules import chosen
+from hive_mind.judge.weights import SignalWeights, learned_weights
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 
 _log = logging.getLogger(__name__)
 
-PREFIX = "judged/"
+JUDGEMENTS = "judged/"
 """of the streams of judgements, followed by a judgement's id: what is judged again is kept again"""
 _JUDGED = "judged"
 _KEY = "judge/key"
 # An amount that a person can still look through; its digest is kept in any case.
 _RESULT_MAX_BYTES = 256_000
+# Verdicts that nobody but a judge, or nobody at all, answers for: of these a share is looked at by people.
+_AUDITED = frozenset(("agreement", "custom", "unattended"))
 
 
 class LedgerLog:
-    """A `DecisionLog` over an open ledger, which stays its owner's."""
+    """A `DecisionLog` over an open ledger, which stays its owner's.
 
-    def __init__(self, ledger: Ledger, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
+    `audit_share`: how much of what it accepts a person looks at. `learns_weights`: signals count as far as people agreed with
+    them.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock_ms: Callable[[], int] = wall_clock_ms,
+        *,
+        audit_share: float = 0.0,
+        learns_weights: bool = False,
+    ) -> None:
         self.ledger, self.now_ms = ledger, clock_ms
+        self.audit_share, self.learns_weights = audit_share, learns_weights
+        self._decided: dict[str, tuple[int, Precedent]] = {}
+        self._pos = 0
 
-    async def keep(self, judged: Judged) -> None:
-        """Durable when it returns; of a result too large only its size. Raises `InvalidInput` and what a ledger raises."""
-        stream = PREFIX + judged.judgment.id
+    async def keep(self, judged: Judged) -> Judged:
+        """Durable when it returns; of a result too large only its size. As it is kept: chosen to be looked at, or not.
+
+        Raises `InvalidInput` and what a ledger raises.
+        """
+        judgment = judged.judgment
+        may_be = self.audit_share > 0.0 and judgment.action is JudgmentAction.ACCEPT and judgment.cause in _AUDITED
+        if may_be and chosen(judged.case, self.audit_share, await self.key()):
+            judged = msgspec.structs.replace(judged, audit=self.audit_share)
+        stream = JUDGEMENTS + judgment.id
         entry = Entry(_JUDGED, _encoded(judged), self.now_ms())
         while not await self.ledger.append(stream, len(await self.ledger.read(stream)), [entry]):
             pass
+        return judged
+
+    async def keep_passed(self, some: Sequence[Judged]) -> None:
+        """That these were let pass, and why; all at once, and without what they are. Raises what a ledger raises."""
+        brief = [msgspec.structs.replace(one, result={}) for one in some]
+        entries = [Entry(_JUDGED, _encoded(one), self.now_ms()) for one in brief]
+        stream = f"{JUDGEMENTS}passed"
+        while entries and not await self.ledger.append(stream, await self._length(stream), entries):
+            pass
+
+    async def _length(self, stream: str) -> int:
+        return next((head.seq + 1 for head in await self.ledger.heads(stream) if head.stream == stream), 0)
 
     async def judged(self, since_ms: int = 0) -> list[Judged]:
         """All that was judged from then on, in that order."""
@@ -42,7 +91,7 @@ class LedgerLog:
     async def each(self, since_ms: int = 0) -> AsyncIterator[Judged]:
         """The same one by one. Unreadable entries are logged and left out."""
         pos = 0
-        while (page := await self.ledger.newer(pos, PREFIX)).upto != pos:
+        while (page := await self.ledger.newer(pos, JUDGEMENTS)).upto != pos:
             for entry in page.entries:
                 if entry.at_ms >= since_ms and (one := _read(entry)):
                     yield one
@@ -54,6 +103,90 @@ class LedgerLog:
             await self.ledger.append(_KEY, 0, [Entry("key", secrets.token_hex(16).encode(), self.now_ms())])
             kept = await self.ledger.read(_KEY)
         return kept[0].body.decode()
+
+    async def taught(self, settings: JudgeSettings) -> JudgeSettings:
+        """As sure as people's decisions say one has to be, and signals weighed by them. Raises what a ledger raises."""
+        await self._follow()
+        since_ms = (await thresholds_in(self.ledger)).since_ms
+        known = [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
+        weights = learned_weights(known).weights_by_goal_type if self.learns_weights else {}
+        now = await learned(self.ledger, settings.threshold, accepted(known, weights), self.now_ms())
+        return replace(settings, thresholds={kind: one.value for kind, one in now.by_kind.items()}, weights=weights)
+
+    async def precedent(self, view: ItemView) -> Precedent | None:
+        """A person's decision beside the judgement that the item is about; None where there is none of both."""
+        if not (name := judgement_of(view)):
+            return None
+        entries = [one for entry in await self.ledger.read(JUDGEMENTS + name) if (one := _read(entry))]
+        about = next((one for one in reversed(entries) if one.model), entries[-1] if entries else None)
+        return precedent_of(view, about) if about else None
+
+    async def _follow(self) -> None:
+        """The decisions of people since the last look. An item that was opened again counts when it is decided again."""
+        while (page := await self.ledger.newer(self._pos, PREFIX)).upto != self._pos:
+            for entry in page.entries:
+                if entry.kind in (DECIDED, REOPENED):
+                    await self._note(entry.stream)
+            self._pos = page.upto
+
+    async def _note(self, stream: str) -> None:
+        self._decided.pop(stream, None)
+        view = await view_in(self.ledger, stream)
+        if view is not None and (precedent := await self.precedent(view)):
+            self._decided[stream] = view.decided_ms, precedent
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRecord:
+    """How the judge of one agent does. `compared` is how many answers of people the calibration stands on, since it was reset.
+
+    `weights` are those that the answers speak for, also where signals count alike.
+    """
+
+    figures: JudgeFigures
+    cost: Cost
+    calibration: CalibrationMetrics
+    thresholds: Thresholds
+    weights: SignalWeights
+    are_weights_used: bool
+    """The last judgement was made with learned weights."""
+    compared: int
+    audits: int
+    """Items of that kind, answered or not."""
+    models: tuple[str, ...]
+
+
+async def record_of(ledger: Ledger) -> JudgeRecord:
+    """As it is now. Raises what a ledger raises."""
+    log = LedgerLog(ledger)
+    judged = await log.judged()
+    views = [view for head in await ledger.heads(PREFIX) if (view := await view_in(ledger, head.stream))]
+    now = await thresholds_in(ledger)
+    known = [precedent for view in views if view.decided_ms > now.since_ms if (precedent := await log.precedent(view))]
+    weights = learned_weights(known)
+    last = next((one for one in reversed(judged) if one.model), None)
+    are_used = bool(last and last.weights)
+    comparisons = accepted(known, weights.weights_by_goal_type if are_used else None)
+    return JudgeRecord(
+        figures=figures(one.judgment for one in judged),
+        cost=cost(judged),
+        calibration=calibrated(comparisons, retries(judged)),
+        thresholds=now,
+        weights=weights,
+        are_weights_used=are_used,
+        compared=len(comparisons),
+        audits=sum(view.item.kind == "audit" for view in views),
+        models=tuple(sorted({one.model for one in judged if one.model})),
+    )
+
+
+async def view_in(ledger: Ledger, stream: str) -> ItemView | None:
+    """The item of this stream; one that can't be read is logged and left out."""
+    try:
+        return folded(await ledger.read(stream))
+    except (DatabaseUnreadable, WireError) as error:
+        _log.error("an item is left out: %s", error)
+        return None
 
 
 def _encoded(judged: Judged) -> bytes:

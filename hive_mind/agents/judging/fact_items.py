@@ -2,7 +2,7 @@
 
 A fact as those who judge it see it.
 
-People's decisions about facts, as rules are compared with them.
+People's decisions about facts and about the outputs of runs, as rules and judges are compared with them.
 """
 
 import dataclasses
@@ -12,23 +12,24 @@ from typing import Any, Literal
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import DatabaseUnreadable, WireError
+from hive_mind.judge.case import FACT
 from hive_mind.judge.items import NOBODY, Item, ItemView, fitted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.judge.precedent import Judged
+from hive_mind.judge.precedent import Judged, Precedent
 from hive_mind.judge.trial import Tried
 from hive_mind.model.evidence import LISTS, said_of
 from hive_mind.model.fact import Fact
-from hive_mind.model.ids import fact_id, item_id
+from hive_mind.model.ids import fact_id, item_id, judgment_id
 
-FACT: Literal["fact"] = "fact"
 AUDIT: Literal["audit"] = "audit"
 
+EVERY_FACT = "people judge every fact of this agent"
 _TITLE_CHARS = 120
 
 
 def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) -> Item:
     """The question whether a fact may be shared."""
-    why = judgment.reasoning if judgment.action is JudgmentAction.ESCALATE else "people judge every fact of this agent"
+    why = judgment.reasoning if judgment.action is JudgmentAction.ESCALATE else EVERY_FACT
     shown = [("fact", fact.content), ("concept", fact.concept), ("sources", "\n".join(fact.sources)), ("before", fact.before)]
     return Item(
         # A fact is what it says: its id is the digest of the case.
@@ -77,7 +78,7 @@ def text_before(fact: Fact) -> Fact:
 
 
 async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
-    """The facts that people decided about: all that was asked at this desk, or what one agent asked."""
+    """The facts and outputs that people decided about: all that was asked at this desk, or what one agent asked."""
     for one in await desk.ids():
         try:
             view = await desk.view(one)
@@ -89,20 +90,29 @@ async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
 
 
 def is_decided(view: ItemView) -> bool:
-    """Whether a person decided about a fact; that nobody did in time says nothing."""
-    return view.item.kind == FACT and view.decision is not None and view.decision.by not in NOBODY
+    """Whether a person decided about a fact, or about outputs of a run; that nobody did in time says nothing."""
+    said = view.decision
+    if said is None or said.by in NOBODY:
+        return False
+    # An answer to a question is no verdict on what stood beside it.
+    is_verdict = bool(view.item.shows) and not (view.item.kind == "question" and said.edit is not None)
+    return view.item.kind == FACT or is_verdict
 
 
 def action_of(view: ItemView) -> JudgmentAction:
     """The action that a rule would have had to give. Rejecting a fact is RETRY in a rule: it stays home."""
     assert view.decision is not None  # noqa: S101 - it is decided
-    action = view.decision.action
-    return action if action is JudgmentAction.ACCEPT else JudgmentAction.RETRY
+    action, is_right = view.decision.action, view.item.subject not in view.decision.wrong
+    if view.item.kind == FACT or not view.item.shows:
+        return JudgmentAction.ACCEPT if action is JudgmentAction.ACCEPT and is_right else JudgmentAction.RETRY
+    return action
 
 
 def shown(view: ItemView) -> dict[str, str]:
-    """The parts of the fact that the person was shown, by the names that conditions use."""
+    """The parts of the fact, or the outputs, that the person was shown, by the names that conditions use."""
     context = dict(view.item.context)
+    if view.item.shows:
+        return {name: context.get(name, "") for name in view.item.shows}
     return {
         "text": context.get("fact", view.item.title),
         "concept": context.get("concept", ""),
@@ -112,4 +122,31 @@ def shown(view: ItemView) -> dict[str, str]:
 
 def case_of(view: ItemView) -> Tried:
     """It, as a rule is tried on it."""
-    return Tried(shown(view), view.item.title, action_of(view))
+    return Tried(shown(view), view.item.title, action_of(view), view.item.goal_kind or FACT)
+
+
+def shown_precedent(view: ItemView) -> Precedent:
+    """The decision about what was shown, as rules are made of it."""
+    because = view.decision.because if view.decision else ""
+    return Precedent(
+        person=action_of(view), kind=view.item.goal_kind or FACT, result=shown(view), case=view.item.title, because=because
+    )
+
+
+def judgement_of(view: ItemView) -> str:
+    """The id of the judgement that it is about; "" for none."""
+    is_fact = view.item.kind in (FACT, AUDIT) and not view.item.judged
+    return fact_judgment_id(view.item.agent, view.item.subject) if is_fact else view.item.judged
+
+
+def precedent_of(view: ItemView, judged: Judged) -> Precedent | None:
+    """A person's decision beside what the signals said; None where none of them was sure of anything, or nobody decided."""
+    has_said = any(one.action and one.confidence is not None for one in judged.judgment.signals)
+    if view.decision is None or view.decision.by in NOBODY or not has_said:
+        return None
+    return judged.precedent(action_of(view), judged.audit if view.item.kind == AUDIT and judged.audit else 1.0)
+
+
+def fact_judgment_id(agent: str, fact: str) -> str:
+    """The name of the judgements of an agent's fact."""
+    return judgment_id(agent, fact, 0)

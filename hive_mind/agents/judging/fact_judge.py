@@ -5,7 +5,6 @@ fact, who said them and when, and what stands before them; a further source or a
 From whatever goes wrong follows a judgement, too: that a person has to decide.
 """
 
-import dataclasses
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,25 +14,21 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_items import FACT, names_of
-from hive_mind.agents.judging.judge_learning import accepted, learned, precedent_of, threshold_in
+from hive_mind.agents.judging.fact_items import fact_judgment_id, names_of
 from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.agents.judging.model_judge import ASKING_ERRORS, CheckedModel, broken
 from hive_mind.cognition.budget import Spending, usd_of
 from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
 from hive_mind.errors import ModelOutputError
-from hive_mind.judge.case import Case
-from hive_mind.judge.items import ItemView
+from hive_mind.judge.case import FACT, Case
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL, Need, next_judgment
-from hive_mind.judge.precedent import Judged, Precedent
-from hive_mind.judge.rules import RuleSet, chosen
-from hive_mind.judge.weights import learned_weights
+from hive_mind.judge.precedent import Judged
+from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.base import Usage
 from hive_mind.model.fact import Fact
-from hive_mind.model.ids import judgment_id
 
 FACTS_MAX = 20
 """judged by one call"""
@@ -79,33 +74,23 @@ class FactJudge:
         settings: JudgeSettings,
         confirmed: Confirmed = nobody,
         *,
-        audit_share: float = 0.0,
-        learns_weights: bool = False,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
-        self.audit_share, self.learns_weights, self._clock_s = audit_share, learns_weights, clock_s
+        self._clock_s = clock_s
         self.tally = JudgeTally(threshold=settings.threshold)
-        self._given, self._key = settings.threshold, ""
-        self._asked_about: dict[str, Judged] = {}
-        self._decided: dict[str, tuple[int, Precedent]] = {}
         self.audits: dict[str, Judged] = {}
         """By fact: what was accepted and a person is to look at, and was not asked about yet."""
         self._failed: dict[str, str] = {}
         self._failed_s: dict[str, float] = {}
-        self._agent, self._model, self._log, self._confirmed = agent, model, log, confirmed
+        self._agent, self._model, self.log, self._confirmed = agent, model, log, confirmed
         self._kept: dict[str, Judgment] = {}
-        self._ruled: dict[str, str] = {}
-        self._noted: dict[str, Judged] = {}
 
     async def load(self) -> None:
         """Know what was judged before. Raises what a ledger raises."""
-        self._key = await self._log.key()
-        async for one in self._log.each():
+        async for one in self.log.each():
             if one.kind == FACT and one.model:
                 self._take(one)
-            elif one.kind == FACT:
-                self._ruled[one.case] = one.judgment.rule
 
     def judgment(self, fact: Fact) -> Judgment | None:
         """The judgement of a fact, or of one that passed only that; None where there is none yet."""
@@ -118,40 +103,10 @@ class FactJudge:
         if found and self._clock_s() >= self._failed_s.get(digest, 0.0) + AGAIN_S:
             self._failed[digest] = self._kept.pop(digest).reasoning
 
-    def note(self, fact: Fact, judgment: Judgment) -> None:
-        """A rule has decided: counted when `judge` or `flush` comes to it, once for each rule."""
-        digest = _digest(fact)
-        if self._ruled.get(digest) != judgment.rule:
-            self._ruled[digest] = judgment.rule
-            self._noted[digest] = self._record(fact, judgment)
-
-    @property
-    def has_noted(self) -> bool:
-        """Whether something is to be flushed."""
-        return bool(self._noted)
-
-    async def flush(self) -> None:
-        """Keep what rules have decided. Raises what a ledger raises."""
-        for digest, judged in list(self._noted.items()):
-            await self._log.keep(judged)
-            self.tally.count(judged)
-            self._noted.pop(digest, None)
-
-    def decided(self, view: ItemView) -> None:
-        """A person has decided about a fact: `learn` from it."""
-        judged = self._asked_about.get(view.item.subject)
-        if judged and (precedent := precedent_of(view, judged)):
-            self._decided[view.item.id] = view.decided_ms, precedent
-
     async def learn(self) -> None:
         """Be as sure as people's decisions say one has to be, and weigh signals by them. Raises what a ledger raises."""
-        since_ms = (await threshold_in(self._log.ledger, self._given)).since_ms
-        known = [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
-        weights = learned_weights(known).weights_by_goal_type if self.learns_weights else {}
-        found = await learned(self._log.ledger, self._given, accepted(known, weights), self._log.now_ms())
-        thresholds: dict[str, float | None] = {FACT: found.value} if found.is_learned else {}
-        self.settings = dataclasses.replace(self.settings, thresholds=thresholds, weights=weights)
-        self.tally.threshold = found.value
+        self.settings = await self.log.taught(self.settings)
+        self.tally.threshold = self.settings.threshold_of(FACT)
 
     async def until_free(self) -> None:
         """When facts can be judged: waiting until then gathers a larger batch."""
@@ -169,27 +124,25 @@ class FactJudge:
             # The whole cost stands at the first, so that sums are right.
             cost = said if number == 0 else _Said((), Usage(), 0.0 if said.usd is not None else None)
             judged = self._judged(fact, [signal, *_confirmations(confirmed.get(fact.id, 0.0))], cost)
-            await self._keep(judged)
-            found.append(judged)
+            found.append(await self._keep(judged))
         return found
 
-    async def _keep(self, judged: Judged) -> None:
+    async def _keep(self, judged: Judged) -> Judged:
         """The same failure again is nothing new."""
         judgment = judged.judgment
         if judgment.cause != "broken" or self._failed.get(judged.case) != judgment.reasoning or judged.input_tokens:
-            await self._log.keep(judged)
+            judged = await self.log.keep(judged)
             self.tally.count(judged)
         if judgment.cause == "broken":
             self._failed_s[judged.case] = self._clock_s()
         self._take(judged)
+        return judged
 
     def _take(self, judged: Judged) -> None:
         judgment = judged.judgment
         is_asked = judged.audit > 0.0 or judgment.action is JudgmentAction.ESCALATE
         # Most pass, and of those nothing more has to be known: an agent may have a hundred thousand of them.
         self._kept[judged.case] = judgment if is_asked or judgment.action is not JudgmentAction.ACCEPT else _PASSED
-        if is_asked:
-            self._asked_about[judged.goal] = judged
         if judged.audit:
             self.audits[judged.goal] = judged
 
@@ -216,11 +169,9 @@ class FactJudge:
         found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), RuleSet(), self.settings, signals)
         # The signal that it needs was given.
         assert not isinstance(found, Need)  # noqa: S101 - see above
-        record = self._record(fact, found)
-        is_audited = found.action is JudgmentAction.ACCEPT and chosen(record.case, self.audit_share, self._key)
+        record = _record(self._agent, fact, found)
         return replace(
             record,
-            audit=self.audit_share if is_audited else 0.0,
             model=self._model.name,
             input_tokens=cost.usage.input_tokens,
             output_tokens=cost.usage.output_tokens,
@@ -228,15 +179,53 @@ class FactJudge:
             weights=dict(self.settings.weights_of(FACT)),
         )
 
-    def _record(self, fact: Fact, judgment: Judgment) -> Judged:
-        named = replace(judgment, id=fact_judgment_id(self._agent, fact.id))
-        names = dict(names_of(fact, self._agent))
-        return Judged(judgment=named, case=_digest(fact), goal=fact.id, kind=FACT, result=names)
+
+class NotedRulings:
+    """The decisions of rules about an agent's facts, kept once for each rule; and that they let a fact pass, without its text."""
+
+    def __init__(self, agent: str, log: LedgerLog, tally: JudgeTally | None = None) -> None:
+        self._agent, self._log, self._tally = agent, log, tally or JudgeTally()
+        self._known: dict[str, str] = {}
+        self._noted: dict[str, Judged] = {}
+
+    async def load(self) -> None:
+        """Know what was noted before. Raises what a ledger raises."""
+        async for one in self._log.each():
+            if one.kind == FACT and not one.model:
+                self._known[one.case] = one.judgment.rule
+
+    def note(self, fact: Fact, judgment: Judgment) -> bool:
+        """Whether that is new, and to be flushed."""
+        digest = _digest(fact)
+        if self._known.get(digest) == judgment.rule:
+            return False
+        self._known[digest] = judgment.rule
+        self._noted[digest] = _record(self._agent, fact, judgment)
+        return True
+
+    async def flush(self) -> None:
+        """Keep it. Raises what a ledger raises."""
+        noted, passed = list(self._noted.items()), list[Judged]()
+        for digest, judged in noted:
+            if judged.judgment.action is JudgmentAction.ACCEPT and not judged.judgment.rule:
+                passed.append(judged)
+            else:
+                await self._log.keep(judged)
+                self._tally.count(judged)
+                self._noted.pop(digest, None)
+        await self._log.keep_passed(passed)
+        for judged in passed:
+            self._noted.pop(judged.case, None)
+
+    @property
+    def has_noted(self) -> bool:
+        """Whether something is to be flushed."""
+        return bool(self._noted)
 
 
-def fact_judgment_id(agent: str, fact: str) -> str:
-    """The name of the judgements of an agent's fact."""
-    return judgment_id(agent, fact, 0)
+def _record(agent: str, fact: Fact, judgment: Judgment) -> Judged:
+    named = replace(judgment, id=fact_judgment_id(agent, fact.id))
+    return Judged(judgment=named, case=_digest(fact), goal=fact.id, kind=FACT, result=dict(names_of(fact, agent)))
 
 
 def _digest(fact: Fact) -> str:

@@ -19,11 +19,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 
+from msgspec.structs import replace
+
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.fact_items import AUDIT, FACT, audit_item, fact_item, names_of, text_before
-from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge
+from hive_mind.agents.judging.fact_items import AUDIT, EVERY_FACT, audit_item, fact_item, names_of, text_before
+from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge, NotedRulings
 from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
-from hive_mind.judge.case import Case
+from hive_mind.judge.case import FACT, Case
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judge_settings import JudgeSettings
@@ -59,9 +61,10 @@ class GateReviewer:
         *,
         asks_people: bool = False,
         judge: FactJudge | None = None,
+        noted: NotedRulings | None = None,
     ) -> None:
         self._agent, self._desk, self._reconsider = agent, desk, reconsider
-        self._rules, self._asks_people, self._judge = rules, asks_people, judge
+        self._rules, self._asks_people, self._judge, self._noted = rules, asks_people, judge, noted
         self._decided: dict[str, Decision] = {}
         self._asked: dict[str, str] = {}
         self._wanted: dict[str, Fact] = {}
@@ -121,8 +124,8 @@ class GateReviewer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._ask())
+            tasks.create_task(self._have_judged())
             if self._judge is not None:
-                tasks.create_task(self._have_judged(self._judge))
                 tasks.create_task(self._have_audited(self._judge))
 
     # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,10 +151,15 @@ class GateReviewer:
         found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
         if isinstance(found, Need):
             return self._judge.judgment(fact) if self._judge else None
-        if self._judge and is_whole and found.cause == "rule":
-            self._judge.note(fact, found)
+        if self._noted and is_whole and found.cause != "person" and self._noted.note(fact, self._asking(found)):
             self._work.set()
         return found
+
+    def _asking(self, judgment: Judgment) -> Judgment:
+        """As it is kept: where people judge every fact, what no rule decides is a question to them."""
+        if not self._asks_people or judgment.cause == "rule":
+            return judgment
+        return replace(judgment, action=JudgmentAction.ESCALATE, cause="missing", reasoning=EVERY_FACT)
 
     @property
     def _settings(self) -> JudgeSettings:
@@ -159,21 +167,23 @@ class GateReviewer:
 
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
-    async def _have_judged(self, judge: FactJudge) -> None:
-        """Ask the model about what no rule decides, in batches. Facts not judged yet stay home."""
+    async def _have_judged(self) -> None:
+        """Keep what rules decided, and ask the model about the rest, in batches. Facts not judged yet stay home."""
         while True:
             await self._work.wait()
             self._work.clear()
-            while self._unjudged or judge.has_noted:
+            while (self._judge and self._unjudged) or (self._noted and self._noted.has_noted):
                 try:
-                    await self._judge_some(judge)
+                    await self._judge_some()
                 except HiveError as error:
                     _log.warning("agent %s: judgements can't be kept (%s); facts stay home until then", self._agent, error)
                     await asyncio.sleep(_AGAIN_S)
 
-    async def _judge_some(self, judge: FactJudge) -> None:
-        await judge.flush()
-        if self._unjudged:
+    async def _judge_some(self) -> None:
+        judge = self._judge
+        if self._noted:
+            await self._noted.flush()
+        if judge and self._unjudged:
             await judge.until_free()
             facts = list(islice(self._unjudged.values(), FACTS_MAX))
             await judge.learn()
@@ -260,8 +270,6 @@ class GateReviewer:
             return ""
         if view is None or view.item.kind not in (FACT, AUDIT) or view.item.agent != self._agent:
             return ""
-        if self._judge:
-            self._judge.decided(view)
         # It may have been opened and decided again since.
         self._decided[view.item.subject] = view.decision or decision
         self._asked[view.item.subject] = decision.item

@@ -47,8 +47,12 @@ class JudgeProtocol(Protocol):
 class DecisionLog(Protocol):
     """Where judgements are kept."""
 
-    async def keep(self, judged: Judged) -> None:
-        """Durable when it returns; what can't be kept raises, and is not decided."""
+    async def keep(self, judged: Judged) -> Judged:
+        """Durable when it returns, and chosen for people to look at, or not; what can't be kept raises, and is not decided."""
+        ...
+
+    async def taught(self, settings: JudgeSettings) -> JudgeSettings:
+        """With what people's decisions taught. Raises what a ledger raises."""
         ...
 
 
@@ -86,10 +90,6 @@ class HybridJudge:
         """How sure a judge has to be where nothing else was learned."""
         return self.settings.threshold
 
-    def with_custom(self, custom: JudgeProtocol) -> "HybridJudge":
-        """The same with this judge of one's own."""
-        return HybridJudge(self.rules, self._model, custom=custom, settings=self.settings, checks=self._checks, log=self._log)
-
     async def evaluate(
         self, goal: Goal | None, result: Mapping[str, Any], turn: JudgedTurn | None = None, given: Sequence[Signal] = ()
     ) -> Judgment:
@@ -100,16 +100,22 @@ class HybridJudge:
         """
         turn = turn or JudgedTurn()
         case = Case(result, goal, outputs=turn.outputs, attempts_left=turn.attempts_left, checks=self._checks)
-        asked = _Asked(list(given))
-        found = next_judgment(case, self.rules, self.settings, asked.signals)
+        return (await self.judged(case, turn, given)).judgment
+
+    async def judged(self, case: Case, turn: JudgedTurn, given: Sequence[Signal] = (), subject: str = "") -> Judged:
+        """The same with all that it rests on. `subject`: what is judged, attempt after attempt."""
+        settings, asked = self.settings, _Asked(list(given))
+        found = next_judgment(case, self.rules, settings, asked.signals)
+        if isinstance(found, Need) and self._log:
+            settings = await self._log.taught(settings)
         while isinstance(found, Need):
             await self._ask(found, case, turn, asked)
-            found = next_judgment(case, self.rules, self.settings, asked.signals)
+            found = next_judgment(case, self.rules, settings, asked.signals)
         digest = case.digest
-        judgment = msgspec.structs.replace(found, id=judgment_id(goal.id if goal else "", digest, turn.iteration))
-        if self._log:
-            await self._log.keep(self._judged(judgment, case, digest, asked.verdict))
-        return judgment
+        name = judgment_id(case.goal.id if case.goal else "", digest, turn.iteration)
+        record = self._record(msgspec.structs.replace(found, id=name), case, digest, asked.verdict)
+        record = msgspec.structs.replace(record, subject=subject, weights=dict(settings.weights_of(case.goal_kind)))
+        return await self._log.keep(record) if self._log else record
 
     async def _ask(self, need: Need, case: Case, turn: JudgedTurn, asked: _Asked) -> None:
         if need.signal == "custom" and self._custom:
@@ -120,7 +126,7 @@ class HybridJudge:
         else:
             raise AssertionError(f"no source is configured for signal {need.signal}")
 
-    def _judged(self, judgment: Judgment, case: Case, digest: str, verdict: ModelVerdict | None) -> Judged:
+    def _record(self, judgment: Judgment, case: Case, digest: str, verdict: ModelVerdict | None) -> Judged:
         usage = verdict.usage if verdict else Usage()
         return Judged(
             judgment=judgment,

@@ -13,11 +13,13 @@ from hashlib import sha256
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.desk_post import DeskPost
 from hive_mind.agents.judging.desk_trust import DeskTrust
+from hive_mind.agents.judging.fact_judge import NotedRulings
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.agents.judging.judge_tally import JudgeTally
-from hive_mind.agents.judging.judging_model import JudgeModels, open_judge
+from hive_mind.agents.judging.judges import JudgeModels, fact_judge
 from hive_mind.agents.judging.rules_at_work import DeskRules, HiveMember, HiveRules, rules_of
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.judge.hive_rules import RulesAtWork
@@ -87,10 +89,14 @@ class Reviewing:
     async def _reviewer_of(self, ledger: Ledger, desk: LedgerDesk) -> GateReviewer:
         judge = None
         if self._config.facts == "model":
-            judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._models)
+            judge = await fact_judge(self._config.model, self._agent, ledger, self._member, self._models)
             self.tally = judge.tally
+        noted = NotedRulings(self._agent, judge.log if judge else LedgerLog(ledger), self.tally)
+        await noted.load()
         asks_people = self._config.facts == "people"
-        reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self.rules.now, asks_people=asks_people, judge=judge)
+        reviewer = GateReviewer(
+            self._agent, desk, self._memory.reconsider, self.rules.now, asks_people=asks_people, judge=judge, noted=noted
+        )
         try:
             await reviewer.recall()
         except HiveError:

@@ -8,12 +8,14 @@ speaks against it: its approver knew the rest.
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.fact_items import case_of, is_decided
 from hive_mind.agents.judging.post import Post
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, RuleError
+from hive_mind.forms.reading import text_of
 from hive_mind.hive.effects import Now
 from hive_mind.hive.member import Member
 from hive_mind.hive.policy.registry import Registry
@@ -22,6 +24,8 @@ from hive_mind.judge.hive_rules import KIND, RulesAtWork, key_of, known, rule_of
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.rule_file import RULES
+from hive_mind.judge.rule_file import rules_of as rules_of_text
 from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
 from hive_mind.judge.trial import tried
 from hive_mind.model.evidence import HiveFact
@@ -71,6 +75,14 @@ def rules_of(config: ReviewConfig) -> RuleSet:
         raise InvalidInput(f"a rule can't be used: {error}") from None
 
 
+def rules_in(file: Path) -> tuple[EvaluationRule, ...]:
+    """The rules of a file. Raises `RuleError` and `InvalidInput`."""
+    text, problems = text_of(file, RULES)
+    if problems:
+        raise RuleError(problems, str(file))
+    return rules_of_text(text, str(file))
+
+
 class HiveRules:
     """The rules that decide now: read anew whenever the registry of the hive says something else.
 
@@ -87,6 +99,11 @@ class HiveRules:
         if self._member.is_ready and self._member.node.registry.version != self._seen:
             self._read_anew(self._member.node.registry)
         return self._now
+
+    async def known(self) -> RulesAtWork:
+        """The rules at work, as soon as the hive has said which it has."""
+        await self.changed_from(None)
+        return self.now()
 
     async def changed_from(self, former: RulesAtWork | None) -> None:
         """Return when they are known, and others are at work than these."""

@@ -13,7 +13,7 @@ from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, nobody
 from hive_mind.agents.runs.run_effects import ROOM_POLL_S, RunEffects
 from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known, words_for
-from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
+from hive_mind.agents.runs.run_parts import RunParts, check_price
 from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
 from hive_mind.agents.runs.shared_values import check_named
 from hive_mind.errors import InvalidInput
@@ -86,8 +86,8 @@ class RunExecutor:
             raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
         check_price(spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        writing = Writing(self.state, WorkerPlan(spec))
-        begin(writing, Started(worker, dict(inputs), parent, check_named(stream)))
+        writing, has_rules = Writing(self.state, WorkerPlan(spec)), await self.parts.judge.has_rules()
+        begin(writing, Started(worker, dict(inputs), parent, check_named(stream), has_rules))
         await self.journal.append(writing.steps)
 
     async def resume(self, spec: WorkerSpec | None = None) -> None:
@@ -101,7 +101,7 @@ class RunExecutor:
             raise InvalidInput(f"the new definition has no node {', '.join(gone)}, where run {self.run} is")
         check_price(spec or state.spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
-        await self.journal.append([Resumed(worker)])
+        await self.journal.append([Resumed(worker, await self.parts.judge.has_rules())])
         await asyncio.to_thread(self.parts.files(self.run, "").remove_halves)
 
     def listen(self) -> None:
@@ -116,7 +116,7 @@ class RunExecutor:
         used = UsedCredentials(self.parts.credential, self.parts.hidden)
         fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
         tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
-        plan = plan_of(self.state.spec, toolbox, has_model=self.parts.model is not None)
+        plan = WorkerPlan(self.state.spec, toolbox.traits, self.parts.model is not None)
         self._budget = Budget(lambda: self.state)
         delegate = partial(self._delegated, plan)
         does = RunEffects(

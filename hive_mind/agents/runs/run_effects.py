@@ -1,18 +1,20 @@
 """Doing what a run wants: each effect becomes the event that tells what came of it. None: it waits for somebody else."""
 
 import asyncio
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from hive_mind.agents.judging.hybrid_judge import JudgedTurn
+from hive_mind.agents.judging.run_judge import case_of_node, case_of_whole
 from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, ModelTurns
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
-from hive_mind.goals.goal import Goal
 from hive_mind.judge.items import Item, fitted
-from hive_mind.judge.judgment import Judgment
+from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.precedent import Judged
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
 from hive_mind.runs.compaction import transcript
@@ -111,17 +113,40 @@ class RunEffects:
         return e.ToolGave(effect.id, await self._tools.call(node, effect.call, effect.number))
 
     async def _judged(self, effect: e.AskJudge, state: RunState) -> Judgment:
-        if not effect.place:
-            return await self._parts.judge_of(None).evaluate(state.spec.goal, state.buffer)
-        place = state.places[effect.place]
-        node = state.spec.by_id[place.node]
-        if state.parent:
-            return judgment_of(state, place)
-        kind = state.spec.goal.kind if state.spec.goal else "general"
-        name = f"{state.spec.id}.{node.id}"
-        goal = Goal(id=name, kind=kind, success_criteria=node.success_criteria) if node.success_criteria else None
-        turn = _turn(place, node.outputs, node.attempts)
-        return await self._parts.judge_of(node).evaluate(goal, place.outputs, turn)
+        """Kept before it counts. Of a sub-agent the outputs are asked for first, in words of their own."""
+        spec, place = state.spec, state.places.get(effect.place)
+        if place is None:
+            judged = await self._parts.judge.judged(spec, None, case_of_whole(state), JudgedTurn(), f"{self._run}/")
+            return await self._audited(judged, effect, state.buffer)
+        node = spec.by_id[place.node]
+        if state.parent and (missing := judgment_of(state, place)).action is not JudgmentAction.ACCEPT:
+            return missing
+        turn = _turn(place, () if state.parent else node.outputs, node.attempts)
+        case = case_of_node(spec, node, place.outputs, turn)
+        judged = await self._parts.judge.judged(spec, node, case, turn, f"{self._run}/{place.id}")
+        return await self._audited(judged, effect, place.outputs)
+
+    async def _audited(self, judged: Judged, effect: e.AskJudge, outputs: Mapping[str, Any]) -> Judgment:
+        """The judgement, of which a person is to say afterwards whether it was right, if it was chosen for that."""
+        if judged.audit:
+            shown = [(key, as_text(value)) for key, value in outputs.items()]
+            item = Item(
+                id=item_id("audit", f"{self._run}/{effect.id}", judged.case),
+                kind="audit",
+                agent=self._parts.agent,
+                subject=f"{self._run}/{effect.id}",
+                title=one_line(f"was it right to accept this? {shown[0][1] if shown else ''}", _TITLE_CHARACTERS),
+                opened_ms=self._parts.clock_ms(),
+                context=fitted([("why", f"accepted already: {judged.judgment.reasoning}"), *shown]),
+                signals=judged.judgment.signals,
+                group="audit",
+                judged=judged.judgment.id,
+                goal_kind=judged.kind,
+                shows=_texts(outputs),
+            )
+            # Where the desk is full, there is enough to learn from.
+            await self._desk.ask(item)
+        return judged.judgment
 
     async def _asked(self, effect: e.AskPerson, state: RunState) -> e.Event | None:
         """An item, the same for the same effect."""
@@ -135,6 +160,9 @@ class RunEffects:
             group=f"{state.spec.id}.{state.places[effect.place].node if effect.place else ''}",
             opened_ms=self._parts.clock_ms(),
             context=fitted([("why", effect.why), *shown], f"hive-mind runs show {self._run}"),
+            judged=effect.judged,
+            goal_kind=state.spec.goal.kind if state.spec.goal else "general",
+            shows=_texts(effect.shown) if effect.kind != "tool" else (),
         )
         while not await self._desk.ask(item):
             if not self._is_waiting:
@@ -153,6 +181,11 @@ class RunEffects:
                     decision = one.decision
                     break
         return e.PersonDecided(effect.id, decision.action, decision.by, decision.because, decision.edit) if decision else None
+
+
+def _texts(outputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The outputs that rules can be made of: a text is to a condition what a person was shown."""
+    return tuple(key for key, value in outputs.items() if isinstance(value, str))
 
 
 def _turn(place: ActiveNode, outputs: object, attempts: int) -> JudgedTurn:

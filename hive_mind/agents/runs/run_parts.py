@@ -1,12 +1,12 @@
 """The parts that the runs of an agent share, and the names they are kept under."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgeProtocol
+from hive_mind.agents.judging.run_judge import RunJudge
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_tools import NOTHING
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
@@ -19,14 +19,13 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.adapt import FILE
-from hive_mind.runs.effects import WorkerPlan
-from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.tools.base import Toolbox
 
 
 @dataclass(frozen=True)
 class RunParts:
-    """`folder`: the agent's; None keeps no files. `judges`: judges of one's own, by the name that nodes give.
+    """`folder`: the agent's; None keeps no files.
 
     `toolbox_of` gives the tools of a run: some need its folder.
     """
@@ -34,10 +33,9 @@ class RunParts:
     agent: str
     ledger: Ledger
     toolbox_of: Callable[[str, RunFiles], Toolbox]
-    judge: HybridJudge = field(default_factory=HybridJudge)
+    judge: RunJudge = field(default_factory=RunJudge)
     model: LanguageModel | None = None
     folder: Path | None = None
-    judges: Mapping[str, JudgeProtocol] = field(default_factory=dict)
     retry: RetrySettings = field(default_factory=RetrySettings)
     credential: Callable[[str], Secret | None] = lambda _: None
     hidden: Redaction = NOTHING
@@ -62,19 +60,6 @@ class RunParts:
     def shared(self, run: str, stream: str) -> SharedValues:
         """The values that a run shares with others."""
         return SharedValues(run, stream, self.ledger, self.clock_ms, self.fleet_values)
-
-    def judge_of(self, node: NodeSpec | None) -> HybridJudge:
-        """The judge of a node, or of the whole. Raises `InvalidInput` for the name of a judge that is not there."""
-        if node is None or not node.judge:
-            return self.judge
-        if node.judge not in self.judges:
-            raise InvalidInput(f"node {node.id} is judged by {node.judge!r}, which is not there")
-        return self.judge.with_custom(self.judges[node.judge])
-
-
-def plan_of(spec: WorkerSpec, toolbox: Toolbox, *, has_model: bool) -> WorkerPlan:
-    """The worker with what a run has to know of its tools."""
-    return WorkerPlan(spec, toolbox.traits, has_model)
 
 
 def check_price(spec: WorkerSpec, parts: RunParts) -> None:

@@ -17,7 +17,6 @@ from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cli.output import say
 from hive_mind.cli.serving.direct import resident
 from hive_mind.control import RESIDENT
-from hive_mind.runtime.agent_files import checked_agent, database_path
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ class OpenedAgent:
 
     def _signature(self) -> list[tuple[int, int]]:
         """Of its file and the log of it: another one after any write."""
+        from hive_mind.runtime.agent_files import database_path
+
         path = database_path(self._settings, self.name)
         files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
         return [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]
@@ -135,7 +136,7 @@ async def asked_agent(
         if running is not None:
             yield running
             return
-    name = checked_agent(agent or DEFAULT_AGENT)
+    name = agent or DEFAULT_AGENT
     async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as here:
         yield here
 

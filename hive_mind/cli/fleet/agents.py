@@ -22,7 +22,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.asking import OnProgress, answered, called
+from hive_mind.runtime.asking import OnProgress, ProcessGone, ProcessSilent, called
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.runtime.workers.status import Contact
@@ -78,6 +78,10 @@ class AnyEmbeddingAgent:
         return _patient(settings_for(self.home, self.embed, self.model), self.timeout)
 
 
+# Any agent of a hive can be asked for shared facts.
+_QUESTIONS = frozenset({"ask", "search"})
+
+
 @dataclass(frozen=True, slots=True)
 class FleetAgent:
     """One agent of a fleet that runs. `timeout_s`: how long its process may be silent."""
@@ -90,9 +94,18 @@ class FleetAgent:
     async def call(self, what: str, progress: "OnProgress | None" = None, /, **fields: object) -> Any:
         """Put a request to it, see `runtime.calls`. Raises `HiveError`.
 
-        Where its process is silent or gone, another agent of its hive answers a question: see `answered`.
+        Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
+        shared; the reply says whose it is.
         """
-        return await answered(what, self.name, lambda agent: self._called(agent, what, progress, fields), self._other)
+        try:
+            return await self._called(self.name, what, progress, fields)
+        except (ProcessSilent, ProcessGone) as error:
+            other = await self._other() if what in _QUESTIONS else ""
+            if not other:
+                raise
+            reply = await self._called(other, what, progress, fields)
+            instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
+        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
 
     async def _called(self, agent: str, what: str, progress: "OnProgress | None", fields: Mapping[str, object]) -> Any:
         if progress is None or (contact := self.contact(agent)) is None:

@@ -124,10 +124,7 @@ def _print_remains(there: "Remains") -> None:
         say(f"no journal of {', '.join(there.missing)}", style="yellow")
     for node, writes in sorted(there.lost.items()):
         say(f"{node} wrote {counted(writes, 'thing')} that no journal has: lost", style="yellow")
-    say(
-        "nothing is changed; hive-mind fleet refound --yes founds the hive again with that, "
-        "and deletes these journals once all of it is read again from the new ones"
-    )
+    say("nothing is changed; hive-mind fleet refound --yes founds the hive again with that")
 
 
 def _rows(found: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`hive-mind judge`: how the judge of an agent's facts does, at any time; and forgetting what it learned.
+"""`hive-mind judge`: how the judge of an agent's facts and runs does, at any time; and forgetting what it learned.
 
 All of it is read from the agent's ledger, which may be in use meanwhile.
 """
@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_mind.agents.judging.judge_learning import JudgeRecord, record_of, reset
+from hive_mind.agents.judging.decision_log import JudgeRecord, record_of
+from hive_mind.agents.judging.judge_learning import reset
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
@@ -56,7 +57,7 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
     if output is Format.JSON:
         show_json({"agent": agent} | document_of(found))
     elif not found.figures.judged:
-        show(f"Nothing was judged for {agent} yet: `judge: {{facts: model}}` in a manifest has a model do it.")
+        show(f"Nothing was judged for {agent} yet: runs are, and with `judge: {{facts: model}}` in a manifest facts.")
     else:
         show_table(["", "", ""], _rows(found), right=[1])
         _show_confidence(found)
@@ -96,8 +97,9 @@ def document_of(found: JudgeRecord) -> dict[str, Any]:
         "retry_success_rate": calibration.retry_success_rate,
         "recommended_threshold": calibration.recommended_threshold,
         "threshold_by_goal_type": calibration.threshold_by_goal_type,
-        "threshold": found.threshold.value if found.threshold.is_learned else None,
-        "is_threshold_learned": found.threshold.is_learned,
+        "threshold": of_facts.value if (of_facts := found.thresholds.by_kind.get("fact")) else None,
+        "is_threshold_learned": bool(found.thresholds.by_kind),
+        "thresholds": {kind: move.value for kind, move in found.thresholds.by_kind.items()},
         "weights_by_goal_type": found.weights.weights_by_goal_type,
         "decisions_by_goal_type": found.weights.decisions_by_goal_type,
         "are_weights_used": found.are_weights_used,
@@ -112,21 +114,26 @@ def document_of(found: JudgeRecord) -> dict[str, Any]:
 
 
 def _rows(found: JudgeRecord) -> list[tuple[str, str, str]]:
-    figures, cost, threshold = found.figures, found.cost, found.threshold
-    learned = "nothing: it may not decide alone" if threshold.value is None else f"{threshold.value:.2f}"
+    figures, cost, retried = found.figures, found.cost, found.calibration.retry_success_rate
     recommended = found.calibration.recommended_threshold
     return [
-        ("judged", f"{figures.judged:,}", "facts, again where something had failed"),
+        ("judged", f"{figures.judged:,}", "facts and outputs of runs, again where something had failed"),
         ("a person is asked", _share(figures.escalation_rate), counted(figures.escalated, "judgement")),
         ("a rule decides", _share(figures.rule_match_rate), counted(figures.by_rule, "judgement")),
-        ("nobody attends", f"{figures.unattended:,}", "shared unjudged, as `unattended: accept` says"),
+        ("tried again", _share(retried), "of what was sent back, accepted the next time"),
+        ("nobody attends", f"{figures.unattended:,}", "accepted unjudged, as `unattended: accept` says"),
         ("audits", f"{found.audits:,}", "of what it let pass"),
-        ("answers", f"{found.compared:,}", "of people about what it would share"),
+        ("answers", f"{found.compared:,}", "of people about what it would accept"),
         ("recommended", "–" if recommended is None else f"{recommended:.2f}", "threshold by these answers; –: none, or too few"),
-        ("threshold", learned if threshold.is_learned else "manifest's", "at work"),
+        *([] if found.thresholds.by_kind else [("threshold", "manifest's", "at work")]),
+        *[(f"threshold ({kind})", _learned(move.value), "at work") for kind, move in found.thresholds.by_kind.items()],
         ("tokens", f"{cost.tokens:,}", ", ".join(found.models) or "no model was asked"),
         ("money", f"${cost.usd:,.4f}", f"without {cost.unpriced:,} of unknown price" if cost.unpriced else ""),
     ]
+
+
+def _learned(threshold: float | None) -> str:
+    return "nothing: it may not decide alone" if threshold is None else f"{threshold:.2f}"
 
 
 def _show_confidence(found: JudgeRecord) -> None:

@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.judging.fact_items import FACT, action_of, case_of, decided, names_of, shown
+from hive_mind.agents.judging.fact_items import action_of, case_of, decided, names_of, shown_precedent
+from hive_mind.agents.judging.rules_at_work import rules_in as rules_in_file
 from hive_mind.agents.judging.rules_at_work import rules_of as rules_of_config
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
@@ -15,13 +16,12 @@ from hive_mind.cli.output import say, show_table
 from hive_mind.cli.review.inbox_desk import desk_of
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder
-from hive_mind.errors import BackendError, InvalidInput, RuleError
-from hive_mind.forms.reading import text_of
+from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.judge.case import FACT
 from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK, together
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
-from hive_mind.judge.rule_file import RULES, rules_of
 from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
 from hive_mind.judge.trial import Trial, Tried, tried
 from hive_mind.memory.transfer.transfer import record_of
@@ -74,13 +74,7 @@ async def rules_in(desk: FleetAgent) -> dict[str, Any]:
 
 def read_files(files: Sequence[Path]) -> list[EvaluationRule]:
     """The rules of all of them. Raises `RuleError` or `InvalidInput`."""
-    found: list[EvaluationRule] = []
-    for file in files:
-        text, problems = text_of(file, RULES)
-        if problems:
-            raise RuleError(problems, str(file))
-        found += rules_of(text, str(file))
-    return list(RuleSet(found).rules)
+    return list(RuleSet(rule for file in files for rule in rules_in_file(file)).rules)
 
 
 def cases_in(file: str) -> list[Tried]:
@@ -103,17 +97,14 @@ async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
             async with opened_store(for_copying(settings, name), name, is_reading=True) as store:
                 facts = [fact async for some in store.facts() for fact in some]
     async with desk_of(settings.home, name) as desk:
-        said = {view.item.subject: action_of(view) async for view in decided(desk, name)}
+        said = {view.item.subject: action_of(view) async for view in decided(desk, name) if view.item.kind == FACT}
     return _cases(facts, name, said)
 
 
 async def decided_facts(home: Path | None, agent: str) -> list[Precedent]:
-    """People's decisions about facts."""
+    """People's decisions about facts, and about the outputs of runs."""
     async with desk_of(home, agent) as desk:
-        return [
-            Precedent(person=action_of(view), kind=FACT, result=shown(view), case=view.item.title)
-            async for view in decided(desk, agent)
-        ]
+        return [shown_precedent(view) async for view in decided(desk, agent)]
 
 
 async def trials_by_people(rules: Iterable[EvaluationRule], home: Path, desk: str) -> list[Trial]:

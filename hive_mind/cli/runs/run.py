@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from hive_mind.errors import InvalidInput
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.cli.runs.run_shown import StepPrinter
+    from hive_mind.runs.graphs.spec import WorkerSpec
     from hive_mind.tools.base import McpServer
 
 _EPILOG = examples(
@@ -49,6 +50,14 @@ Stream = Annotated[
         "--stream", metavar="NAME", help="Runs of one stream share the values of that scope.", show_default="this run alone"
     ),
 ]
+RuleFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--rules", metavar="FILE", help="Rules for all that the run gives (kind: Rules); they stay with the run."),
+]
+Functions = Annotated[
+    list[str] | None,
+    typer.Option("--function", metavar="NAME=FILE.py:NAME", help="A judge or check of your own, by the name that workers give."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for people's decisions, instead of returning when the run needs one.")]
 
 
@@ -64,6 +73,8 @@ async def run(
     stream: Stream = "",
     wait: Wait = False,
     mcp: Mcp = None,
+    rules: RuleFiles = None,
+    function: Functions = None,
     *,
     at: AnyEmbeddingAgent,
 ) -> None:
@@ -78,21 +89,51 @@ async def run(
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     given, settings = inputs_of(inputs or ()), at.settings()
-    named = worker_named(worker) if worker else None
+    named = ruled(worker_named(worker), rules) if worker else None
     async with fleet_agent(settings.home, at.fleet, at.agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
+            if function or (rules and not worker):
+                what = "--function: its manifest has judge.functions" if function else "--rules: name the worker, too"
+                raise InvalidInput(f"agent {running.name} of fleet {running.fleet} takes no {what}")
             await run_in_fleet(running, named, given, _named(name), at.output, stream=stream, is_waiting=wait)
             return
     if not worker:
         raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
     agent = at.agent or DEFAULT_AGENT
-    async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
+    async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ()), functions=functions_of(function or ())) as opened:
         parts = opened.parts
-        spec = worker_named(worker, parts)
+        spec = ruled(worker_named(worker, parts), rules)
         printer = printer_for(at.output)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.start(spec, given, stream=stream)
         await driven(executor, agent, at.output)
+
+
+def ruled(worker: "WorkerSpec", files: Sequence[Path] | None) -> "WorkerSpec":
+    """The worker with the rules of these files, in place of its own of the same names. Raises `RuleError` and `InvalidInput`."""
+    if not files:
+        return worker
+    from hive_mind.agents.judging.rules_at_work import rules_in
+    from hive_mind.judge.rules import RuleSet
+
+    given = RuleSet(rule for file in files for rule in rules_in(file)).rules
+    if about_facts := [rule.id for rule in given if rule.on == "fact"]:
+        raise InvalidInput(f"rule {about_facts[0]} is about facts, and a run gives outputs: leave out `on`, or set it to output")
+    own = [rule for rule in worker.rules if rule.id not in {one.id for one in given}]
+    return worker.model_copy(update={"rules": (*own, *given)})
+
+
+def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":
+    """Functions by name. Raises `InvalidInput`."""
+    from hive_mind.agents.judging.functions import functions_at
+
+    places = {}
+    for one in given:
+        name, equals, place = one.partition("=")
+        if not (name and equals):
+            raise InvalidInput(f"--function is NAME=FILE.py:NAME, not {one[:60]!r}")
+        places[name] = place
+    return functions_at(places)
 
 
 async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:

@@ -13,7 +13,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
 from hive_mind.cli.running import command
-from hive_mind.cli.runs.run import Mcp, Wait, driven, printer_for, servers_of
+from hive_mind.cli.runs.run import Functions, Mcp, Wait, driven, functions_of, printer_for, servers_of
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
@@ -123,6 +123,7 @@ async def resume(
     run: RunId,
     wait: Wait = False,
     mcp: Mcp = None,
+    function: Functions = None,
     worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Continue with a newer definition.")] = "",
     *,
     at: options.EmbeddingAgent,
@@ -143,7 +144,8 @@ async def resume(
             await running.call("run_resumed", run=run)
             await look_on(running, run, at.output, is_waiting=wait)
             return
-    async with open_goal_seeking(at.settings(), at.agent, mcp=servers_of(mcp or ())) as opened:
+    own = functions_of(function or ())
+    async with open_goal_seeking(at.settings(), at.agent, mcp=servers_of(mcp or ()), functions=own) as opened:
         printer = printer_for(at.output)
         executor = RunExecutor(run, opened.parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)

@@ -11,6 +11,7 @@ from hive_mind.cli.form_commands import FileKind, Files, add_form_commands, vali
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import show, show_json, show_table
 from hive_mind.cli.running import command
+from hive_mind.cli.runs.run import Functions, functions_of
 
 if TYPE_CHECKING:
     from hive_mind.forms.form import Form
@@ -70,13 +71,14 @@ def _form() -> "Form[WorkerFile]":
     return WORKER
 
 
-def _read(text: str, known: Sequence[str] = ()) -> object:
+def _read(text: str, known: Sequence[str] = (), functions: Sequence[str] = ()) -> object:
     from hive_mind.model.dialogue import ToolSpec
     from hive_mind.runs.graphs.checks import ANY_SERVER
     from hive_mind.runs.graphs.worker_file import worker_of
     from hive_mind.runtime.workers.runs import tools_without_agent
 
-    return worker_of(text, tools=tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *known)})
+    tools = tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *known)}
+    return worker_of(text, tools=tools, functions=functions_of(functions))
 
 
 @group.command(epilog=examples("hive-mind worker validate review.yaml", "hive-mind worker validate review.yaml --tool weigh"))
@@ -84,14 +86,15 @@ def _read(text: str, known: Sequence[str] = ()) -> object:
 async def validate(
     files: Files,
     tool: Annotated[list[str] | None, typer.Option("--tool", metavar="NAME", help="A tool that your program adds.")] = None,
+    function: Functions = None,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Report all that is wrong, with line, path and remedy. Exit code 2 where something is.
 
-    Conditions are compiled; tools, their arguments, and the values that nodes and the goal look at are looked up. Tools of MCP
-    servers are looked up when a run begins.
+    Conditions are compiled; tools, their arguments, judges and checks of your own, and the values that nodes and the goal look at
+    are looked up. Tools of MCP servers are looked up when a run begins.
     """
-    validate_files(files, replace(_WORKER, read=lambda text: _read(text, tool or ())), output)
+    validate_files(files, replace(_WORKER, read=lambda text: _read(text, tool or (), function or ())), output)
 
 
 _WORKER = FileKind("worker", "a worker", "spec.nodes", _form, _read, has_validate=True)

@@ -34,7 +34,6 @@ async def show(visit: Visit) -> web.StreamResponse:
         number=number,
         has_more=has_more,
         completeness=found["completeness"],
-        note=found.get("note", ""),
         agents=await visit.agents(),
     )
 

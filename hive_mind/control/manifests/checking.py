@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from hive_mind.agents.judging.functions import parted
 from hive_mind.bus.address import BusAddress
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
 from hive_mind.control.manifests.expansion import names_of
@@ -240,10 +241,18 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
     facts = ("spec", "judge", "facts")
     for number, id in _repeated([rule.id for rule in spec.rules]):
         yield Finding(("spec", "rules", number, "id"), f"rule {id} stands in the list twice; keep one of them")
-    for key, given in (("rules", spec.rules), ("ruleFiles", spec.rule_files)):
-        if spec.judge.facts == "off" and given:
-            message = "rules decide nothing while nobody judges facts; set judge.facts to rules or people"
-            yield Finding(("spec", key), message, (facts,))
+    for number, rule in enumerate(spec.rules):
+        if spec.judge.facts == "off" and rule.on == "fact":
+            message = "is about facts, which nobody judges here; set judge.facts to rules or people"
+            yield Finding(("spec", "rules", number, "on"), message, (facts,))
+    for name, place in spec.judge.functions.items():
+        where = ("spec", "judge", "functions", name)
+        try:
+            if leads_out(parted(place)[0]):
+                message = "leads out of the manifest's folder; if that is meant, write the whole path from /"
+                yield Finding(where, message)
+        except InvalidInput as error:
+            yield Finding(where, str(error))
     for number, pattern in enumerate(spec.rule_files):
         if leads_out(pattern):
             message = "leads out of the manifest's folder; if that is meant, write the whole path from /"

@@ -203,7 +203,7 @@ class Promotion(ManifestSection):
 
 
 class Judge(ManifestSection):
-    """The judge of facts that the gate would let through, before others learn of them."""
+    """The judge of facts that the gate would let through, before others learn of them, and of what runs give."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
         ReviewConfig().facts,
@@ -214,22 +214,33 @@ class Judge(ManifestSection):
         "",
         description="The agent at whose desk people decide for the whole fleet (hive-mind inbox); left out, the first.",
     )
-    model: str = Field("", description="model: which, such as openai:gpt-5-mini; by default that of the fleet.")
+    model: str = Field(
+        "", description="The model that judges, such as openai:gpt-5-mini; by default the agent's, or the fleet's."
+    )
     threshold: Share = Field(
-        _REVIEW.threshold, description="model: how sure it has to be to decide alone, until calibrated from people's decisions."
+        _REVIEW.threshold, description="How sure a judge has to be to decide alone, until calibrated from people's decisions."
     )
     calls_per_minute: int = Field(
         _REVIEW.calls_per_minute, ge=1, le=1000, description="model: calls of an agent, each about 20 facts; others wait at home."
     )
     unattended: Literal["escalate", "hold", "accept"] = Field(
         _REVIEW.unattended,
-        description="model: for facts it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
-        "unjudged. A failure goes to a person in any case.",
+        description="Where a judge may not decide alone. escalate: a person is asked. hold: a fact stays home, a node of a run "
+        "has failed. accept: it passes unjudged. A failure goes to a person in any case.",
     )
-    audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
+    degrade: bool = Field(
+        _REVIEW.degrade,
+        description="Runs: what a judge is a little too unsure to accept is tried again or planned anew while attempts last.",
+    )
+    audit: Share = Field(_REVIEW.audit, description="The share of what a judge accepts that a person looks at afterwards.")
     weights: Literal["equal", "learned"] = Field(
         _REVIEW.weights,
-        description="model: how its confidence and what others confirm count. learned: by what people decided (hive-mind judge).",
+        description="How a judge's confidence and what others confirm count. learned: by what people decided (hive-mind judge).",
+    )
+    functions: dict[str, str] = Field(
+        default_factory=dict,
+        description="Judges and checks of your own in Python, by the names that workers give: FILE.py:NAME, relative to the "
+        "manifest, or MODULE:NAME.",
     )
 
 

@@ -72,6 +72,8 @@ READ: Mapping[str, Read] = {
     "spec.judge.unattended": lambda c: c.review.model.unattended,
     "spec.judge.audit": lambda c: c.review.model.audit,
     "spec.judge.weights": lambda c: c.review.model.weights,
+    "spec.judge.degrade": lambda c: c.review.model.degrade,
+    "spec.judge.functions": lambda c: c.review.functions,
     "spec.rules": lambda c: c.review.rules,
     "spec.mcp": lambda c: [_server(one) for one in c.mcp],
     "spec.queen.agent": lambda c: c.watch.queen or c.review.desk.agent,

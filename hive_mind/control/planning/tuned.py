@@ -63,14 +63,17 @@ def desk_of(spec: Spec) -> str:
 
 
 def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
-    """The judges of facts that leave home; `nodes` are those of the agents. Without a judge no desk is needed."""
-    if spec.judge.facts == "off":
-        # Questions of runs, and tickets about them, go to the queen's.
-        desk = spec.queen.agent and (spec.judge.desk or spec.queen.agent)
-        return ReviewConfig(desk=DeskConfig(desk, nodes.get(desk, ""))) if desk else ReviewConfig()
-    desk = desk_of(spec)
+    """The judges of facts that leave home, and of runs; `nodes` are those of the agents. Without a judge no desk is needed."""
+    # Questions of runs, and tickets about them, go to the queen's.
+    desk = desk_of(spec) if has_desk(spec) else ""
     rules = tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules)
-    return ReviewConfig(spec.judge.facts, rules, DeskConfig(desk, nodes.get(desk, "")), _judging_model(spec))
+    at = DeskConfig(desk, nodes.get(desk, ""))
+    return ReviewConfig(spec.judge.facts, rules, at, _judging_model(spec), dict(spec.judge.functions))
+
+
+def has_desk(spec: Spec) -> bool:
+    """Whether people decide for the whole fleet at one desk."""
+    return bool(spec.judge.facts != "off" or spec.queen.agent or spec.judge.desk)
 
 
 def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
@@ -129,17 +132,22 @@ def seen(observability: Observability) -> SeenConfig:
 
 def _moderators(spec: Spec) -> tuple[str, ...]:
     """Where facts are judged, the desk is one, too: rules that people approve hold for all, and so does what they find wrong."""
-    desk = {desk_of(spec)} if spec.judge.facts != "off" else set()
+    desk = {desk_of(spec)} if spec.judge.facts != "off" or spec.judge.desk else set()
     return tuple(sorted({*spec.trust.moderators, *desk}))
 
 
 def _judging_model(spec: Spec) -> ModelReviewConfig:
-    """Where no model judges, nothing is said of how."""
+    """The fleet's model judges facts; runs are judged by that of their agent, where none is named for judging."""
     judge = spec.judge
-    if judge.facts != "model":
-        return ModelReviewConfig()
-    name = judge.model or spec.llm.model
-    return ModelReviewConfig(name, judge.threshold, judge.calls_per_minute, judge.unattended, judge.audit, judge.weights)
+    return ModelReviewConfig(
+        judge.model or (spec.llm.model if judge.facts == "model" else ""),
+        judge.threshold,
+        judge.calls_per_minute,
+        judge.unattended,
+        judge.audit,
+        judge.weights,
+        judge.degrade,
+    )
 
 
 def _expiry(lifecycle: Lifecycle) -> ExpirySettings:

@@ -42,7 +42,7 @@ class GroundingJudge(Metered, Protocol):
         ...
 
 
-async def open_judge(kind: JudgeKind, settings: Settings, budget: Budget | None = None) -> GroundingJudge | None:
+async def fact_judge(kind: JudgeKind, settings: Settings, budget: Budget | None = None) -> GroundingJudge | None:
     """The judge of this kind, None for "none". Without a `budget` it has the settings' token budget to itself.
 
     Raises `ConfigError`: no model is named, or it can't be opened.

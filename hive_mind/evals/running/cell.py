@@ -15,7 +15,7 @@ import numpy as np
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answers.answering import Answerer, open_answerer
-from hive_mind.evals.answers.judging import GroundingJudge, open_judge
+from hive_mind.evals.answers.judging import GroundingJudge, fact_judge
 from hive_mind.evals.answers.scoring import lacks_verdict
 from hive_mind.evals.answers.spending import FILE as TOKENS
 from hive_mind.evals.answers.spending import RunBudget
@@ -103,7 +103,7 @@ async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Parts]
         answerer = await open_answerer(order.experiment.answerer, order.settings, _budget(order))
         if answerer:
             stack.push_async_callback(answerer.close)
-        judge = await open_judge(order.experiment.judge, order.settings, _budget(order))
+        judge = await fact_judge(order.experiment.judge, order.settings, _budget(order))
         if judge:
             stack.push_async_callback(judge.close)
         yield _Parts(Means(order.settings, embedder, progress, order.keep), embedder, answerer, judge)

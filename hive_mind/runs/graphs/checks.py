@@ -19,9 +19,9 @@ ANY_SERVER = "mcp:*"
 _ALWAYS = ("success", "always")
 
 
-def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Finding]:
+def faults(spec: WorkerSpec, tools: Collection[str] | None = None, functions: Collection[str] | None = None) -> list[Finding]:
     """All of it, with the paths in a file of kind Worker. `tools`: those there are, as a mapping with what they take where that
-    is known; None where they are not known.
+    is known; `functions`: judges and checks of one's own. None where they are not known.
     """
     return [
         *_names(spec),
@@ -32,6 +32,8 @@ def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Findi
             for number, node in enumerate(spec.subagents)
             for fault in _sub_agent(node, ("spec", "subagents", number), tools)
         ),
+        *_judges(spec, functions),
+        *_rules(spec),
         *_reached(spec),
         *branch_faults(spec),
         *_inputs(spec),
@@ -109,6 +111,37 @@ def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iter
         yield Finding((*where, "tool"), f"there is no tool {node.tool!r}; tools: {', '.join(sorted(tools))}")
     elif node.kind == "tool" and isinstance(tools, Mapping) and node.tool in tools:
         yield from _arguments(node, where, tools[node.tool])
+
+
+def _judges(spec: WorkerSpec, functions: Collection[str] | None) -> Iterator[Finding]:
+    """Names of judges and checks of one's own. A custom criterion that names none is graded by a model or a person."""
+    if functions is None:
+        return
+    remedy = f"there is {', '.join(sorted(functions)) or 'none'}; give it by --function NAME=FILE.py:NAME, or in judge.functions"
+    criteria: list[tuple[_Where, Sequence[SuccessCriterion]]] = []
+    if spec.goal:
+        criteria.append((("spec", "goal"), spec.goal.success_criteria))
+    for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
+        for number, node in enumerate(nodes):
+            if node.judge and node.judge not in functions:
+                yield Finding(("spec", kind, number, "judge"), f"there is no judge {node.judge!r}: {remedy}")
+            criteria.append((("spec", kind, number), node.success_criteria))
+    for where, some in criteria:
+        for number, one in enumerate(some):
+            if one.metric == "custom" and one.target and one.target not in functions:
+                message = f"there is no check {one.target!r}: {remedy}"
+                yield Finding((*where, "successCriteria", number, "target"), message)
+
+
+def _rules(spec: WorkerSpec) -> Iterator[Finding]:
+    seen = Counter[str]()
+    for number, rule in enumerate(spec.rules):
+        seen[rule.id] += 1
+        if seen[rule.id] > 1:
+            yield Finding(("spec", "rules", number, "id"), f"{rule.id!r} occurs twice; give each rule a name of its own")
+        if rule.on == "fact":
+            message = "a worker's rules are asked about what it gives, not about facts; that stands in a manifest's `rules`"
+            yield Finding(("spec", "rules", number, "on"), message)
 
 
 def _arguments(node: NodeSpec, where: _Where, tool: ToolSpec) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ from pydantic import Field, field_validator
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import Goal, GoalSection, HealthCriteria, SuccessCriterion
+from hive_mind.judge.judge_settings import Unattended
+from hive_mind.judge.rules import EvaluationRule
 
 NodeKind = Literal["loop", "tool", "person"]
 EdgeKind = Literal["success", "failure", "always", "condition", "model"]
@@ -37,6 +39,23 @@ class Limits(GoalSection):
     seconds: float = Field(3_600.0, gt=0, description="Working time; waiting for a person does not count.")
 
 
+class Judging(GoalSection):
+    """How its work is judged, where that differs from the settings of its agent."""
+
+    threshold: float | None = Field(
+        None, ge=0, le=1, description="How sure a judge has to be to decide alone; by default as its agent's settings say."
+    )
+    degrade: bool | None = Field(
+        None,
+        description="true: what a judge is a little too unsure to accept is tried again or planned anew while attempts last.",
+    )
+    unattended: Unattended | None = Field(
+        None,
+        description="Where a judge may not decide alone. escalate: ask a person. hold: the node fails. accept: go on unjudged. "
+        "Hard constraints, rules that escalate and what can't be checked wait for a person all the same.",
+    )
+
+
 class NodeSpec(GoalSection):
     """One thing to do. Without criteria it is done when its outputs are set."""
 
@@ -51,7 +70,10 @@ class NodeSpec(GoalSection):
     outputs: Sequence[str] = Field((), description="Outputs it must set.")
     writes: Sequence[str] = Field((), description="Outputs it may set in addition.")
     success_criteria: Sequence[SuccessCriterion] = Field((), description="Criteria for its outputs.")
-    judge: str = Field("", description="The name of a judge of your own, asked before a model.")
+    judge: str = Field(
+        "",
+        description="A judge of your own: the name it has in `judge.functions` of a manifest, or by --function.",
+    )
     client_facing: bool = Field(False, description="loop: it talks with a person; text without a call waits for the next word.")
     requires_approval: bool = Field(False, description="A person approves what it did before the run goes on.")
     subagents: Sequence[str] = Field((), description="loop: the sub-agents it may delegate to.")
@@ -112,6 +134,11 @@ class WorkerSpec(GoalSection):
     )
     context_tokens: int = Field(32_000, ge=1_000, description="A conversation that reaches 0.8 of it is moved to files.")
     pause_nodes: Sequence[str] = Field((), description="A person must approve before the run enters these.")
+    rules: Sequence[EvaluationRule] = Field(
+        (),
+        description="Rules for its outputs and for what a run comes to, tried before any model, the highest priority first.",
+    )
+    judging: Judging = Field(default_factory=Judging, description="How sure its judge has to be, and what if nobody attends.")
     scopes: dict[_Key, Scope] = Field(
         default_factory=dict,
         description="Keys that outlive a run. stream: the runs of one chat or trigger share them; fleet: all agents of the hive.",
@@ -156,6 +183,8 @@ def sub_agent(worker: WorkerSpec, name: str, task: str, limits: Limits) -> Worke
         inputs=node.inputs,
         nodes=[node.model_copy(update=alone)],
         context_tokens=worker.context_tokens,
+        rules=worker.rules,
+        judging=worker.judging,
         limits=limits.model_copy(update={"turns": min(turns, limits.turns)}),
     )
 

@@ -33,12 +33,14 @@ WORKER = Form(
 )
 
 
-def worker_of(text: str, file: str = "worker", tools: Collection[str] | None = None) -> WorkerSpec:
-    """The worker in the text of such a file. `tools`: those there are, if that is known. Raises `WorkerFileError`."""
+def worker_of(
+    text: str, file: str = "worker", tools: Collection[str] | None = None, functions: Collection[str] | None = None
+) -> WorkerSpec:
+    """The worker in the text of such a file. `tools`, `functions`: as `faults` has them. Raises `WorkerFileError`."""
     found = read(text, WORKER)
     if found.value is None or found.tree is None:
         raise WorkerFileError(found.problems, file)
-    wrong = [located(one, found.tree, WORKER) for one in faults(found.value.spec, tools)]
+    wrong = [located(one, found.tree, WORKER) for one in faults(found.value.spec, tools, functions)]
     if wrong:
         raise WorkerFileError(in_order(wrong), file)
     return found.value.spec

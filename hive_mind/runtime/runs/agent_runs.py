@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError
-from hive_mind.judge.judge_settings import DeskConfig
+from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runtime.agent_files import ledger_path
@@ -42,13 +42,14 @@ OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 @dataclass(frozen=True, slots=True)
 class RunsConfig:
-    """`desk`: where people decide for the fleet; `posts`: whether nobody else carries items there. `model`: "" for none.
+    """`review`: its judge, and where people decide for the fleet; `posts`: whether nobody else carries items there.
+    `model`: "" for none.
 
     `run`: where the processes of the fleet say how to reach them. `hidden`: of the credentials that its process has.
     """
 
     agent: AgentConfig
-    desk: DeskConfig
+    review: ReviewConfig
     posts: bool
     model: str
     watch: WatchConfig
@@ -129,7 +130,7 @@ class AgentRuns:
     @property
     def desk_agent(self) -> str:
         """The agent at whose desk people decide."""
-        return self._config.desk.agent or self._agent.name
+        return self._config.review.desk.agent or self._agent.name
 
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
         """The run that a hook of this name begins; None where this agent has none such."""
@@ -156,6 +157,7 @@ class AgentRuns:
         return self._settings.store != "memory"
 
     async def _opened(self) -> "RunKeeper":
+        from hive_mind.agents.judging.judges import JudgeModels, run_judge
         from hive_mind.runs.graphs.spec import WorkerSpec
         from hive_mind.runtime.runs.fleet_values import RegistryValues
         from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
@@ -165,13 +167,15 @@ class AgentRuns:
 
         config, agent = self._config.agent, self._agent
         ledger = self._ledger = await self._open_ledger()
+        models = JudgeModels(self._model, self._settings.llm_retry, self._settings.token_budget)
+        judge = await run_judge(self._config.review, ledger, models, self._config.model, self._member)
         model = await self._model(self._config.model) if self._config.model else None
         tools = queens_tools(self._config.watch, self._settings, agent.name, ledger)
         served = await served_tools(self._servers(), self._stack)
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
         shared = RegistryValues(agent.name, self._member) if self._member is not None else None
-        parts = replace(parts, fleet_values=shared, hidden=self._config.hidden)
+        parts = replace(parts, judge=judge, fleet_values=shared, hidden=self._config.hidden)
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
         watch = self.watch = HealthWatch(
@@ -181,7 +185,7 @@ class AgentRuns:
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)
             self._triggers.begin()
-        if self._config.posts and self._member is not None and self._config.desk.agent:
+        if self._config.posts and self._member is not None and self._config.review.desk.agent:
             self._post = asyncio.create_task(self._carry(ledger, self._member), name=f"questions of the runs of {agent.name}")
         self._keeper = keeper
         return keeper
@@ -202,7 +206,7 @@ class AgentRuns:
         from hive_mind.agents.desk import LedgerDesk
         from hive_mind.agents.judging.desk_post import DeskPost
 
-        post = DeskPost(self._agent.name, self._config.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
+        post = DeskPost(self._agent.name, self._config.review.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
         while True:
             try:
                 await post.run()

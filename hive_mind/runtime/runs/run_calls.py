@@ -80,7 +80,7 @@ class RunCalls:
             spec = WorkerSpec.model_validate(dict(worker))
         except ValidationError as error:
             raise InvalidInput(f"that is not a worker: {error.errors(include_url=False)[0]['msg']}") from error
-        if wrong := faults(spec, {tool.name: tool.spec for tool in self._toolbox}):
+        if wrong := faults(spec, {tool.name: tool.spec for tool in self._toolbox}, self._keeper.parts.judge.functions):
             raise InvalidInput(f"worker {spec.id}: {'.'.join(map(str, wrong[0].path))}: {wrong[0].message}")
         return spec
 

@@ -143,7 +143,7 @@ class WorkerParts:
         review, member = self.config.review, node.running if node else None
         runs_config = RunsConfig(
             config,
-            review.desk,
+            review,
             posts=review.facts == "off",
             model=config.model or self.settings.llm,
             watch=self.config.watch,
@@ -156,7 +156,7 @@ class WorkerParts:
     def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
-        from hive_mind.agents.judging.judging_model import JudgeModels
+        from hive_mind.agents.judging.judges import JudgeModels
         from hive_mind.agents.judging.reviewing import Reviewing
 
         models = JudgeModels(self._model, self.settings.llm_retry, self.settings.token_budget)

@@ -1,17 +1,18 @@
 """Putting together what runs stand on: an agent with its memory, its ledger, its tools, its judge and its model."""
 
 import random
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from types import MappingProxyType
+from typing import Any, cast
 
 from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
+from hive_mind.agents.judging.run_judge import RunJudge, always
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.tools.file_tools import file_tools
@@ -22,6 +23,8 @@ from hive_mind.agents.workers import bundled, text_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms.reading import text_of as text_of_file
+from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
@@ -45,10 +48,15 @@ async def open_goal_seeking(
     *,
     model: LanguageModel | None = None,
     mcp: Iterable[McpServer] = (),
+    rules: Iterable[EvaluationRule] = (),
+    judge: JudgeSettings | None = None,
+    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
 ) -> AsyncIterator[GoalSeekingAgent]:
     """An agent that can run workers, with `tools` beside those there are. Raises like `open_agent` and `open_ledger`.
 
     `model` stays its owner's; without one, that of the settings is used, if they name one. `mcp`: servers whose tools it may use.
+    `rules` are asked about all that its runs give, `judge` says how sure a judge has to be, and `functions` are judges and checks
+    of one's own, by the names that workers give.
     """
     async with AsyncExitStack() as stack:
         learner = await stack.enter_async_context(await open_agent(settings, agent))
@@ -56,8 +64,15 @@ async def open_goal_seeking(
         stack.push_async_callback(ledger.close)
         model = model or await _model(settings, stack)
         served = await served_tools(mcp, stack)
+        judging = RunJudge(
+            always(RuleSet(rules)),
+            ModelJudge(model, settings=ModelJudgeSettings(retry=settings.llm_retry)) if model else None,
+            judge or JudgeSettings(),
+            functions,
+            LedgerLog(ledger),
+        )
         parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, (*tools, *served))
-        yield GoalSeekingAgent(agent, learner.memory, learner.reader, runs=parts)
+        yield GoalSeekingAgent(agent, learner.memory, learner.reader, runs=replace(parts, judge=judging))
 
 
 async def served_tools(servers: Iterable[McpServer], stack: AsyncExitStack) -> list[Tool]:
@@ -79,19 +94,17 @@ def run_parts(
     model: LanguageModel | None,
     tools: Sequence[Tool] = (),
 ) -> RunParts:
-    """The parts that the runs of an agent share."""
+    """The parts that the runs of an agent share, but for their judge."""
 
     def toolbox_of(run: str, files: RunFiles) -> Toolbox:
         return Toolbox((*_own_tools(memory, reader, run, files), *tools))
 
-    asking = ModelJudgeSettings(retry=settings.llm_retry)
     return RunParts(
         agent,
         ledger,
         toolbox_of,
-        HybridJudge(model=model and ModelJudge(model, settings=asking), log=LedgerLog(ledger)),
-        model,
-        database_path(settings, agent).parent,
+        model=model,
+        folder=database_path(settings, agent).parent,
         credential=lambda name: credentials_of(settings.home).get(name),
         rng=random.Random(),  # noqa: S311 - spreads retries in time, guards nothing
         retry=settings.llm_retry,
@@ -124,15 +137,16 @@ def _own_tools(memory: Memory, reader: Reader, run: str, files: RunFiles) -> Seq
 def worker_named(given: str, parts: RunParts | None = None) -> WorkerSpec:
     """The worker of a file, or one that comes with the program. Raises `WorkerFileError`, and `InvalidInput` for neither."""
     tools = tools_of(parts) if parts else None
+    functions = parts.judge.functions if parts else None
     path = Path(given)
     if given in bundled() and not path.exists():
-        return worker_of(text_of(given), given, tools)
+        return worker_of(text_of(given), given, tools, functions)
     if not path.is_file():
         raise InvalidInput(f"there is no worker {given!r}: give a file, or one of {', '.join(bundled())}")
     text, problems = text_of_file(path, WORKER)
     if problems:
         raise WorkerFileError(problems, given)
-    return worker_of(text, given, tools)
+    return worker_of(text, given, tools, functions)
 
 
 def _text(path: Path) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.fact_judge import FactJudge, NotedRulings
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.embed.none import NoEmbedder
@@ -48,7 +48,10 @@ class Town:
         assert isinstance(memory, DistributedCognitiveMemory)
         self.ann = memory
         self.rules = RulesAtWork(RuleSet(rules))
-        self.reviewer = GateReviewer("ann", desk, memory.reconsider, lambda: self.rules, asks_people=asks_people, judge=judge)
+        noted = NotedRulings("ann", judge.log) if judge else None
+        self.reviewer = GateReviewer(
+            "ann", desk, memory.reconsider, lambda: self.rules, asks_people=asks_people, judge=judge, noted=noted
+        )
         memory.reviewed_by(self.reviewer)
 
     async def store(self, text: str) -> Fact:
@@ -103,7 +106,7 @@ async def town(
             judge = None
             if model:
                 checked = CheckedModel(model, settings=ONCE, pace=pace)
-                judge = FactJudge("ann", checked, LedgerLog(ledger), settings, audit_share=audit_share)
+                judge = FactJudge("ann", checked, LedgerLog(ledger, audit_share=audit_share), settings)
                 await judge.load()
             found = Town(fleet, LedgerDesk(ledger), rules, asks_people, judge)
             working = asyncio.create_task(found.reviewer.run())

@@ -1,8 +1,6 @@
 """What pages show of a worker that runs."""
 
-import asyncio
 import html
-import os
 from pathlib import Path
 
 import msgspec
@@ -14,7 +12,6 @@ from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report import write_report
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.workers.config import AgentConfig
-from hive_mind.runtime.workers.status import Contact
 from tests.unit.console.looking import looking
 from tests.unit.evals.report.invented import experiment, write_run
 from tests.unit.runtime.worker_builders import NAMES
@@ -70,42 +67,6 @@ async def test_a_process_that_ended_stays_on_the_map(tmp_path, monkeypatch):
         assert "process gone does not run" in (await browser.get("facts?agent=eve"))[1]
         config.unlink()
         assert 'id="agent-eve"' not in (await browser.get(""))[1]
-
-
-async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Until nobody waits any more."""
-    await reader.read()
-    writer.close()
-    await writer.wait_closed()
-
-
-@pytest.mark.parametrize("condition", ["hung", "ended"])
-async def test_a_question_to_an_agent_whose_process_says_nothing_is_answered_by_another_and_the_page_says_by_whom(
-    tmp_path, monkeypatch, condition
-):
-    """As the command line does; what is about that agent alone is asked of nobody else."""
-    monkeypatch.setattr("hive_mind.console.fleet._FRESH_S", 0.0)
-    monkeypatch.setattr("hive_mind.console.fleet._STATUS_S", 1.0)
-    async with looking(tmp_path) as browser:
-        await browser.worker.call("ada", "store", content=PUMP)
-        run = Path(browser.worker.config.run)
-        (run.parent / "config").mkdir()
-        lost = msgspec.structs.replace(browser.worker.config, process="lost", agents=(AgentConfig("eve"),))
-        (run.parent / "config" / "lost.json").write_bytes(lost.packed())
-        silent = await asyncio.start_server(says_nothing, "127.0.0.1", 0)
-        async with silent:
-            if condition == "hung":
-                contact = Contact("lost", os.getpid(), 0.0, silent.sockets[0].getsockname()[1], "token", "")
-                (run / "lost.json").write_bytes(msgspec.json.encode(contact))
-            await browser.get("")
-            # One that is hung is waited for once.
-            monkeypatch.setattr("hive_mind.console.fleet._FRESH_S", 1000.0)
-            for page in ("ask?q=Which pump is red%3F&agent=eve", "facts?q=pump&agent=eve"):
-                status, shown, _ = await browser.get(page.replace(" ", "%20"))
-                assert (status, PUMP in shown) == (200, True), shown
-                assert "answered instead of eve" in shown
-            if condition == "ended":
-                assert "process lost does not run" in (await browser.get("facts?agent=eve"))[1]
 
 
 async def test_an_answer_has_its_sources_their_scores_and_who_was_asked(tmp_path):

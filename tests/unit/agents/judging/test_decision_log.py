@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.agents.judging.decision_log import PREFIX, LedgerLog
+from hive_mind.agents.judging.decision_log import JUDGEMENTS, LedgerLog
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion
@@ -84,7 +84,7 @@ async def test_a_result_of_any_size_is_logged_and_half_a_character_is_refused(le
 
 async def test_what_can_not_be_read_hides_nothing_else(caplog, ledger: Ledger):
     log = LedgerLog(ledger)
-    await ledger.append(f"{PREFIX}x", 0, [Entry("judged", b"{", 1)])
+    await ledger.append(f"{JUDGEMENTS}x", 0, [Entry("judged", b"{", 1)])
     await log.keep(judged("a"))
 
     with caplog.at_level(logging.ERROR):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge
+from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge, NotedRulings
 from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected
@@ -176,17 +176,15 @@ async def test_what_rules_decide_is_counted_once_for_each_rule_and_over_restarts
     async with tried(by_text({})) as one:
         ruled = (await one.judged(FERRY))[0].judgment
         rule = type(ruled)(action=RETRY, reasoning="rule no_pumps", cause="rule", rule="no_pumps")
-        for _ in range(3):
-            one.judge.note(PRICE, rule)
-        assert one.judge.has_noted
-        await one.judge.flush()
-        assert not one.judge.has_noted
+        noted = NotedRulings("ann", one.log)
+        assert [noted.note(PRICE, rule) for _ in range(3)] == [True, False, False]
+        await noted.flush()
+        assert not noted.has_noted
 
-        again = Setting(one.ledger, [], JudgeSettings(has_model=True))
-        await again.judge.load()
-        again.judge.note(PRICE, rule)
-        assert not again.judge.has_noted
-        assert again.judge.judgment(PRICE) is None
+        again = NotedRulings("ann", one.log)
+        await again.load()
+        assert not again.note(PRICE, rule)
+        assert Setting(one.ledger, [], JudgeSettings(has_model=True)).judge.judgment(PRICE) is None
         assert [judged.judgment.rule for judged in await one.log.judged()] == ["", "no_pumps"]
 
 

@@ -2,14 +2,15 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_items import audit_item, fact_item
+from hive_mind.agents.judging.fact_items import audit_item, fact_item, precedent_of
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.judge_learning import accepted, learned, precedent_of, reset, threshold_in
+from hive_mind.agents.judging.judge_learning import Thresholds, accepted, learned, reset, thresholds_in
 from hive_mind.agents.judging.model_judge import CheckedModel
 from hive_mind.judge.calibration import Comparison
 from hive_mind.judge.items import Decision
@@ -31,32 +32,42 @@ def compared(count: int, right: int, confidence: float, weight: float = 1.0) -> 
     return [Comparison(ACCEPT, confidence, ACCEPT if n < right else RETRY, "fact", weight) for n in range(count)]
 
 
+def of_facts(found: Thresholds) -> float | None:
+    return found.by_kind["fact"].value
+
+
 async def test_with_few_decisions_the_setting_holds(ledger: Ledger):
-    found = await learned(ledger, GIVEN, compared(20, 20, 0.9), 1)
-    assert (found.value, found.is_learned) == (GIVEN, False)
+    assert (await learned(ledger, GIVEN, compared(20, 20, 0.9), 1)).by_kind == {}
     assert await ledger.read("judge/threshold") == []
 
 
 async def test_it_falls_a_little_at_a_time_and_only_after_new_decisions(ledger: Ledger):
-    found = [(await learned(ledger, GIVEN, compared(n, n, 0.5), n)).value for n in (60, 61, 79, 80, 100)]
+    found = [of_facts(await learned(ledger, GIVEN, compared(n, n, 0.5), n)) for n in (60, 61, 79, 80, 100)]
     assert found == [0.65, 0.65, 0.65, 0.6, 0.55]
-    assert (await threshold_in(ledger, GIVEN)).value == 0.55
+    assert of_facts(await thresholds_in(ledger)) == 0.55
 
 
 async def test_it_rises_and_shuts_at_once_and_opens_again_by_little(ledger: Ledger):
     wrong = compared(30, 15, 0.75)
     right = compared(100, 100, 0.9)
-    assert (await learned(ledger, GIVEN, [*wrong, *right], 1)).value == 0.9
-    assert (await learned(ledger, GIVEN, [*wrong, *compared(100, 60, 0.9)], 2)).value is None
-    assert (await learned(ledger, GIVEN, [*wrong, *compared(500, 500, 0.9)], 3)).value == 0.95
+    assert of_facts(await learned(ledger, GIVEN, [*wrong, *right], 1)) == 0.9
+    assert of_facts(await learned(ledger, GIVEN, [*wrong, *compared(100, 60, 0.9)], 2)) is None
+    assert of_facts(await learned(ledger, GIVEN, [*wrong, *compared(500, 500, 0.9)], 3)) == 0.95
+
+
+async def test_goals_of_each_kind_have_a_threshold_of_their_own(ledger: Ledger):
+    code = [replace(one, kind="code") for one in compared(100, 50, 0.9)]
+    found = await learned(ledger, GIVEN, [*compared(60, 60, 0.5), *code], 1)
+    assert {kind: move.value for kind, move in found.by_kind.items()} == {"code": None, "fact": 0.65}
+    assert await thresholds_in(ledger) == found
 
 
 async def test_a_reset_lets_the_setting_hold_and_former_decisions_count_no_more(ledger: Ledger):
     await learned(ledger, GIVEN, compared(100, 50, 0.9), 1)
-    assert (await threshold_in(ledger, GIVEN)).value is None
+    assert of_facts(await thresholds_in(ledger)) is None
     await reset(ledger, 7)
-    found = await threshold_in(ledger, 0.8)
-    assert (found.value, found.is_learned, found.since_ms) == (0.8, False, 7)
+    found = await thresholds_in(ledger)
+    assert (found.by_kind, found.since_ms) == ({}, 7)
 
 
 async def test_an_audit_stands_for_many_a_question_for_one_and_to_reject_is_to_keep_home(ledger: Ledger):
@@ -100,7 +111,7 @@ def judging(ledger: Ledger, sure: Callable[[str], float], audit_share: float) ->
         return reply(*(verdict(one["number"], confidence=sure(one["text"])) for one in shown(prompt)))
 
     settings = JudgeSettings(threshold=GIVEN, has_model=True)
-    return FactJudge("ann", CheckedModel(ScriptedModel(answer)), LedgerLog(ledger), settings, audit_share=audit_share)
+    return FactJudge("ann", CheckedModel(ScriptedModel(answer)), LedgerLog(ledger, audit_share=audit_share), settings)
 
 
 TRUTH = {
@@ -135,9 +146,6 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
             item = audit_item("ann", judged) if is_passed else fact_item("ann", one, judged.judgment, is_by_model=True)
             await desk.ask(item)
             await desk.decide(Decision(item=item.id, action=ACCEPT if is_right else ESCALATE, by="olga"))
-            view = await desk.view(item.id)
-            assert view
-            judge.decided(view)
     await judge.learn()
     return judge, passed
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.judging.run_judge import RunJudge
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_journal import RunTaken, say_to
 from hive_mind.agents.runs.run_parts import RunParts
@@ -425,7 +426,7 @@ class Strict:
 
 async def test_a_node_is_judged_by_the_judge_it_names(ledger: Ledger) -> None:
     spec = worker(TALK | {"judge": "strict", "attempts": 2, "success_criteria": [{"id": "good"}]})
-    parts = parts_over(ledger, conversation=[sets("x", 1), sets("x", 2)], judges={"strict": Strict()})
+    parts = parts_over(ledger, conversation=[sets("x", 1), sets("x", 2)], judge=RunJudge(functions={"strict": Strict()}))
     state = await driven(parts, spec)
     assert state.places["p1"].errors == ("make it seven", "make it seven")
 

@@ -48,8 +48,8 @@ def lived(home: Path, *, wrong: int, facts: int = 30, weighs: bool = False) -> N
     async def work() -> None:
         ledger = await open_ledger(Settings(home=home), "ann")
         desk, settings = LedgerDesk(ledger), JudgeSettings(has_model=True)
-        checked, log = CheckedModel(ScriptedModel(answer)), LedgerLog(ledger)
-        judge = FactJudge("ann", checked, log, settings, half_confirmed, audit_share=1.0, learns_weights=weighs)
+        checked, log = CheckedModel(ScriptedModel(answer)), LedgerLog(ledger, audit_share=1.0, learns_weights=weighs)
+        judge = FactJudge("ann", checked, log, settings, half_confirmed)
         await judge.load()
         for number in range(facts):
             text = f"{'Boat' if number % 3 == 0 else 'Post'} number {number} is painted green."
@@ -61,9 +61,6 @@ def lived(home: Path, *, wrong: int, facts: int = 30, weighs: bool = False) -> N
             await desk.ask(item)
             action = REJECT if number >= facts - wrong else ACCEPT
             await desk.decide(Decision(item=item.id, action=action, by="olga"))
-            view = await desk.view(item.id)
-            assert view
-            judge.decided(view)
         await judge.learn()
         await ledger.close()
 

@@ -80,12 +80,15 @@ def test_what_names_no_rules_is_a_mistake_of_the_manifest(tmp_path: Path, patter
     assert any(why in one.message for one in found), found
 
 
-def test_rule_files_decide_nothing_while_nobody_judges(tmp_path: Path) -> None:
+def test_where_nobody_judges_facts_rules_are_about_what_runs_give_and_others_are_refused(tmp_path: Path) -> None:
     written(tmp_path, money=MONEY)
     file = tmp_path / "hive.yaml"
     file.write_text(within("  ruleFiles: [rules]\n"))
+    assert [rule.id for rule in read_manifest(file).manifest.spec.rules] == ["money"]
+
+    written(tmp_path, money=MONEY.replace("action: escalate", "action: escalate, on: fact"))
     (found,) = problems_of(file)
-    assert "set judge.facts to rules or people" in found.message
+    assert "is about facts, which nobody judges here; set judge.facts" in found.message
 
 
 def test_without_looking_for_files_none_is_needed(tmp_path: Path) -> None:

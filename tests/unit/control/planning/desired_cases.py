@@ -27,6 +27,8 @@ JUDGING_MODEL = {
     "unattended": "hold",
     "audit": 0.5,
     "weights": "learned",
+    "degrade": True,
+    "functions": {"own": "json:loads"},
 }
 CASES = {
     "topology.kind": ({}, {"topology": "flat", "agents": [{"name": one["name"]} for one in AGENTS]}, "spec.topology.kind"),

@@ -10,7 +10,7 @@ import pytest
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.judging import ModelJudge, open_judge
+from hive_mind.evals.answers.judging import ModelJudge, fact_judge
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.scripted import Reply, ScriptedModel
 from hive_mind.model.query import Hit
@@ -141,14 +141,14 @@ def test_an_answer_can_neither_add_a_source_nor_leave_the_fence() -> None:
 
 
 def test_without_a_judge_there_is_none_and_without_a_model_one_is_asked_for() -> None:
-    assert asyncio.run(open_judge("none", Settings())) is None
+    assert asyncio.run(fact_judge("none", Settings())) is None
     with pytest.raises(InvalidInput, match="set HIVE_MIND_LLM, or take the judge 'none'"):
-        asyncio.run(open_judge("model", Settings()))
+        asyncio.run(fact_judge("model", Settings()))
 
 
 def test_the_settings_say_which_model_judges() -> None:
     async def judged() -> tuple[str, bool | None]:
-        judge = await open_judge("model", Settings(llm=f"scripted:{NO}"))
+        judge = await fact_judge("model", Settings(llm=f"scripted:{NO}"))
         assert judge is not None
         try:
             return judge.name, await judge.is_grounded(QUESTION, ANSWER, HITS)

@@ -79,14 +79,7 @@ def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[in
     return sum(plain.messages), sum(more.messages)
 
 
-# Each by itself is another case of both at once.
-_BY_ITSELF = pytest.mark.thorough
-
-
-@pytest.mark.parametrize(
-    ("further", "rounds"),
-    [pytest.param(*asked, id=name, marks=() if name == "all at once" else _BY_ITSELF) for name, asked in FURTHER.items()],
-)
+@pytest.mark.parametrize(("further", "rounds"), FURTHER.values(), ids=FURTHER)
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
 def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int, further: RankingSettings, rounds: int

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hive_mind import backends
-from hive_mind.agents.judging.judging_model import JudgeModels, open_judge
+from hive_mind.agents.judging.judges import JudgeModels, fact_judge
 from hive_mind.errors import BackendTimeout, ConfigError
 from hive_mind.hive.effects import Now
 from hive_mind.judge.judge_settings import ModelReviewConfig
@@ -47,7 +47,7 @@ def judged(found: Any, error: Exception | None = None) -> Any:
             return ScriptedModel(by_text({}, 0.75), name)
 
         config = ModelReviewConfig("scripted:x", threshold=0.8)
-        judge = await open_judge(config, "ann", ledger, member(found), JudgeModels(open_model, tokens=10_000))
+        judge = await fact_judge(config, "ann", ledger, member(found), JudgeModels(open_model, tokens=10_000))
         return (await judge.judge([FACT]))[0].judgment
 
     return asyncio.run(work())

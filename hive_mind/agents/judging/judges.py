@@ -1,19 +1,22 @@
-"""The language model that judges an agent's facts, put together: the model, its budget and pace, its log, what others confirm.
+"""The judges of an agent, put together in one way from one configuration: that of its facts, and that of its runs.
 
-Where the model can't be had nothing is accepted: each fact goes to a person, with the reason.
+Both have their settings, their model with its budget, and the log from which people's decisions teach them. Where a model can't
+be had nothing is accepted: a person is asked, with the reason.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.model_judge import BUDGET_TOKENS, CheckedModel, ModelJudgeSettings, Pace
-from hive_mind.agents.judging.rules_at_work import HiveMember
+from hive_mind.agents.judging.functions import functions_at
+from hive_mind.agents.judging.model_judge import BUDGET_TOKENS, ModelJudge, ModelJudgeSettings, Pace
+from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
+from hive_mind.agents.judging.run_judge import RunJudge, always
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, HiveError
-from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig
+from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig, ReviewConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt
 from hive_mind.model.dialogue import Reply, Turn
@@ -34,28 +37,47 @@ class JudgeModels:
     retry: RetrySettings = field(default_factory=RetrySettings)
     tokens: int = BUDGET_TOKENS
 
+    async def judging(self, name: str, pace: Pace | None = None) -> ModelJudge:
+        """One of them as a judge; one that can't be had says so each time it is asked."""
+        try:
+            model = await self.open(name)
+        except HiveError as error:
+            _log.warning("no model can judge, so people are asked: %s", error)
+            model = _Absent(name, str(error))
+        return ModelJudge(model, Budget(self.tokens), ModelJudgeSettings(retry=self.retry), pace=pace)
 
-async def open_judge(config: ModelReviewConfig, agent: str, ledger: Ledger, member: HiveMember, models: JudgeModels) -> FactJudge:
-    """The judge, which knows what it judged before. Raises what a ledger raises."""
-    try:
-        model = await models.open(config.name)
-    except HiveError as error:
-        _log.warning("%s: no model can judge its facts, so people are asked about each: %s", agent, error)
-        model = _Absent(config.name, str(error))
-    settings = JudgeSettings(threshold=config.threshold, has_model=True, unattended=config.unattended)
-    asking = ModelJudgeSettings(retry=models.retry)
-    checked = CheckedModel(model, Budget(models.tokens), asking, pace=Pace(config.calls_per_minute))
-    judge = FactJudge(
-        agent,
-        checked,
-        LedgerLog(ledger),
-        settings,
-        _Confirmations(agent, member).of,
-        audit_share=config.audit,
-        learns_weights=config.weights == "learned",
-    )
+
+async def fact_judge(config: ModelReviewConfig, agent: str, ledger: Ledger, member: HiveMember, models: JudgeModels) -> FactJudge:
+    """The judge of what an agent would share, which knows what it judged before. Raises what a ledger raises."""
+    model = await models.judging(config.name, Pace(config.calls_per_minute))
+    settings = replace(settings_of(config), has_model=True)
+    judge = FactJudge(agent, model, log_of(ledger, config), settings, _Confirmations(agent, member).of)
     await judge.load()
     return judge
+
+
+async def run_judge(config: ReviewConfig, ledger: Ledger, models: JudgeModels, model: str, member: HiveMember | None) -> RunJudge:
+    """The judge of an agent's runs. `model`: the agent's own, for where the configuration names none. Raises `InvalidInput`."""
+    given, name = rules_of(config), config.model.name or model
+    hive = HiveRules(given.rules, member.member) if member else None
+    judging = await models.judging(name) if name else None
+    return RunJudge(
+        hive.known if hive else always(given),
+        judging,
+        settings_of(config.model),
+        functions_at(config.functions),
+        log_of(ledger, config.model),
+    )
+
+
+def settings_of(config: ModelReviewConfig) -> JudgeSettings:
+    """How sure a judge has to be, and what if it is not."""
+    return JudgeSettings(threshold=config.threshold, unattended=config.unattended, degrade=config.degrade)
+
+
+def log_of(ledger: Ledger, config: ModelReviewConfig) -> LedgerLog:
+    """Where it keeps what it judged, and learns from what people said of it."""
+    return LedgerLog(ledger, audit_share=config.audit, learns_weights=config.weights == "learned")
 
 
 class _Absent:
