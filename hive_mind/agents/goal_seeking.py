@@ -19,6 +19,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
 from hive_mind.agents.loop import Steps, turn
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import say_to
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.workers import worker_called
 from hive_mind.cognition.reader import Reader
@@ -111,6 +112,7 @@ class GoalSeekingAgent(LearningAgent):
     ) -> None:
         super().__init__(name, memory, reader, settings, release)
         self._runs = runs
+        self._driving: dict[str, RunExecutor] = {}
 
     async def observe(self, given: Given) -> Pass:
         """The kind of input: a text that ends with a question mark is a question, any other is learned. Raises `InvalidInput`."""
@@ -169,13 +171,31 @@ class GoalSeekingAgent(LearningAgent):
         """
         executor = RunExecutor(name or secrets.token_hex(4), self.parts, is_waiting=is_waiting)
         await executor.start(worker, inputs or {}, stream=stream)
-        return await executor.drive()
+        return await self._driven(executor)
 
     async def resume(self, run: str, *, is_waiting: bool = False) -> RunState:
         """Go on with a run, in this process."""
         executor = RunExecutor(run, self.parts, is_waiting=is_waiting)
         await executor.resume()
-        return await executor.drive()
+        return await self._driven(executor)
+
+    async def say(self, run: str, text: str, *, key: str = "", is_waiting: bool = False) -> RunState:
+        """Say something to a run whose node talks with people (`client_facing`), and go on with it until it waits again.
+
+        The reply is in `RunState.listening`. With the same `key` it is heard once. Where this agent drives the run already, it
+        hears it there. Raises `InvalidInput` for a run that hears nobody.
+        """
+        await say_to(self.parts.ledger, run, text, key)
+        if driving := self._driving.get(run):
+            return driving.state
+        return await self.resume(run, is_waiting=is_waiting)
+
+    async def _driven(self, executor: RunExecutor) -> RunState:
+        self._driving[executor.run] = executor
+        try:
+            return await executor.drive()
+        finally:
+            del self._driving[executor.run]
 
     @property
     def desk(self) -> LedgerDesk:

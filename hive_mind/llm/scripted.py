@@ -70,7 +70,7 @@ async def open(name: str = "scripted") -> ScriptedModel:
     kind, _, reply = name.partition(":")
     if kind != "scripted":
         raise InvalidInput(f'a scripted model is opened as "scripted:<reply>", not {name!r}')
-    return ScriptedModel(lambda _: reply or json.dumps({}), name)
+    return ScriptedModel(lambda _: reply or json.dumps({}), name, lambda _: dialogue.Reply(reply))
 
 
 def _replier(script: Script) -> Callable[[Prompt], Reply]:

@@ -177,6 +177,11 @@ class RunState(msgspec.Struct, frozen=True):
         return self.spec.goal is not None or (not self.parent and (self.has_rules or bool(self.spec.rules)))
 
     @property
+    def listening(self) -> Mapping[str, str]:
+        """The nodes that wait for a person's next word, and the last thing each said."""
+        return {place.node: place.messages[-1].text for place in self.places.values() if place.phase == "wait"}
+
+    @property
     def is_whole(self) -> bool:
         """Nothing is left to do but to judge the whole."""
         return self.seq > 0 and not self.places and not self.due and self.outcome is None

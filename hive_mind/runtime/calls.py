@@ -50,6 +50,7 @@ from hive_mind.runtime.reply_types import (
     Rules,
     RunName,
     RunsJson,
+    RunTold,
     Shared,
     Sources,
     Stats,
@@ -346,10 +347,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Give a run up."""
         return await (await self._runs()).cancelled(call.run, call.source)
 
-    @request("text", needs=("run",), gives=RunName)
+    @request("text", needs=("run",), gives=RunTold)
     async def _do_run_told(self, call: Call) -> Any:
-        """Say a word to a run that waits for one."""
-        return await (await self._runs()).say(call.run, call.text)
+        """Say something to a run, which hears it where one of its nodes talks with people."""
+        return await (await self._runs()).say(call.run, call.text, call.key)
 
     @request(gives=Tools)
     async def _do_tools(self, call: Call) -> Any:

@@ -277,6 +277,13 @@ class RunName(TypedDict):
     run: str
 
 
+class RunTold(TypedDict):
+    """Which message to a run it is: it is heard once `heard` of the run is not below `number`."""
+
+    run: str
+    number: int
+
+
 class RunsJson(TypedDict):
     """The last runs, and how many there are."""
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.model_runs import sets, with_model
+from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
 from tests.waiting import wait_until
 
 NOTES = Path(__file__).parents[2] / "docs" / "examples" / "notes"
@@ -164,3 +166,35 @@ def test_a_run_can_be_watched_from_its_first_step_to_its_last(hive_mind: HiveMin
     assert shown.out.splitlines()[-1] == "ended: cancelled: cancelled by ines"
     lines = [json.loads(line)["step"] for line in hive_mind("runs", "watch", "r", "-o", "json").out.splitlines()]
     assert (lines[0], lines[-1]) == ("started", "ended")
+
+
+TALKER = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec:
+  id: talker
+  entry: talk
+  nodes: [{id: talk, clientFacing: true, outputs: [heard]}]
+"""
+
+
+def test_people_talk_with_a_run_from_any_command_and_whatever_drives_it_hears_them(hive_mind: HiveMind, tmp_path: Path) -> None:
+    worker = tmp_path / "talker.yaml"
+    worker.write_text(TALKER, "utf-8")
+    script = [Reply("Where to?"), Reply("And when?"), Reply("Shall I?"), sets(heard="all of it")]
+    with OpenAICompatibleServer(script) as model:
+        hive_mind = with_model(hive_mind, model)
+        with hive_mind.start("run", worker, "--name", "r", "--wait", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_until(lambda: "Where to?" in hive_mind("runs", "show", "r").out)
+            assert "runs resume r" in hive_mind("runs", "say", "r", "to Corrin").out
+            wait_until(lambda: "And when?" in hive_mind("runs", "show", "r").out)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+        again = hive_mind("chat", "--run", "r", stdin="at nine\n")
+        assert again.code == 0, again.err
+        assert "Shall I?" in again.out
+        assert "go on with: hive-mind chat default --run r" in again.err
+        ended = hive_mind("chat", "--run", "r", stdin="yes\n")
+    assert "run r: accepted" in ended.out
+    said = [message["content"] for message in model.requests[-1].body["messages"] if message["role"] == "user"]
+    assert said == ["to Corrin", "at nine", "yes"]

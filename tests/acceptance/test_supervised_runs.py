@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.model_runs import says, sets
 from tests.servers.home_guard import HomeGuard
-from tests.servers.openai_compatible import Behaviour, Called, OpenAICompatibleServer, Received, Reply, Silence
+from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, Received, Reply, Silence
 from tests.servers.redis_server import redis_program
 from tests.waiting import wait_until
 
@@ -33,6 +34,14 @@ apiVersion: hive-mind/v1
 kind: Worker
 spec: {id: staller, entry: stall, nodes: [{id: stall, prompt: "(stall)", outputs: [found]}]}
 """
+TALKER = """\
+apiVersion: hive-mind/v1
+kind: Worker
+spec:
+  id: talker
+  entry: talk
+  nodes: [{id: talk, prompt: "(talk)", clientFacing: true, outputs: [heard]}]
+"""
 SEEKER = """\
 apiVersion: hive-mind/v1
 kind: Worker
@@ -44,12 +53,13 @@ spec:
 """
 
 
-def calls(tool: str, /, **arguments: Any) -> Reply:
-    return Reply("", (Called(tool, json.dumps(arguments)),))
-
-
 def roles(body: Any) -> Sequence[str]:
     return [message["role"] for message in body["messages"]]
+
+
+def said_to(body: Any) -> list[str]:
+    """All that people said in it. A conversation that nobody began begins with a word of its own."""
+    return [one["content"] for one in body["messages"] if one["role"] == "user" and one["content"] != "Begin."]
 
 
 class Model(OpenAICompatibleServer):
@@ -68,14 +78,18 @@ class Model(OpenAICompatibleServer):
             # Slowly enough that the watcher sees it get worse.
             self.pause()
             self.sought += 1
-            return calls("recall", query=f"query {self.sought}")
+            return says(("recall", {"query": f"query {self.sought}"}))
+        if "(talk)" in told:
+            heard = said_to(received.body)
+            asks = ("Where to?", "And when?")
+            return Reply(asks[len(heard)]) if len(heard) < len(asks) else sets(heard=heard)
         if "(scout)" in told:
             if results == 0:
-                return calls("wait_for_response", message="May I cross the bridge?")
-            return calls("set_output", key="found", value="the other side")
+                return says(("wait_for_response", {"message": "May I cross the bridge?"}))
+            return sets(found="the other side")
         if results == 0:
-            return calls("delegate_to_sub_agent", name="scout", task="look around")
-        return calls("set_output", key="summary", value="all is seen")
+            return says(("delegate_to_sub_agent", {"name": "scout", "task": "look around"}))
+        return sets(summary="all is seen")
 
 
 class Fleet:
@@ -177,3 +191,19 @@ def test_what_gets_worse_is_told_again_and_held_up_and_again_after_each_word(fle
     fleet.settle(critical, "resume")
     wait_until(lambda: len(fleet.tickets("seek")) == 4, lambda: fleet.tickets("seek"))
     assert fleet.command("runs", "cancel", "seek", "--agent", "keeper").code == 0
+
+
+def test_people_talk_with_a_run_of_a_fleet_and_what_is_said_twice_with_its_key_is_heard_once(fleet: Fleet) -> None:
+    fleet.begin(TALKER, "talk")
+    assert fleet.until("talk", "parked")["listening"] == [{"node": "talk", "text": "Where to?"}]
+    assert "a word (talk)" in fleet.command("runs", "list", "--agent", "keeper").out
+    for _ in range(2):
+        said = fleet.command("runs", "say", "talk", "to Corrin", "--key", "k1", "--agent", "keeper")
+        assert said.code == 0, said.err
+        assert "And when?" in said.out
+    chat = fleet.command("chat", "keeper", "--run", "talk", stdin="at nine\n")
+    assert chat.code == 0, chat.err
+    assert chat.out.index("And when?") < chat.out.index("run talk: accepted")
+    assert fleet.shown("talk")["outputs"] == {"heard": ["to Corrin", "at nine"]}
+    refused = fleet.command("runs", "say", "talk", "hello?", "--agent", "keeper")
+    assert (refused.code, "has ended (accepted)" in refused.err) == (2, True)

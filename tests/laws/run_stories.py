@@ -261,4 +261,43 @@ SCOPES = Story(
     frozenset({"pay"}),
 )
 
-STORIES = {"incident-review": INCIDENTS, "fan-out": FAN_OUT, "approval": APPROVAL, "sub-agents": SUB_AGENTS, "scopes": SCOPES}
+
+def _talk_model(turn: Turn) -> Reply:
+    heard = [message.text for message in turn.messages if message.role == "user" and message.text != "Begin."]
+    if len(heard) < len(_WORDS):
+        return said(list(_WORDS)[len(heard)])
+    if results(turn) == 0:
+        return said("", pay={"amount": heard[0]})
+    return said("", set_output={"key": "heard", "value": heard})
+
+
+_WORDS = {"Where to?": "to Corrin", "And when?": "at nine", "Shall I?": "yes"}
+
+TALK = Story(
+    WorkerSpec.model_validate(
+        {
+            "id": "talk",
+            "entry": "talk",
+            "nodes": [
+                {"id": "talk", "clientFacing": True, "tools": ["pay"], "outputs": ["heard"]},
+                {"id": "ask", "kind": "person", "prompt": "Was it right?", "outputs": ["opinion"]},
+            ],
+            "edges": [{"source": "talk", "target": "ask"}],
+        }
+    ),
+    {},
+    lambda world, _: [_pay(world, approval=False)],
+    _talk_model,
+    approve,
+    frozenset({"pay"}),
+    _WORDS,
+)
+
+STORIES = {
+    "incident-review": INCIDENTS,
+    "fan-out": FAN_OUT,
+    "approval": APPROVAL,
+    "sub-agents": SUB_AGENTS,
+    "scopes": SCOPES,
+    "talk": TALK,
+}

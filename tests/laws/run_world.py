@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_journal import say_to
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.shared_values import VALUES
 from hive_mind.judge.items import Decision, ItemView
@@ -110,6 +111,8 @@ class Story:
     person: Callable[[ItemView], Decision]
     once: frozenset[str] = frozenset()
     """Tools that must not run twice without a person's word."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """The reply of a person to what a node says that talks with people."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,12 @@ async def played(story: Story, folder: Path | None, cut_at: int = 0, seed: int =
             continue
         if state.outcome is not None:
             break
-        await _people(story, world)
+        try:
+            await _people(story, world, state)
+        except PowerCut:
+            # Whoever was cut off says the same again, before the run has heard it.
+            world.is_cut = False
+            await _people(story, world, state)
     return await _result(world, state)
 
 
@@ -179,8 +187,10 @@ async def _process(story: Story, world: World, seed: int) -> RunState:
     return await executor.drive()
 
 
-async def _people(story: Story, world: World) -> None:
-    """Everything that waits is decided, as often as it takes."""
+async def _people(story: Story, world: World, state: RunState) -> None:
+    """Everything that waits is decided, and what is asked in a talk is answered, as often as it takes."""
+    for asked in state.listening.values():
+        await say_to(cast(Ledger, CutLedger(world.ledger, world)), RUN, story.words[asked], asked)
     desk = LedgerDesk(world.ledger, clock_ms=world.clock_ms)
     for view in await desk.open():
         await desk.decide(story.person(view))

@@ -12,7 +12,7 @@ from typing import Any
 from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, nobody
 from hive_mind.agents.runs.run_effects import ROOM_POLL_S, RunEffects
-from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known, words_for
+from hive_mind.agents.runs.run_journal import WORDS, RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_parts import RunParts, check_price
 from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
 from hive_mind.agents.runs.shared_values import check_named
@@ -62,9 +62,8 @@ class RunExecutor:
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, on_step)
         self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
-        self._words: list[Word] = []
-        """Not heard yet: their recipient may still be thinking."""
-        self._is_said = True
+        self._heard_pos = 0
+        """Behind this position of the ledger nothing was said to it yet that it knows."""
 
     @property
     def state(self) -> RunState:
@@ -106,7 +105,6 @@ class RunExecutor:
 
     def listen(self) -> None:
         """Somebody said something (`say_to`): it is looked for while the run is driven."""
-        self._is_said = True
         self._changed.set()
 
     async def drive(self) -> RunState:
@@ -147,9 +145,9 @@ class RunExecutor:
     async def _advance(self, plan: WorkerPlan, tasks: _Tasks, pending: set[str]) -> bool:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
-        if not busy and not self._changed.is_set():
-            return self._is_waiting and await self._wait_changed()
-        change = asyncio.create_task(self._changed.wait())
+        if not busy and not self._changed.is_set() and not self._is_waiting:
+            return False
+        change = asyncio.create_task(self._stirred())
         try:
             done, _ = await asyncio.wait([*tasks.values(), change], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -172,18 +170,27 @@ class RunExecutor:
                 if not isinstance(event, Word):
                     await self._keep(plan, Failed(event.effect, str(error)))
 
-    async def _wait_changed(self) -> bool:
-        await self._changed.wait()
-        return True
+    async def _stirred(self) -> None:
+        """Until somebody says something: here, or where this process waits for people, in another."""
+        hearing = [asyncio.create_task(self._changed.wait())]
+        if self._is_waiting and self.state.listening:
+            hearing.append(asyncio.create_task(self._said_elsewhere()))
+        try:
+            await asyncio.wait(hearing, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _stopped({str(number): task for number, task in enumerate(hearing)})
+
+    async def _said_elsewhere(self) -> None:
+        async for _ in self.parts.ledger.follow(self._heard_pos, WORDS + self.run):
+            return
 
     async def _hear(self, plan: WorkerPlan) -> None:
+        """Words stay where they are until a node waits for one."""
         self._changed.clear()
-        if self._is_said:
-            self._is_said = False
-            self._words = await words_for(self.parts.ledger, self.run)
-        for word in self._words:
-            await self._keep(plan, word)
-        self._words = [word for word in self._words if word.id not in self.state.heard]
+        if self.state.listening:
+            for word, pos in await words_for(self.parts.ledger, self.run):
+                self._heard_pos = pos
+                await self._keep(plan, word)
 
     def _unpaid(self, plan: WorkerPlan) -> int:
         """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""

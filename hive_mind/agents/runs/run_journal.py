@@ -32,6 +32,9 @@ _SAID = "said"
 _TEXT_BYTES_MAX = 100_000
 """A step of a run has at most a megabyte, and JSON may spell a character with six."""
 
+_WORDS_MAX = 100
+"""that a run has not heard yet; a person who talks with it waits for its reply"""
+
 TASKS = "task/"
 ASSIGNED = "assigned"
 
@@ -150,19 +153,50 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int, settled: 
     return summary_of(agent, run, journals, now_ms, settled)
 
 
-async def say_to(ledger: Ledger, run: str, text: str) -> None:
-    """Say it; durable when this returns. Raises `InvalidInput` for a text that no run could hear, and what a ledger raises."""
+async def say_to(ledger: Ledger, run: str, text: str, key: str = "") -> int:
+    """Say it; durable when this returns. With the same `key` it is said once, however often a client that was cut repeats it.
+
+    Which message to this run it is, from 1 on: a run hears them in their order. Raises `InvalidInput` for a run or a text that
+    could not be heard, and what a ledger raises.
+    """
+    if not text.strip():
+        raise InvalidInput("there is nothing to hear in an empty text")
     if len(text.encode("utf-8", "replace")) > _TEXT_BYTES_MAX:
         raise InvalidInput(f"a run hears at most {_TEXT_BYTES_MAX:,} bytes at a time; name a file")
-    said = Entry(_SAID, msgspec.json.encode(plain(text)), wall_clock_ms())
-    while not await ledger.append(WORDS + run, len(await ledger.read(WORDS + run)), [said]):
-        pass
+    state = await RunJournal(ledger, run).load()
+    said = Entry(_SAID, msgspec.json.encode(_Said(plain(text), key) if key else plain(text)), wall_clock_ms())
+    while True:
+        kept = await ledger.read(WORDS + run)
+        keys = [_said(entry).key for entry in kept]
+        if key and key in keys:
+            return keys.index(key) + 1
+        _refuse_unheard(run, state, len(kept) - len(state.heard))
+        if await ledger.append(WORDS + run, len(kept), [said]):
+            return len(kept) + 1
 
 
-async def words_for(ledger: Ledger, run: str) -> list[Word]:
-    """All that was ever said to it. Raises what a ledger raises."""
-    entries = await ledger.read(WORDS + run)
-    return [Word(msgspec.json.decode(entry.body, type=str), f"w{entry.seq}") for entry in entries]
+def _refuse_unheard(run: str, state: RunState, waiting: int) -> None:
+    if state.outcome is not None:
+        raise InvalidInput(f"run {run} has ended ({state.outcome}) and hears nothing any more")
+    if state.worker is None or not any(node.client_facing for node in state.spec.nodes):
+        raise InvalidInput(f"run {run} hears nobody: no node of its worker says `clientFacing: true`")
+    if waiting >= _WORDS_MAX:
+        raise InvalidInput(f"run {run} has not heard the last {_WORDS_MAX} messages yet: wait until it asks for the next")
+
+
+async def words_for(ledger: Ledger, run: str) -> list[tuple[Word, int]]:
+    """All that was ever said to it, and where the ledger has that. Raises what a ledger raises."""
+    return [(Word(_said(entry).text, f"w{entry.seq}"), entry.pos) for entry in await ledger.read(WORDS + run)]
+
+
+class _Said(msgspec.Struct, frozen=True):
+    text: str
+    key: str = ""
+
+
+def _said(entry: Entry) -> _Said:
+    said = msgspec.json.decode(entry.body, type=str | _Said)
+    return _Said(said) if isinstance(said, str) else said
 
 
 async def assign_to(ledger: Ledger, call: str, inputs: Mapping[str, Any]) -> str:
@@ -196,6 +230,8 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
         "waiting": [
             {"id": item.id, "kind": item.kind, "title": item.title, "asks": _asks(state, asked)} for item, asked in views
         ],
+        "heard": len(state.heard),
+        "listening": [{"node": node, "text": text} for node, text in state.listening.items()],
         "steps": state.seq,
         "turns": state.turns,
         "tokens": state.tokens,

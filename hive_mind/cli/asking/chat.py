@@ -10,13 +10,14 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_answer
 from hive_mind.cli.asking.asked import AnsweringAgent, Called, asked_agent
-from hive_mind.cli.fleet.agents import Fleet
+from hive_mind.cli.fleet.agents import Fleet, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
+from hive_mind.runtime.settings import Settings
 
 _FACTS = 10
 HELP = "/facts [WORDS] lists facts, /why [NUMBER or ID] says where one comes from, /retract NUMBER or ID takes it back"
@@ -106,19 +107,44 @@ async def chat(
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="Talk with this run of the agent instead.")] = "",
 ) -> None:
     """Talk with an agent: questions are answered with their sources, anything else is learned.
 
     /facts lists facts, /why says where one comes from, /retract takes one back.
-    Where a fleet runs in the home folder, you talk with one of its agents.
+    Where a fleet runs in the home folder, you talk with one of its agents. With --run you talk with a run, where one of its
+    nodes does (clientFacing).
     """
     settings = settings_for(home, embed, model)
+    if run:
+        await _with_run(settings, fleet, agent, run)
+        return
     if sys.stdin.isatty():
         say(_WELCOME, style="dim")
         if not settings.llm:
             say(_QUOTES, style="dim")
     async with asked_agent(settings, fleet, agent, may_begin=True) as talking:
         await _talk(talking)
+
+
+async def _with_run(settings: Settings, fleet: str, agent: str, run: str) -> None:
+    from hive_mind.agents.runs.run_journal import run_called
+    from hive_mind.cli.review.inbox_desk import ledger_of
+    from hive_mind.cli.runs.run_talk import RunHere, RunOfFleet, talk
+    from hive_mind.runtime.workers.runs import open_goal_seeking
+
+    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
+        if running is not None:
+            await talk(RunOfFleet(running, (await running.call("run_shown", run=run))["run"]))
+            return
+    name = agent or DEFAULT_AGENT
+    ledger = await ledger_of(settings, name)
+    try:
+        run = await run_called(ledger, run)
+    finally:
+        await ledger.close()
+    async with open_goal_seeking(settings, name) as opened:
+        await talk(RunHere(opened, run))
 
 
 async def _talk(talking: AnsweringAgent) -> None:

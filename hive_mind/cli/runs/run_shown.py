@@ -134,11 +134,15 @@ def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = Fa
         show_indented(printable(value if isinstance(value, str) else one_line(value, 2_000)))
     which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
     for item in document["waiting"]:
-        which_one = f" ({item['asks']})" if "→" in item["asks"] else ""
+        which_one = f" ({item['asks']})" if "→" in item.get("asks", "") else ""
         show(f"waits for a person{which_one}: {item['title']}", style="yellow")
         how = f'answer {short_id(item["id"])} "…"' if item["kind"] == "question" else f"approve {short_id(item['id'])}"
         show(f"  hive-mind inbox show {short_id(item['id'])}{which}")
         show(f"  hive-mind inbox {how}{which}")
+    for one in document.get("listening", ()):
+        show(f"{one['node']}:", style="bold")
+        show_indented(printable(one["text"]))
+        show(f'  hive-mind runs say {document["run"]} "…"{which}')
     if document["waiting"] and not goes_on:
         show(f"  hive-mind runs resume {document['run']}{which}")
     if trouble := document.get("trouble"):
@@ -153,13 +157,18 @@ def show_table_of(documents: list[dict[str, Any]]) -> None:
             one["worker"],
             one["status"],
             ", ".join(one["at"]) or "-",
-            ", ".join(f"a person ({short_id(item['id'])})" for item in one["waiting"]) or "-",
+            ", ".join(_waits_for(one)) or "-",
             str(one["steps"]),
             one["changed"],
         )
         for one in documents
     ]
     show_table(["run", "worker", "status", "at", "waits for", "steps", "changed"], rows, right=[5])
+
+
+def _waits_for(document: Mapping[str, Any]) -> list[str]:
+    asked = [f"a person ({short_id(item['id'])})" for item in document["waiting"]]
+    return [*asked, *(f"a word ({one['node']})" for one in document.get("listening", ()))]
 
 
 def reasons_of(steps: list[s.Step]) -> Iterator[str]:

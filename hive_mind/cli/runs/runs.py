@@ -14,6 +14,7 @@ from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
 from hive_mind.cli.running import command
 from hive_mind.cli.runs.run import Functions, Mcp, Wait, driven, functions_of, printer_for, servers_of
+from hive_mind.cli.runs.run_in_fleet import show_in_fleet
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
@@ -150,6 +151,37 @@ async def resume(
         executor = RunExecutor(run, opened.parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
         await driven(executor, at.agent, at.output)
+
+
+@group.command("say", epilog=examples('hive-mind runs say 4f1a2b3c "to Corrin, at nine"', "hive-mind chat --run 4f1a2b3c"))
+@command
+async def say_to_run(
+    run: RunId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is said.")],
+    key: Annotated[str, typer.Option("--key", help="A name for this: said again with the same one, it is heard once.")] = "",
+    *,
+    at: options.OwnAgent,
+) -> None:
+    """Say something to a run of which a node talks with people (clientFacing). It is kept until that node waits for it.
+
+    Where a fleet runs the agent, the reply is shown; else `hive-mind runs resume`, or `hive-mind chat --run`, goes on with it.
+    """
+    from hive_mind.agents.runs.run_journal import run_called, say_to
+    from hive_mind.cli.runs.run_talk import RunOfFleet
+
+    async with _ledger(at.home, at.agent) as ledger:
+        run = await run_called(ledger, run)
+        async with fleet_agent(settings_for(at.home).home, "", at.agent) as running:
+            if running is not None and running.name == at.agent:
+                document = await RunOfFleet(running, run).say(text, key)
+                show_in_fleet(running, document, at.output)
+                return
+        await say_to(ledger, run, text, key)
+    if at.output is Format.JSON:
+        show_json({"run": run})
+        return
+    which = f" --agent {at.agent}" if at.agent != DEFAULT_AGENT else ""
+    show(f"run {run} hears it as soon as it goes on: hive-mind runs resume {run}{which}")
 
 
 @group.command(epilog=examples("hive-mind runs cancel 4f1a2b3c"))

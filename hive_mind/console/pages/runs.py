@@ -1,5 +1,6 @@
 """Runs: those of an agent, and one of them with its graph and its steps as they happen."""
 
+import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -26,7 +27,7 @@ async def show_one(visit: Visit) -> web.StreamResponse:
     """One of them."""
     agent, run = await visit.agent(), visit.request.match_info["run"]
     shown = await visit.fleet.call(agent, "run_shown", run=run)
-    return visit.show("run.html", agent=agent, run=shown, nodes=_nodes(shown))
+    return visit.show("run.html", agent=agent, run=shown, nodes=_nodes(shown), key=secrets.token_hex(8))
 
 
 async def follow(visit: Visit) -> web.StreamResponse:
@@ -47,6 +48,14 @@ async def resume(visit: Visit) -> web.StreamResponse:
     form, run = await visit.form(), visit.request.match_info["run"]
     agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
     await visit.decide(agent, "run_resumed", run, reason, run=run)
+    return visit.go(f"/runs/{run}", agent=agent)
+
+
+async def tell(visit: Visit) -> web.StreamResponse:
+    """Say something to it. The same form sent twice says it once."""
+    form, run = await visit.form(), visit.request.match_info["run"]
+    agent, text = required(form, "agent", "the agent"), required(form, "text", "what is said")
+    await visit.decide(agent, "run_told", run, "a word for it", run=run, text=text, key=form.get("key", ""))
     return visit.go(f"/runs/{run}", agent=agent)
 
 
@@ -89,5 +98,5 @@ PAGE = Page(
     "Runs",
     "/runs",
     {"/runs": show, "/runs/{run}": show_one, "/runs/{run}/live": follow},
-    {"/runs/{run}/cancel": cancel, "/runs/{run}/resume": resume},
+    {"/runs/{run}/cancel": cancel, "/runs/{run}/resume": resume, "/runs/{run}/say": tell},
 )

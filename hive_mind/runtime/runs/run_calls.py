@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_called, run_ids
+from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_called, run_ids, say_to
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.checks import faults
@@ -59,11 +59,10 @@ class RunCalls:
         shown = {one.name: {"description": one.spec.description, "idempotent": one.traits.is_idempotent} for one in self._toolbox}
         return {"tools": shown}
 
-    async def say(self, run: str, text: str) -> Reply:
-        """A word for one that waits for one."""
+    async def say(self, run: str, text: str, key: str) -> Reply:
+        """A word for one, which hears it as soon as it waits for one; said once with the same key."""
         found = await run_called(self.ledger, run)
-        await self._keeper.say(found, text)
-        return {"run": found}
+        return {"run": found, "number": await say_to(self.ledger, found, text, key)}
 
     async def _document(self, run: str) -> Reply:
         state = await RunJournal(self.ledger, run).load()

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_journal import ASSIGNED, TASKS, RunJournal, RunTaken, is_known, moot_of, run_ids, say_to, task_of
+from hive_mind.agents.runs.run_journal import ASSIGNED, TASKS, WORDS, RunJournal, RunTaken, is_known, moot_of, run_ids, task_of
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED, Item
@@ -96,13 +96,6 @@ class RunKeeper:
         await self._stop(run)
         await RunJournal(self.parts.ledger, run, self.parts.clock_ms).cancel(by)
 
-    async def say(self, run: str, text: str) -> None:
-        """A word for a run, which hears it as soon as it waits for one. Durable when it returns."""
-        await say_to(self.parts.ledger, run, text)
-        if executor := self._executors.get(run):
-            executor.listen()
-        self._drive(run)
-
     @property
     def under_way(self) -> Sequence[str]:
         """Runs at which something is done now."""
@@ -144,7 +137,7 @@ class RunKeeper:
             self._without_room.add(run)
 
     async def _follow(self, since: int) -> None:
-        """Decisions about items of runs, tasks that were assigned, and what others write into journals of runs."""
+        """Decisions about items of runs, words for runs, tasks that were assigned, and what others write into their journals."""
         while True:
             try:
                 async for entry in self.parts.ledger.follow(since):
@@ -162,6 +155,10 @@ class RunKeeper:
         elif entry.stream.startswith(PREFIX) and "." not in rest:
             # A sub-agent is driven by the run that delegates to it.
             await self._written(rest, entry.kind)
+        elif entry.stream.startswith(WORDS):
+            if executor := self._executors.get(rest):
+                executor.listen()
+            self._drive(rest)
         elif entry.kind == ASSIGNED:
             await self._take(entry)
 

@@ -18,6 +18,7 @@ from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, lines_of, list
 from hive_mind.agents.learning import Learned
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
+from hive_mind.llm.scripted import Conversation
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runs.graphs.spec import WorkerSpec
@@ -27,8 +28,9 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
 from tests.builders import Home
 from tests.loops import opened
-from tests.unit.agents.run_builders import decide_all, parts_over
+from tests.unit.agents.run_builders import decide_all, parts_over, said, sets
 from tests.unit.runs.flow import worker
+from tests.waiting import until
 
 ASK = WorkerSpec.model_validate(
     {
@@ -177,9 +179,9 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def with_agent(*, has_runs: bool = True) -> AsyncIterator[GoalSeekingAgent]:
+async def with_agent(*, has_runs: bool = True, conversation: Conversation | None = None) -> AsyncIterator[GoalSeekingAgent]:
     async with Home().memory() as memory, opened("ledger", "memory") as ledger:
-        runs = parts_over(ledger) if has_runs else None
+        runs = parts_over(ledger, conversation=conversation) if has_runs else None
         yield GoalSeekingAgent("ada", memory, ExtractiveReader(), runs=runs)
 
 
@@ -248,6 +250,31 @@ async def test_a_run_is_resumed_by_its_name_when_somebody_decided() -> None:
         assert (state.outcome, state.buffer["word"]) == ("accepted", "notes")
         with pytest.raises(InvalidInput, match="needs about"):
             await agent.run(PERSON)
+
+
+TALK = worker({"id": "talk", "clientFacing": True, "outputs": ["heard"]})
+
+
+@pytest.mark.parametrize("is_driven", [False, True], ids=["parked", "driven meanwhile"])
+async def test_a_program_talks_with_a_run_and_reads_its_reply(is_driven: bool) -> None:
+    script = [said("Where to?"), said("And when?"), sets("heard", "both")]
+    async with with_agent(conversation=script) as agent:
+        driving = asyncio.create_task(agent.run(TALK, name="talk", is_waiting=is_driven))
+        if is_driven:
+            await until(lambda: "talk" in agent._driving and agent._driving["talk"].state.listening)
+        else:
+            assert (await driving).listening == {"talk": "Where to?"}
+        state = await agent.say("talk", "to Corrin", key="k1")
+        if is_driven:
+            await until(lambda: agent._driving["talk"].state.listening == {"talk": "And when?"})
+        else:
+            assert state.listening == {"talk": "And when?"}
+        await agent.say("talk", "to Corrin", key="k1")
+        state = await agent.say("talk", "at nine")
+        ended = await driving if is_driven else state
+        assert (ended.outcome, ended.buffer) == ("accepted", {"heard": "both"})
+        with pytest.raises(InvalidInput, match="has ended"):
+            await agent.say("talk", "hello?")
 
 
 async def test_an_agent_without_runs_says_so_and_does_the_rest() -> None:

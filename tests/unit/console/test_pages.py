@@ -1,6 +1,7 @@
 """What pages show of a worker that runs."""
 
 import html
+import re
 from pathlib import Path
 
 import msgspec
@@ -232,6 +233,37 @@ async def test_a_run_is_shown_with_its_graph_and_followed_step_by_step(tmp_path)
         status, page = await browser.post("runs/r/cancel", {**form, "reason": "no longer needed"})
         assert (status, "cancelled" in page) == (200, True)
         assert '"did":"run_cancelled"' in browser.decisions.read_text()
+
+
+async def test_a_person_talks_with_a_run_and_a_form_that_is_sent_twice_says_it_once(tmp_path):
+    worker = {"id": "talks", "entry": "talk", "nodes": [{"id": "talk", "clientFacing": True, "outputs": ["word"]}]}
+    agents = (AgentConfig("ada", worker=worker, model=f"scripted:{EVIL}"), *(AgentConfig(name) for name in NAMES[1:]))
+    async with looking(tmp_path, agents=agents) as browser:
+        await browser.worker.call("ada", "run", run="r")
+        await browser.until_page("runs/r?agent=ada", "Your reply")
+        page = (await browser.get("runs/r?agent=ada"))[1]
+        assert "<script>alert" not in page
+        assert "waits for a word (talk)" in (await browser.get("runs?agent=ada"))[1]
+        form = {
+            "agent": "ada",
+            "csrf": await browser.csrf("runs/r?agent=ada"),
+            "key": re.findall(r'name="key" value="(\w+)"', page)[0],
+        }
+        assert (await browser.post("runs/r/say", form))[0] == 400
+        for _ in range(2):
+            assert (await browser.post("runs/r/say", {**form, "text": "to Corrin"}))[0] == 200
+        await until_heard(browser, 1)
+        assert (await browser.post("runs/r/say", {**form, "key": "another", "text": "at nine"}))[0] == 200
+        await until_heard(browser, 2)
+
+
+async def until_heard(browser, count):
+    async def is_heard():
+        shown = await browser.worker.call("ada", "run_shown", run="r")
+        assert shown["heard"] <= count
+        return shown["heard"] == count and shown["listening"]
+
+    await until(is_heard)
 
 
 async def test_queues_hold_what_waits_and_each_is_decided_with_a_reason(tmp_path):

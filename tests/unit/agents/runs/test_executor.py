@@ -361,7 +361,7 @@ async def test_words_that_were_said_before_a_kill_are_heard_once_each_in_their_o
 
 async def test_a_word_that_nobody_waits_for_does_not_keep_a_run_from_coming_back(ledger: Ledger) -> None:
     executor = RunExecutor("r", parts_over(ledger))
-    await executor.start(worker(ASK), {})
+    await executor.start(worker(ASK, TALK | {"id": "later", "client_facing": True}), {})
     await say_to(ledger, "r", "hello")
     assert (await executor.drive()).is_waiting
 

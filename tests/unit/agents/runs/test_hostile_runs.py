@@ -116,11 +116,38 @@ async def test_more_than_fits_of_what_others_share_is_a_persons_business(ledger:
 async def test_a_word_that_no_run_could_hear_is_not_said(ledger: Ledger) -> None:
     with pytest.raises(InvalidInput, match="at most 100,000 bytes"):
         await say_to(ledger, "r", "x" * 100_001)
-    await say_to(ledger, "r", "\0" * 100_000)
     parts = parts_over(ledger, conversation=lambda _: Reply("hm", (), 3, 2))
+    with pytest.raises(InvalidInput, match="hears nobody"):
+        await say_to(ledger, "r", "too early")
     executor = RunExecutor("r", parts)
     await executor.start(worker({"id": "a", "clientFacing": True, "turns": 2}), {})
+    with pytest.raises(InvalidInput, match="empty"):
+        await say_to(ledger, "r", " \n")
+    await say_to(ledger, "r", "\0" * 100_000)
     assert len((await executor.drive()).heard) == 1
+    for number in range(100):
+        await say_to(ledger, "r", f"and {number}")
+    with pytest.raises(InvalidInput, match="has not heard the last 100 messages yet"):
+        await say_to(ledger, "r", "one more")
+    await executor.journal.cancel()
+    with pytest.raises(InvalidInput, match="has ended"):
+        await say_to(ledger, "r", "hello?")
+
+
+async def test_one_who_talks_with_nobody_is_not_talked_to(ledger: Ledger) -> None:
+    parts = parts_over(ledger, conversation=lambda _: sets("x", 1))
+    await RunExecutor("r", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
+    with pytest.raises(InvalidInput, match="clientFacing"):
+        await say_to(ledger, "r", "hello?")
+
+
+async def test_what_is_said_again_with_its_key_is_heard_once(ledger: Ledger) -> None:
+    executor = RunExecutor("r", parts_over(ledger, conversation=lambda _: Reply("hm", (), 3, 2)))
+    await executor.start(worker({"id": "a", "clientFacing": True}), {})
+    for key in ("k1", "k1", "k2", "", ""):
+        await say_to(ledger, "r", "half \ud800", key)
+    state = await executor.drive()
+    assert [message.text for message in state.places["p1"].messages if message.role == "user"] == ["half ?"] * 4
 
 
 class FullAt:

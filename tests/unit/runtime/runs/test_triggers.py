@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.run_journal import RunJournal, words_for
+from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
@@ -163,17 +163,6 @@ async def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_wha
     assert stopped.is_set()
     await keeper.cancel("r", "ruth")
     assert (await RunJournal(ledger, "r").load()).reason == "cancelled by ines"
-    await keeper.close()
-
-
-async def test_a_word_that_was_taken_is_in_the_ledger_whoever_is_killed_then() -> None:
-    ledger = await memory.open()
-    keeper = keeper_over(ledger)
-    await keeper.open()
-    await keeper.start(None, {"about": "x"}, "r")
-    await keeper.say("r", "hello")
-    await keeper.say("r", "half \ud800")
-    assert [(word.id, word.text) for word in await words_for(ledger, "r")] == [("w0", "hello"), ("w1", "half ?")]
     await keeper.close()
 
 
