@@ -5,7 +5,7 @@ and what is wanted is wanted again.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -129,7 +129,7 @@ class RunExecutor:
                 if not await self._advance(plan, tasks, pending):
                     break
         finally:
-            await _stopped(tasks)
+            await _stopped(tasks.values())
         return self.state
 
     def _begin(self, effects: Sequence[Effect], tasks: _Tasks, pending: set[str], does: RunEffects) -> None:
@@ -172,13 +172,13 @@ class RunExecutor:
 
     async def _stirred(self) -> None:
         """Until somebody says something: here, or where this process waits for people, in another."""
-        hearing = [asyncio.create_task(self._changed.wait())]
+        hearing: list[asyncio.Task[object]] = [asyncio.create_task(self._changed.wait())]
         if self._is_waiting and self.state.listening:
             hearing.append(asyncio.create_task(self._said_elsewhere()))
         try:
             await asyncio.wait(hearing, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _stopped({str(number): task for number, task in enumerate(hearing)})
+            await _stopped(hearing)
 
     async def _said_elsewhere(self) -> None:
         async for _ in self.parts.ledger.follow(self._heard_pos, WORDS + self.run):
@@ -237,8 +237,7 @@ def _place_of(state: RunState, call: ToolCall) -> ActiveNode:
     return next(place for place in state.places.values() if call.id in place.calls)
 
 
-async def _stopped(tasks: _Tasks) -> None:
-    for task in tasks.values():
+async def _stopped(tasks: Collection["asyncio.Task[Any]"]) -> None:
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks.values(), return_exceptions=True)
-    tasks.clear()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -23,7 +23,10 @@ Document = Mapping[str, Any]
 class TalkingRun(Protocol):
     """A run, wherever it is driven."""
 
-    agent: str
+    @property
+    def agent(self) -> str:
+        """Its agent's name."""
+        ...
 
     async def look(self) -> Document:
         """The run as it is once it waits for somebody, or has ended."""

@@ -26,6 +26,7 @@ ASK = WorkerSpec.model_validate(
         "nodes": [
             {"id": "look", "kind": "tool", "tool": "peek", "outputs": ["seen"]},
             {"id": "ask", "kind": "person", "prompt": "Go on?", "outputs": ["word"]},
+            {"id": "later", "clientFacing": True},
         ],
         "edges": [{"source": "look", "target": "ask"}],
     }
