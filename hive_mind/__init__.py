@@ -1,6 +1,6 @@
 """hive-mind: a fleet of agents that remembers together.
 
-    async with await open_agent(Settings.from_environment(), "ines") as agent:
+    async with open_agent(Settings.from_environment(), "ines") as agent:
         await agent.learn_from_content(Content("The gateway listens on port 8443.", source="runbook"))
         answer = await agent.answer_question("Which port does the gateway use?")
 

@@ -1,22 +1,28 @@
 """The public names, by subject; `hive_mind` has each of them. Everything else may move."""
 
+from typing import TYPE_CHECKING, Any
+
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
+from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.learning import Learned
+from hive_mind.bus.base import EventBus
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
 from hive_mind.crdt.lww import LWWRegister
-from hive_mind.crdt.orset import ORSet
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
 from hive_mind.hive.policy.expiry import FactTTL
-from hive_mind.hive.replication.gossip import convergence_check, run_gossip_round
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.judge.calibration import CalibrationMetrics
+from hive_mind.judge.capability import CapabilityLevel
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.mining import RuleProposal
+from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.weights import SignalWeights
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -36,17 +42,23 @@ from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.standalone import InMemoryHiveGraph, ORSet, convergence_check, run_gossip_round
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
 from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.store.graph.client import Graph
 from hive_mind.tools.base import ToolContext
 from hive_mind.tools.functions import tool
 
+if TYPE_CHECKING:
+    from hive_mind.control.controller import HiveController
+
 __all__ = [
     "AgentProcess",
     "Answer",
     "BackendError",
+    "CalibrationMetrics",
     "Candidate",
+    "CapabilityLevel",
     "CognitiveMemory",
     "ConfigError",
     "Constraint",
@@ -56,6 +68,8 @@ __all__ = [
     "DistributedCognitiveMemory",
     "Embedder",
     "Episode",
+    "EvaluationRule",
+    "EventBus",
     "Extraction",
     "Fact",
     "FactTTL",
@@ -67,13 +81,16 @@ __all__ = [
     "Graph",
     "Hit",
     "HiveAgent",
+    "HiveController",
     "HiveError",
     "HiveFact",
     "HiveGraph",
     "HiveSettings",
     "HiveStatistics",
+    "HybridJudge",
     "InMemoryHiveGraph",
     "InvalidInput",
+    "Judgment",
     "JudgmentAction",
     "LWWRegister",
     "LanguageModel",
@@ -91,9 +108,12 @@ __all__ = [
     "Reader",
     "Relation",
     "Reply",
+    "RuleProposal",
+    "RuleSet",
     "RunningMember",
     "SearchResult",
     "Settings",
+    "SignalWeights",
     "SuccessCriterion",
     "Task",
     "ToolCall",
@@ -113,3 +133,12 @@ __all__ = [
     "run_gossip_round",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when it is asked for: only a program that looks after a fleet needs what it brings along."""
+    if name == "HiveController":
+        from hive_mind.control.controller import HiveController
+
+        return HiveController
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

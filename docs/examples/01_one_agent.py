@@ -14,7 +14,7 @@ NOTES = [
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with await open_agent(Settings(home=Path(home), embed="none"), "example") as agent:
+        async with open_agent(Settings(home=Path(home), embed="none"), "example") as agent:
             for note in NOTES:
                 learned = await agent.learn_from_content(note)
                 print(f"{note.source}: {learned.added} facts")

@@ -10,7 +10,7 @@ from hive_mind import Candidate, Query, Settings, open_graph, open_memory
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home), embed="none")
-        async with await open_memory(settings, "example") as memory:
+        async with open_memory(settings, "example") as memory:
             old = await memory.store_fact("backup", "The nightly backup starts at 02:00.", 0.9, source="handbook")
             await memory.store_fact("backup", "The nightly backup starts at 02:00.", 0.9, source="Ines")
             print("confirmed by", [fact.sources for fact in await memory.search_by_concept("backup")])

@@ -16,7 +16,7 @@ async def main() -> None:
         embedder = await open_embedder(settings)
         for topology in ("flat", "federated", "sharded"):
             plan = FleetPlan(topology, AGENTS, group_size=2)
-            async with await open_fleet(replace(settings, home=Path(home) / topology), plan, embedder) as fleet:
+            async with open_fleet(replace(settings, home=Path(home) / topology), plan, embedder) as fleet:
                 ada, dora = fleet.memory("ada"), fleet.memory("dora")
                 port = await ada.store_fact("gateway", "The gateway listens on port 8443.", source="runbook.md")
                 secret = await ada.store_fact("gateway", "The gateway's password: hunter2-Xk9q.", source="runbook.md")

@@ -36,7 +36,7 @@ def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with await open_agent(Settings(home=Path(home), embed="none"), "ada") as memory:
+        async with open_agent(Settings(home=Path(home), embed="none"), "ada") as memory:
             assistant = Agent(FunctionModel(scripted), toolsets=[memory_toolset(memory)])
             print((await assistant.run("Which port?")).output)
 

@@ -59,7 +59,7 @@ def _item(source: str, *facts: Fact) -> dict[str, Any]:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with await open_agent(Settings(home=Path(home), embed="none"), "ada") as memory:
+        async with open_agent(Settings(home=Path(home), embed="none"), "ada") as memory:
             await try_out(MemoryStore(memory))
 
 

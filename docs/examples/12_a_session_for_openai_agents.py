@@ -62,7 +62,7 @@ class Scripted(Model):
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with await open_agent(Settings(home=Path(home), embed="none"), "ada") as memory:
+        async with open_agent(Settings(home=Path(home), embed="none"), "ada") as memory:
             for number, said in enumerate(("The gateway listens on port 8443.", "Which port does the gateway use?"), start=1):
                 session = MemorySession(f"conversation {number}", memory)
                 agent = Agent("assistant", model=Scripted())

@@ -148,7 +148,7 @@ class InMemoryHiveGraph:
     ) -> HiveFact:
         """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
         statement = self._statement(content, concept, tuple(labels))
-        return self._vouched(Promotion(statement, agent_id, source or agent_id, confidence, ttl_ms))
+        return self._vouched(Promotion(statement, agent_id, source or agent_id, _sure(confidence), ttl_ms))
 
     def _vouched(self, promotion: Promotion) -> HiveFact:
         with self._turn:
@@ -167,7 +167,7 @@ class InMemoryHiveGraph:
 
     def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = CONFIDENCE, *, source: str = "") -> HiveFact:
         """Vouch for a fact that is there, from a source of one's own."""
-        return self._vouched(Promotion(self._known(fact_id).statement, agent_id, source or agent_id, confidence))
+        return self._vouched(Promotion(self._known(fact_id).statement, agent_id, source or agent_id, _sure(confidence)))
 
     def retract_fact(self, fact_id: str, by: str) -> int:
         """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` without
@@ -357,6 +357,14 @@ class InMemoryHiveGraph:
         """An index that looks at every vector; none where nobody makes vectors."""
         dimension = self._embedder.dimension if self._embedder else 0
         return ExactVectors(dimension) if dimension else None
+
+
+def _sure(confidence: float) -> float:
+    try:
+        BOUNDS["confidence"].refuse("confidence", confidence)
+    except InvalidInput:
+        raise InvalidInput(f"the hive can't take this fact: a confidence is a number from 0 to 1, not {confidence!r}") from None
+    return confidence
 
 
 def _key(agent_id: str) -> str:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from hive_mind.model.bounds import BOUNDS
+
 Unattended = Literal["escalate", "hold", "accept"]
 
 CONFIDENCE_THRESHOLD = 0.7
@@ -28,6 +30,12 @@ class JudgeSettings:
     has_model: bool = False
     degrade: bool = False
     unattended: Unattended = "escalate"
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidInput` for a threshold outside [0, 1]."""
+        for kind, threshold in [("", self.threshold), *self.thresholds.items()]:
+            if threshold is not None:
+                BOUNDS["confidence"].refuse(f"thresholds[{kind}]" if kind else "threshold", threshold)
 
     def threshold_of(self, kind: str) -> float | None:
         """How sure a judge has to be of goals of this kind; None: it may not decide alone."""

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hive_mind.errors import InvalidInput
+from hive_mind.model.bounds import BOUNDS
 
 PERSON = "person"
 """The origin of what a person says: it is final."""
@@ -84,6 +85,7 @@ class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def _check_share(name: str, value: float | None, whose: str) -> None:
-    # Written so that it refuses NaN, too.
-    if value is not None and not 0.0 <= value <= 1.0:
-        raise InvalidInput(f"the {name} of {whose} is {value:g}: give a number from 0 to 1, or none")
+    try:
+        BOUNDS["confidence"].refuse(name, 0.0 if value is None else value)
+    except InvalidInput:
+        raise InvalidInput(f"the {name} of {whose} is {value!r}: give a number from 0 to 1, or none") from None

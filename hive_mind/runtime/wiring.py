@@ -25,6 +25,7 @@ from hive_mind.memory.opening import NewVectorArm, OpenStore
 from hive_mind.memory.transfer.unindexed import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
+from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
 from hive_mind.runtime.quoting_instead import QuotingInstead
@@ -60,6 +61,7 @@ async def shared_ledger(settings: Settings, agent: str) -> Ledger:
     return await open_ledger(settings, agent, is_shared=True)
 
 
+@opening
 async def open_memory(
     settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: IsReading = False
 ) -> CognitiveMemory:
@@ -87,8 +89,8 @@ async def opened_store(settings: Settings, agent: str, *, is_reading: IsReading 
         await store.close()
 
 
-@asynccontextmanager
-async def open_graph(settings: Settings, agent: str, report: Report | None = None) -> AsyncIterator[Graph]:
+@opening
+async def open_graph(settings: Settings, agent: str, report: Report | None = None) -> Graph:
     """The graph of an agent's memory, to explore, also while another process uses the agent; `report` as `Graph` has it.
 
     Raises `InvalidInput` where the agent has learned nothing yet.
@@ -100,8 +102,7 @@ async def open_graph(settings: Settings, agent: str, report: Report | None = Non
         # One of an older version: opening it converts it.
         async with opened_store(settings, agent):
             pass
-    async with Graph(record, report=report) as graph:
-        yield graph
+    return Graph(record, report=report)
 
 
 @asynccontextmanager
@@ -128,6 +129,7 @@ def memory_with(
     return CognitiveMemory(opener, embedder, ranking=ranking, new_arm=arms, store_id=agent)
 
 
+@opening
 async def open_agent(
     settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: IsReading = False
 ) -> LearningAgent:
@@ -154,6 +156,7 @@ async def open_agent(
     return LearningAgent(agent, memory, quoting, release=release)
 
 
+@opening
 async def open_embedder(settings: Settings, key: str = "") -> Embedder:
     """The embedder of the settings, or the one that embeds nothing where that can't be had, after one line that says so.
 

@@ -156,8 +156,10 @@ class Gossip:
 
 
 def convergence_check(replicas: Sequence[Iterable[str]]) -> float:
-    """Share of all distinct contents that every replica holds; 1.0 without any."""
+    """Share of all distinct contents that every replica holds: 0.0 without replicas, 1.0 where none holds anything."""
     held = [frozenset(contents) for contents in replicas]
+    if not held:
+        return 0.0
     everything = frozenset[str]().union(*held)
     return len(held[0].intersection(*held)) / len(everything) if everything else 1.0
 

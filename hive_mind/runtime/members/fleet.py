@@ -23,6 +23,7 @@ from hive_mind.hive.topology.spec import SINGLE, Founding, TopologyName, spec_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members.nodes import Borrowed, News, make_node, open_journal
 from hive_mind.runtime.node.base import RunnerSettings
@@ -157,6 +158,7 @@ class HostedNode:
         await self._news.finish()
 
 
+@opening
 async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | None = None) -> Fleet:
     """Nodes and memories of a fleet.
 

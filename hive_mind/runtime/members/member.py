@@ -36,6 +36,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.messages import Heartbeat, Receipt
+from hive_mind.opening import opening
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
@@ -272,6 +273,7 @@ class RunningMember:
             await self._news.finish()
 
 
+@opening
 async def open_member(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """Connect and begin, with one agent called like the node.
 

@@ -1,8 +1,8 @@
 """Putting together what runs stand on: an agent with its memory, its ledger, its tools, its judge and its model."""
 
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.model.dialogue import ToolSpec
+from hive_mind.opening import opening
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 from hive_mind.runtime.agent_files import database_path
@@ -40,7 +41,7 @@ from hive_mind.runtime.wiring import open_agent, open_ledger, open_model
 from hive_mind.tools.base import McpServer, Tool, Toolbox
 
 
-@asynccontextmanager
+@opening
 async def open_goal_seeking(
     settings: Settings,
     agent: str,
@@ -51,7 +52,7 @@ async def open_goal_seeking(
     rules: Iterable[EvaluationRule] = (),
     judge: JudgeSettings | None = None,
     functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
-) -> AsyncIterator[GoalSeekingAgent]:
+) -> GoalSeekingAgent:
     """An agent that can run workers, with `tools` beside those there are. Raises like `open_agent` and `open_ledger`.
 
     `model` stays its owner's; without one, that of the settings is used, if they name one. `mcp`: servers whose tools it may use.
@@ -72,7 +73,9 @@ async def open_goal_seeking(
             LedgerLog(ledger),
         )
         parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, (*tools, *served))
-        yield GoalSeekingAgent(agent, learner.memory, learner.reader, runs=replace(parts, judge=judging))
+        return GoalSeekingAgent(
+            agent, learner.memory, learner.reader, runs=replace(parts, judge=judging), release=stack.pop_all().aclose
+        )
 
 
 async def served_tools(servers: Iterable[McpServer], stack: AsyncExitStack) -> list[Tool]:
