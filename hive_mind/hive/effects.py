@@ -112,7 +112,7 @@ class Fetch:
 class Listing:
     """The newest facts of the hive, all or those about a concept ("" for all). Answered by `Done` with a `Listed`.
 
-    With a `prefix` those whose ids begin like it, whatever they are about.
+    With a `prefix` those whose ids begin like it, whatever they are about. `deadline_ms` bounds silence: a page grants it anew.
     """
 
     request: str
@@ -126,7 +126,7 @@ class Listing:
 class Tally:
     """Every fact of the hive that is about something ("" for all), by id. Answered by `Done` with a `Tallied`.
 
-    With `with_wording` all facts, and of each a row of `hive.trust.signature` in place of its moment.
+    With `with_wording` all facts, and of each a row of `hive.trust.signature` in place of its moment. `deadline_ms` as above.
     """
 
     request: str

@@ -39,8 +39,7 @@ class ListScatter(PagedScatter):
         given = self._given[place] = _Given(reply.cut_at, given.facts + len(reply.facts))
         if reply.cut_at is None or not reply.facts or given.facts >= self._listing.limit:
             return self._sent(self._round.take(sender, reply.replica_set, reply.missing, now_ms), now_ms)
-        still = self._round.open_of(reply.replica_set)
-        return self._sent(self._round.ask_for_rest(sender, reply.replica_set, still, now_ms), now_ms)
+        return self._ask_for_rest(sender, reply.replica_set, now_ms)
 
     def gathered(self) -> Listed:
         """The facts received so far, newest first."""

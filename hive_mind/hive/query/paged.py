@@ -1,4 +1,7 @@
-"""Paged questions: every replica set is asked once, and a member with more than fits a message again, from the last item on."""
+"""Paged questions: every replica set is asked once, and a member with more than fits a message again, from the last item on.
+
+The deadline bounds silence, and not how much there is to say: each further page grants it anew.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,6 +12,9 @@ from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import SearchReply, SearchRequest
+
+# Deadlines that a question lasts at the very longest, as a liar could send crumbs for ever. A minute, by default.
+_DEADLINES_MAX = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class PagedScatter(ABC):
 
     def __init__(self, deadline_ms: int, asker: Asker, now_ms: int) -> None:
         self._node, self._epoch = asker.node, asker.epoch
+        self._deadline_ms, self._longest_ms = deadline_ms, now_ms + _DEADLINES_MAX * deadline_ms
         self._end_ms = now_ms + deadline_ms
         parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in asker.read_set]
         self._partitions = sum(len(set(part.items)) for part in parts)
@@ -53,6 +60,12 @@ class PagedScatter(ABC):
     @abstractmethod
     def _request(self, to: To, left_ms: int, bytes_max: int) -> SearchRequest:
         """The next request to a member: for the items after its last one."""
+
+    def _ask_for_rest(self, sender: str, name: str, now_ms: int) -> list[Send | SearchLocal]:
+        """Ask a member for its next page, as this one brought us further."""
+        self._end_ms = max(self._end_ms, min(now_ms + self._deadline_ms, self._longest_ms))
+        self._round.move(Window(now_ms, self._end_ms))
+        return self._sent(self._round.ask_for_rest(sender, name, self._round.open_of(name), now_ms), now_ms)
 
     def _sent(self, requests: Sequence[To], now_ms: int) -> list[Send | SearchLocal]:
         if self._round.has_ended(now_ms):

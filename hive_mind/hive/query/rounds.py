@@ -147,6 +147,10 @@ class Round:
         """When it is over at the latest."""
         return self._window.end_ms
 
+    def move(self, window: Window) -> None:
+        """Give it other times: somebody has more to say than the first ones left room for."""
+        self._window = window
+
     def has_ended(self, now_ms: int) -> bool:
         """Whether its time is over or its work done."""
         return now_ms >= self._window.end_ms or self.is_over

@@ -49,9 +49,9 @@ class TallyScatter(PagedScatter):
         if reply.rows:
             pages.append(reply.rows)
         is_endless = sum(map(len, pages)) > _BYTES_OF_ONE_MAX
-        still = self._round.open_of(name)
         if reply.is_cut and not is_endless:
-            return self._sent(self._round.ask_for_rest(sender, name, still, now_ms), now_ms)
+            return self._ask_for_rest(sender, name, now_ms)
+        still = self._round.open_of(name)
         return self._sent(self._round.take(sender, name, still if is_endless else reply.missing, now_ms), now_ms)
 
     def gathered(self) -> Tallied:

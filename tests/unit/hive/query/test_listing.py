@@ -1,3 +1,5 @@
+import itertools
+
 import msgspec
 import pytest
 
@@ -107,12 +109,31 @@ def test_who_goes_silent_between_two_pages_is_named_as_missing():
     scatter = listing(limit=9)
     scatter.start(0)
     scatter.take("n0", reply("set0"), 1)
-    scatter.take("n2", reply("set1", fact("9", 9), is_cut=True), 2)
-    for now_ms in range(50, 1_050, 50):
+    scatter.take("n2", reply("set1", fact("9", 9), is_cut=True), 900)
+    for now_ms in range(950, 1_900, 50):
         scatter.tick(now_ms)
+    assert not scatter.is_done, "the page granted it the deadline anew"
+    scatter.tick(1_900)
 
     assert scatter.is_done
     assert [one.content for one in scatter.gathered().facts] == ["9"]
+    assert scatter.gathered().missing == ("p2",)
+
+
+def test_there_is_time_for_many_pages_and_an_end_to_crumbs():
+    scatter = listing(limit=1_000)
+    scatter.start(0)
+    scatter.take("n0", reply("set0"), 1)
+    times_ms = []
+    for now_ms in itertools.count(800, 800):
+        if scatter.is_done:
+            break
+        times_ms.append(now_ms)
+        scatter.take("n2", reply("set1", fact(f"crumb {now_ms}", 1_000_000 - now_ms), is_cut=True), now_ms)
+        scatter.tick(now_ms)
+
+    assert 25_000 < times_ms[-1] <= 31_000
+    assert len(scatter.gathered().facts) >= 30
     assert scatter.gathered().missing == ("p2",)
 
 
