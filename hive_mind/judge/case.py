@@ -58,8 +58,8 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """Of the result and the goal: another result, or another goal, is another case."""
-        goal = self.goal.model_dump(mode="json", by_alias=True) if self.goal else None
+        """Of the result and the goal: another result, or another goal, is another case. How long it may take is no part of it."""
+        goal = self.goal.model_dump(mode="json", by_alias=True, exclude={"health"}) if self.goal else None
         content = json.dumps([self.kind, goal, self.result], sort_keys=True, default=str)
         return sha256(content.encode()).hexdigest()
 

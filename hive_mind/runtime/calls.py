@@ -46,6 +46,7 @@ from hive_mind.runtime.reply_types import (
     LearnedJson,
     Listed,
     MessageJson,
+    QueenSaid,
     RuleId,
     Rules,
     RunName,
@@ -162,10 +163,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request("concept", "confidence", "source", "said_at", "labels", "local", needs=("content",), gives=Held)
     async def _do_store(self, call: Call) -> Any:
         """Keep one statement. `local`: for this agent alone."""
-        shared = self._shared
-        store = shared.local_store_fact if shared and call.local else self._agent.memory.store_fact
+        store = shared.local_store_fact if call.local and (shared := self._shared) else self._agent.memory.store_fact
         said = {"source": call.source, "said_at": call.said_at, "labels": call.labels}
-        return _held(await store(call.concept, call.content, call.confidence, **cast(Any, said)))
+        fact = await store(call.concept, call.content, call.confidence, **cast(Any, said))
+        return _sharing_of(fact) | {"content": fact.content, "labels": list(fact.labels), "held_back": fact.held_back}
 
     @request("source", "confidence", "said_at", needs=("fact_id", "content"), gives=Shared)
     async def _do_correct(self, call: Call) -> Any:
@@ -352,6 +353,11 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Say something to a run, which hears it where one of its nodes talks with people."""
         return await (await self._runs()).say(call.run, call.text, call.key)
 
+    @request("source", "inputs", needs=("text",), gives=QueenSaid)
+    async def _do_queen_told(self, call: Call) -> Any:
+        """Talk with the queen about the runs of the fleet. `inputs`: the `order` of the last reply, which `yes` confirms."""
+        return await (await self._runs()).queen_told(call.text, call.source, call.inputs)
+
     @request(gives=Tools)
     async def _do_tools(self, call: Call) -> Any:
         """List the tools that its workers can use."""
@@ -415,11 +421,6 @@ def _as_of_us(call: Call) -> int:
     if (moment := end_us(call.as_of)) is None or moment <= 0:
         raise InvalidInput(f"`as_of` is a day or a time such as 2026-03-01 or 2026-03-01T14:30Z, not {call.as_of[:40]!r}")
     return moment
-
-
-def _held(fact: Fact) -> Reply:
-    reply = {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
-    return reply | {"held_back": fact.held_back}
 
 
 def _request(call: Call) -> str:

@@ -277,6 +277,13 @@ class RunName(TypedDict):
     run: str
 
 
+class QueenSaid(TypedDict):
+    """The reply of a queen, and the order that she asks about; {} for none."""
+
+    text: str
+    order: dict[str, Any]
+
+
 class RunTold(TypedDict):
     """Which message to a run it is: it is heard once `heard` of the run is not below `number`."""
 

@@ -108,7 +108,8 @@ class Fleet:
             process.send_signal(signal.SIGINT)
 
     def shown(self, run: str) -> Any:
-        return self.command("runs", "show", run, "--agent", "keeper", "-o", "json").json
+        shown = self.command("runs", "show", run, "--agent", "keeper", "-o", "json")
+        return shown.json if shown.code == 0 else {"status": "there is none yet"}
 
     def until(self, run: str, *statuses: str) -> Any:
         return wait_until(lambda: found if (found := self.shown(run))["status"] in statuses else None, lambda: self.shown(run))
@@ -129,6 +130,12 @@ class Fleet:
         self.answer(asked["item"]["id"], word)
         wait_until(lambda: any(view["item"]["id"] == id and view["decision"] for view in self.items("ticket", id)))
 
+    def talk(self, *lines: str) -> str:
+        """The queen's replies to these lines, whatever her agent is called."""
+        ended = self.command("chat", "queen", stdin="\n".join(lines) + "\n")
+        assert ended.code == 0, ended.err
+        return ended.out
+
     def answer(self, item: str, text: str) -> None:
         assert self.command("inbox", "answer", item, text, "--as", "olga").code == 0
 
@@ -139,17 +146,18 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     folder = tmp_path_factory.mktemp("supervised")
     command = HiveMind(folder / "home").with_environment(LLM_KEY="none")
     guard = HomeGuard(command.home)
-    health = {"agent": "queen", "everyS": 0.3, "warn": 3, "degraded": 6, "critical": 60, "stallMin": STALL_MIN}
+    health = {"agent": "ruler", "everyS": 0.3, "warn": 3, "degraded": 6, "critical": 60, "stallMin": STALL_MIN}
     with Model() as model, pytest.MonkeyPatch.context() as patch:
         patch.setenv("LLM_KEY", "none")
         spec = {
             "topology": "flat",
-            "agents": [{"name": "keeper", "model": "openai:m", "domain": "bridges"}, {"name": "queen"}],
-            "queen": {"agent": "queen"},
+            "agents": [{"name": "keeper", "model": "openai:m", "domain": "bridges", "worker": "errand.yaml"}, {"name": "ruler"}],
+            "queen": {"agent": "ruler"},
             "health": health,
             "llm": {"url": model.base_url, "key": "${env:LLM_KEY}"},
         }
         manifest = {"apiVersion": "hive-mind/v1", "kind": "Hive", "metadata": {"name": "town"}, "spec": spec}
+        (folder / "errand.yaml").write_text(SUB_AGENT, "utf-8")
         (folder / "town.yaml").write_text(json.dumps(manifest), "utf-8")
         applied = command("apply", "-f", folder / "town.yaml", *LIMIT)
         assert applied.code == 0, applied.err
@@ -207,3 +215,25 @@ def test_people_talk_with_a_run_of_a_fleet_and_what_is_said_twice_with_its_key_i
     assert fleet.shown("talk")["outputs"] == {"heard": ["to Corrin", "at nine"]}
     refused = fleet.command("runs", "say", "talk", "hello?", "--agent", "keeper")
     assert (refused.code, "has ended (accepted)" in refused.err) == (2, True)
+
+
+def test_the_queen_says_what_is_wrong_and_why_and_does_what_a_person_confirms(fleet: Fleet) -> None:
+    fleet.begin(STALLER, "still")
+    wait_until(lambda: fleet.tickets("still") == ["critical"])
+    said = fleet.talk("Which runs are in trouble?", "Why?", "What do you propose?", "restart still", "no", "pause nothing")
+    assert "keeper/still: paused at stall" in said
+    assert "stall has waited for a turn of the model since" in said
+    assert "restart keeper/still: what it waits for does not come." in said
+    assert "Shall I restart keeper/still? Answer yes or no." in said
+    assert "I leave it: restart keeper/still is not done." in said
+    assert fleet.shown("still")["status"] == "paused"
+
+    said = fleet.talk("please restart keeper/still", "yes", "assign look at the bridges", "yes")
+    assert "Done: run still-again of keeper is unfinished." in said
+    assert fleet.shown("still")["reason"].startswith("given up by ")
+    wait_until(lambda: all(view["decision"] for view in fleet.items("ticket", "keeper/still")))
+    (run,) = re.findall(r"Done: keeper begins run (a-\w+)", said)
+    assert fleet.until(run, "parked")["worker"] == "errand"
+    # She hears of nodes as they begin.
+    wait_until(lambda: f"keeper/{run}: lead begins" in fleet.talk("What happened?"))
+    assert fleet.command("runs", "cancel", "still-again", "--agent", "keeper").code == 0

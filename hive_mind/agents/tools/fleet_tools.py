@@ -4,7 +4,7 @@ They write steps into the journals of runs. The run's executor notices: it stops
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.run_journal import RunJournal, RunTaken, assign_to, document_of
@@ -22,27 +22,56 @@ from hive_mind.runs.writing import Writing
 from hive_mind.tools.base import Tool, ToolContext
 from hive_mind.tools.functions import tool
 
+_T = TypeVar("_T")
+
 _ANSWERS = ("resume", "restart", "cancel", "leave")
 
 
 class FleetDirectory:
-    """`domains`: what each agent knows about, by its name. `desk`: the queen's, where tickets lie."""
+    """`domains`: what each agent knows about, by its name. `desk`: the queen's, where tickets lie.
 
-    def __init__(self, queen: str, desk: LedgerDesk, open_ledger: Opened, domains: Mapping[str, Sequence[str]]) -> None:
-        self.queen, self.desk, self.domains, self._open_ledger = queen, desk, domains, open_ledger
+    `is_person`: what is done is a person's order.
+    """
 
-    async def over(self, agent: str, work: Callable[[Ledger], Awaitable[Any]]) -> Any:
-        """The result of `work` on an agent's ledger. Raises `InvalidInput` for an agent that has none."""
+    def __init__(
+        self,
+        queen: str,
+        desk: LedgerDesk,
+        open_ledger: Opened,
+        domains: Mapping[str, Sequence[str]],
+        *,
+        is_person: bool = False,
+    ) -> None:
+        self.queen, self.desk, self.domains, self.is_person = queen, desk, domains, is_person
+        self._open_ledger = open_ledger
+
+    def of_person(self, name: str) -> "FleetDirectory":
+        """The same, steered by somebody who talks with the queen."""
+        return FleetDirectory(name, self.desk, self._open_ledger, self.domains, is_person=True)
+
+    async def look(self, agent: str, work: Callable[[Ledger], Awaitable[_T]]) -> _T | None:
+        """The result of `work` on an agent's ledger; None for an agent that has none."""
         ledger = await self._open_ledger(agent)
         if ledger is None:
-            raise InvalidInput(f"agent {agent!r} has no runs here")
+            return None
         try:
             return await work(ledger)
         finally:
             await ledger.close()
 
+    async def over(self, agent: str, work: Callable[[Ledger], Awaitable[_T]]) -> _T:
+        """The same. Raises `InvalidInput` for an agent that has none."""
+        found = await self.look(agent, work)
+        if found is None:
+            raise InvalidInput(f"agent {agent!r} has no runs here")
+        return found
+
     async def write(self, agent: str, run: str, step: Callable[[RunState], Step | None]) -> dict[str, Any]:
-        """Add a step to a run, beside other writers; none where there is nothing to do. The run's state then."""
+        """Add a step to a run, beside other writers; none where there is nothing to do. The run's state then.
+
+        A sub-agent is steered with the run that delegates to it.
+        """
+        run = run.partition(".")[0]
 
         async def work(ledger: Ledger) -> dict[str, Any]:
             journal = RunJournal(ledger, run)
@@ -56,8 +85,7 @@ class FleetDirectory:
                     continue
             raise InvalidInput(f"agent {agent!r} has no run {run!r}")
 
-        found: dict[str, Any] = await self.over(agent, work)
-        return found
+        return await self.over(agent, work)
 
 
 def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
@@ -74,12 +102,7 @@ def _looking(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def assign(context: ToolContext, task: str, inputs: dict[str, Any], agent: str = "") -> dict[str, Any]:
         """Give a task to the agent that fits it best, or to a named one. It runs its own worker with these inputs."""
-        name = agent or chosen(task.split(), fleet.domains.items())
-        if not name:
-            raise InvalidInput(f"nobody here can handle {task[:80]!r}: {', '.join(fleet.domains) or 'there are no agents'}")
-        fit = can_handle(task.split(), fleet.domains.get(name, ()))
-        id = await fleet.over(name, lambda ledger: assign_to(ledger, context.call, inputs))
-        return {"agent": name, "run": id, "level": str(fit.level), "why": fit.why}
+        return await assigned(fleet, context.call, task, inputs, agent)
 
     return [look_at_run, assign]
 
@@ -88,7 +111,7 @@ def _steering(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def pause(agent: str, run: str, why: str = "") -> dict[str, Any]:
         """Hold a run up."""
-        return await _paused(fleet, agent, run, why)
+        return await paused(fleet, agent, run, why)
 
     @tool
     async def resume(agent: str, run: str) -> dict[str, Any]:
@@ -111,7 +134,7 @@ def _settling(fleet: FleetDirectory) -> Tool:
         if word not in _ANSWERS:
             raise InvalidInput(f"answer with {', '.join(_ANSWERS)}, not {decision[:80]!r}")
         agent, run = str(ticket["agent"]), str(ticket["run"])
-        done = await _settled(fleet, agent, run, word) if run else {"status": "noted"}
+        done = await settled(fleet, agent, run, word) if run else {"status": "noted"}
         action = JudgmentAction.ESCALATE if word == "cancel" else JudgmentAction.ACCEPT
         await fleet.desk.decide(Decision(item=str(ticket["id"]), action=action, by=fleet.queen, because=word))
         return {"decision": word, **{key: done[key] for key in ("run", "status") if key in done}}
@@ -119,7 +142,18 @@ def _settling(fleet: FleetDirectory) -> Tool:
     return settle_ticket
 
 
-async def _settled(fleet: FleetDirectory, agent: str, run: str, word: str) -> dict[str, Any]:
+async def assigned(fleet: FleetDirectory, wish: str, task: str, inputs: Mapping[str, Any], agent: str = "") -> dict[str, Any]:
+    """The run that begins, and how well its agent fits. The same `wish` begins one. Raises `InvalidInput`."""
+    name = agent or chosen(task.split(), fleet.domains.items())
+    if not name:
+        raise InvalidInput(f"nobody here can handle {task[:80]!r}: {', '.join(fleet.domains) or 'there are no agents'}")
+    fit = can_handle(task.split(), fleet.domains.get(name, ()))
+    id = await fleet.over(name, lambda ledger: assign_to(ledger, wish, inputs))
+    return {"agent": name, "run": id, "level": str(fit.level), "why": fit.why}
+
+
+async def settled(fleet: FleetDirectory, agent: str, run: str, word: str) -> dict[str, Any]:
+    """Do what a word about a run says: restart, cancel, resume or leave. The run then. Raises `InvalidInput`."""
     if word == "restart":
         return await _restarted(fleet, agent, run)
     if word == "cancel":
@@ -129,10 +163,12 @@ async def _settled(fleet: FleetDirectory, agent: str, run: str, word: str) -> di
     return await fleet.write(agent, run, lambda _: None)
 
 
-async def _paused(fleet: FleetDirectory, agent: str, run: str, why: str) -> dict[str, Any]:
+async def paused(fleet: FleetDirectory, agent: str, run: str, why: str) -> dict[str, Any]:
+    """Hold it up: by a queen until a person has a word, by a person until it is resumed. Raises `InvalidInput`."""
+
     def step(state: RunState) -> Step | None:
-        # Whatever a person answers meanwhile is a person's word to go on.
-        return None if state.outcome or state.paused else Paused(fleet.queen, why, until_answered=True)
+        is_held = bool(state.paused) and not (fleet.is_person and state.is_paused_until_answered)
+        return None if state.outcome or is_held else Paused(fleet.queen, why, until_answered=not fleet.is_person)
 
     return await fleet.write(agent, run, step)
 
@@ -143,6 +179,7 @@ async def _resumed(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any
 
 async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any]:
     """The new run is called after the old one: begun twice, it is one."""
+    run = run.partition(".")[0]
     again = f"{run}-again"
 
     async def work(ledger: Ledger) -> dict[str, Any]:
@@ -158,8 +195,7 @@ async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, A
         return await document_of(again, new.state, LedgerDesk(ledger))
 
     await fleet.write(agent, run, lambda state: _end(fleet, state))
-    found: dict[str, Any] = await fleet.over(agent, work)
-    return found
+    return await fleet.over(agent, work)
 
 
 def _end(fleet: FleetDirectory, state: RunState) -> Step | None:

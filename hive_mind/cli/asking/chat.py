@@ -10,16 +10,20 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_answer
 from hive_mind.cli.asking.asked import AnsweringAgent, Called, asked_agent
-from hive_mind.cli.fleet.agents import Fleet, fleet_agent
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, shown_source
+from hive_mind.cli.review.inbox_desk import person
 from hive_mind.cli.running import command
+from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.runtime.settings import Settings
 
 _FACTS = 10
+_QUEEN = "queen"
 HELP = "/facts [WORDS] lists facts, /why [NUMBER or ID] says where one comes from, /retract NUMBER or ID takes it back"
 
 
@@ -89,7 +93,13 @@ class ChatCommands:
         raise InvalidInput(f"no fact {given!r} was shown: give its number in the last answer or list, or its id")
 
 
-_EPILOG = examples("hive-mind chat", "hive-mind chat harbour --fleet town", 'echo "When does the ferry leave?" | hive-mind chat')
+_EPILOG = examples(
+    "hive-mind chat",
+    "hive-mind chat queen",
+    "hive-mind chat --run 4f1a2b3c",
+    "hive-mind chat harbour --fleet town",
+    'echo "When does the ferry leave?" | hive-mind chat',
+)
 _WELCOME = f"Ask with a question mark; anything else is learned. {HELP}. End with Ctrl-D."
 _QUOTES = "No language model: answers are quotations of what was learned; --model names one."
 
@@ -114,17 +124,57 @@ async def chat(
     /facts lists facts, /why says where one comes from, /retract takes one back.
     Where a fleet runs in the home folder, you talk with one of its agents. With --run you talk with a run, where one of its
     nodes does (clientFacing).
+    The queen of a fleet (her agent, or just `queen`) is asked about its runs, and given orders: she asks before she does one.
     """
     settings = settings_for(home, embed, model)
     if run:
         await _with_run(settings, fleet, agent, run)
         return
+    if queen := await _queen_meant(settings, fleet, agent):
+        async with fleet_agent(settings.home, *queen, timeout_s=settings.timeout_s) as running:
+            if running is not None:
+                await _with_queen(running)
+                return
     if sys.stdin.isatty():
         say(_WELCOME, style="dim")
         if not settings.llm:
             say(_QUOTES, style="dim")
     async with asked_agent(settings, fleet, agent, may_begin=True) as talking:
         await _talk(talking)
+
+
+async def _queen_meant(settings: Settings, fleet: str, agent: str) -> tuple[str, str] | None:
+    """Fleet and agent of the queen that is meant: by the name of her agent, or just as "queen"."""
+    from hive_mind.control.manifests.expansion import names_of
+
+    for name in fleets.fleets_in(settings.home) if agent else ():
+        if name == RESIDENT or fleet not in ("", name) or fleets.is_stopped(settings.home, name):
+            continue
+        async with fleets.opened(settings.home, name) as controller:
+            spec = controller.source().manifest.spec
+        agents = [one for template in spec.agents for one in names_of(template)]
+        if spec.queen.agent and (agent == spec.queen.agent or (agent == _QUEEN and _QUEEN not in agents)):
+            return name, spec.queen.agent
+    return None
+
+
+async def _with_queen(running: FleetAgent) -> None:
+    from hive_mind.agents.goal_seeking import lines_of
+    from hive_mind.agents.queen_talk import HELP as QUEENS_HELP
+
+    if sys.stdin.isatty():
+        say(f"{QUEENS_HELP} End with Ctrl-D.", style="dim")
+    order: dict[str, object] = {}
+    async for line in lines_of(sys.stdin):
+        try:
+            reply = await running.call("queen_told", text=printable(line), source=person(""), inputs=order)
+        except InvalidInput as error:
+            say(f"error: {error}", style="red")
+            order = {}
+            continue
+        order = reply["order"]
+        show("\n".join(map(printable, reply["text"].split("\n"))))
+        show()
 
 
 async def _with_run(settings: Settings, fleet: str, agent: str, run: str) -> None:

@@ -9,9 +9,9 @@ from hive_mind.agents.runs.run_journal import document_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.counted import counted
-from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import steps as s
 from hive_mind.runs.prompt import one_line
+from hive_mind.runs.step_text import node_of, step_text
 
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
@@ -77,40 +77,6 @@ class Heard:
             if (new := one["text"][shown:]) and (hear := self._printer.listen(one["node"])):
                 hear(new)
             self._shown[one["node"]] = one["turn"], len(one["text"])
-
-
-def step_text(step: s.Step, nodes: dict[str, str]) -> str:
-    """The text of a step; "" for one that is no news. `nodes` learns which node each place is."""
-    match step:
-        case s.Entered():
-            nodes[step.place] = step.node
-            return f"{step.node} begins"
-        case s.Resumed():
-            return "taken up again"
-        case s.Replied(is_model=True):
-            calls = ", ".join(call.name for call in step.calls)
-            return f"{_node(nodes, step)}: {calls or one_line(step.text)}"
-        case s.Returned(is_error=True):
-            return f"{_node(nodes, step)}: error: {one_line(step.text)}"
-        case s.Judged(action=JudgmentAction.ACCEPT):
-            return ""
-        case s.Judged():
-            return f"{_node(nodes, step)}: {step.action}: {one_line(step.reasoning)}"
-        case s.Parked():
-            return f"{_node(nodes, step)}: a person is asked ({short_id(step.item)})"
-        case s.Answered():
-            return f"{step.by} decided: {step.action}"
-        case s.Warned() | s.Reported():
-            return f"{_node(nodes, step)}: {one_line(step.text)}"
-        case s.Paused():
-            return f"held up by {step.by}"
-        case s.Continued():
-            return f"{step.by} lets it go on"
-        case s.Ended():
-            return f"ended: {step.outcome}: {step.reason}"
-        case s.Compacted():
-            return f"{_node(nodes, step)}: conversation moved to {step.file}"
-    return ""
 
 
 async def show_run(executor: "RunExecutor", agent: str, output: Format) -> None:
@@ -180,14 +146,10 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
             case s.Judged():
                 which = f" (judgement {short_id(step.judgment)})" if step.judgment else ""
                 why = one_line(step.reasoning)
-                yield f"{_node(nodes, step)}: {step.action} by {step.cause or 'judge'}: {why}{which}"
+                yield f"{node_of(nodes, step)}: {step.action} by {step.cause or 'judge'}: {why}{which}"
             case s.Answered():
                 yield f"{step.by} decided {step.action}" + (f": {step.because}" if step.because else "")
             case s.Parked() | s.Warned():
                 yield text
             case s.Ended():
                 yield f"ended: {step.outcome}: {step.reason}"
-
-
-def _node(nodes: dict[str, str], step: Any) -> str:
-    return nodes.get(step.place, step.place) or "the whole"

@@ -101,7 +101,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
 async def watch(run: RunId, at: options.OwnAgent) -> None:
     """Show each step of a run, from the first on, as it comes, until it ends. Ctrl-C stops watching, not the run."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.runs.run_shown import step_text
+    from hive_mind.runs.step_text import step_text
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
     nodes: dict[str, str] = {}

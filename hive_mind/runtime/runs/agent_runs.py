@@ -102,7 +102,7 @@ class AgentRuns:
 
         async with self._opening:
             keeper = self._keeper or await self._opened()
-        return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")))
+        return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")), self.watch)
 
     async def events(self, since: int) -> AsyncIterator[bytes]:
         """The events in them behind this position. Raises as a ledger does."""

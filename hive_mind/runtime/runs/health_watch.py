@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.queen_talk import HeardEvents, QueenTalk
 from hive_mind.agents.runs.run_journal import is_known
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.watcher import Watcher
@@ -23,6 +24,7 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import OPENED, PREFIX, Item, item_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.worker_file import worker_of
+from hive_mind.runs.steps import PREFIX as RUN_STREAMS
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.process_identity import Identity, is_running
@@ -60,9 +62,11 @@ def is_running_here(run: Path, process: str) -> bool:
 
 def queens_tools(config: WatchConfig, settings: Settings, agent: str, ledger: Ledger) -> Sequence[Tool]:
     """Those of the queen, for its agent; none for another."""
-    if config.queen != agent:
-        return ()
-    return fleet_tools(FleetDirectory(agent, LedgerDesk(ledger), opener(settings), config.agents))
+    return fleet_tools(_directory(config, settings, agent, ledger)) if config.queen == agent else ()
+
+
+def _directory(config: WatchConfig, settings: Settings, agent: str, ledger: Ledger) -> FleetDirectory:
+    return FleetDirectory(agent, LedgerDesk(ledger), opener(settings), config.agents)
 
 
 class HealthWatch:
@@ -82,6 +86,7 @@ class HealthWatch:
         self._run = run
         self.settings = HealthSettings(config.every_s, config.warn, config.degraded, config.critical, config.stall_min)
         self._watcher = Watcher(agent, ledger, opener(settings), self.settings)
+        self._fleet, self._open, self._heard = _directory(config, settings, agent, ledger), opener(settings), HeardEvents()
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -101,6 +106,15 @@ class HealthWatch:
             self._tasks.append(asyncio.create_task(self._look(), name="health of runs"))
         if "queen" in self.duties:
             self._tasks.append(asyncio.create_task(self._hear(), name="tickets for the queen"))
+            self._tasks += [
+                asyncio.create_task(self._subscribe(agent), name=f"node events of {agent}") for agent in self._config.agents
+            ]
+
+    def talk(self) -> QueenTalk:
+        """A talk with the queen. Raises `InvalidInput` where this agent is none."""
+        if "queen" not in self.duties:
+            raise InvalidInput(f"agent {self._agent} is not the queen of its fleet: spec.queen.agent of the manifest names one")
+        return QueenTalk(self._fleet, self._keeper.parts.model, self._heard)
 
     async def close(self) -> None:
         """Look no more."""
@@ -132,6 +146,23 @@ class HealthWatch:
             except HiveError as error:
                 _log.error("%s: it can't hear of tickets, and tries again: %s", self._agent, error)
                 await asyncio.sleep(_AGAIN_S)
+
+    async def _subscribe(self, agent: str) -> None:
+        """To the events of nodes in the runs of an agent, from now on."""
+        since = -1
+        while True:
+            try:
+                if (ledger := await self._open(agent)) is not None:
+                    try:
+                        since = since if since >= 0 else max((head.pos for head in await ledger.heads("")), default=0)
+                        async for entry in ledger.follow(since, RUN_STREAMS):
+                            since = entry.pos
+                            self._heard.hear(agent, entry)
+                    finally:
+                        await ledger.close()
+            except HiveError as error:
+                _log.error("%s: it can't hear of the runs of %s, and tries again: %s", self._agent, agent, error)
+            await asyncio.sleep(_AGAIN_S)
 
     async def _take(self, item: Item) -> None:
         run = f"q-{item.id[:12]}"

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.queen_talk import order_from
 from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_called, run_ids, say_to
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.checks import faults
 from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runtime.runs.health_watch import HealthWatch
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.base import Toolbox
 
@@ -18,10 +21,10 @@ Reply = dict[str, Any]
 
 
 class RunCalls:
-    """Over one agent's runs. `toolbox` has the tools that a worker may name."""
+    """Over one agent's runs. `toolbox` has the tools that a worker may name; `watch` is what the agent does beside them."""
 
-    def __init__(self, keeper: RunKeeper, toolbox: Toolbox) -> None:
-        self._keeper, self._toolbox = keeper, toolbox
+    def __init__(self, keeper: RunKeeper, toolbox: Toolbox, watch: HealthWatch | None = None) -> None:
+        self._keeper, self._toolbox, self._watch = keeper, toolbox, watch
 
     async def run(self, worker: Mapping[str, Any], inputs: Mapping[str, Any], name: str, stream: str = "") -> Reply:
         """Begin one, of this worker or of the agent's own. `stream`: the runs it shares values with."""
@@ -63,6 +66,13 @@ class RunCalls:
         """A word for one, which hears it as soon as it waits for one; said once with the same key."""
         found = await run_called(self.ledger, run)
         return {"run": found, "number": await say_to(self.ledger, found, text, key)}
+
+    async def queen_told(self, text: str, by: str, order: Mapping[str, Any]) -> Reply:
+        """A queen's reply. Raises `InvalidInput` where this agent is none."""
+        if self._watch is None:
+            raise InvalidInput(f"agent {self._keeper.parts.agent} is in no fleet, and no queen")
+        reply = await self._watch.talk().reply(text, by, order_from(order))
+        return {"text": reply.text, "order": msgspec.to_builtins(reply.order) if reply.order else {}}
 
     async def _document(self, run: str) -> Reply:
         state = await RunJournal(self.ledger, run).load()

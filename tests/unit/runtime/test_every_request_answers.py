@@ -150,6 +150,7 @@ ROWS: Mapping[str, Row | Local] = {
     "members": AT_ITS_NODE,
     "named": Row(lambda _, other, __: {"fact_id": other[:8]}),
     "note": Row(lambda *_: {"source": "log"}),
+    "queen_told": RUNS,
     "quarantine": Row(lambda _, other, __: {"fact_id": other, "good": True}),
     "quarantined": Row(lambda *_: {"limit": 50}),
     "rate": Row(lambda *_: {"to": "bo", "good": True}),
