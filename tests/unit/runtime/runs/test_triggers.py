@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.run_journal import RunJournal, say_to
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
@@ -125,16 +125,18 @@ async def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decid
     await second.close()
 
 
-async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_a_word_for_nobody_changes_nothing() -> None:
+async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_its_question_with_it_and_nobody_talks_to_it() -> None:
     ledger: Any = await memory.open()
     keeper = keeper_over(ledger)
     await keeper.open()
     await keeper.start(None, {"about": "x"}, "r")
     await until(lambda: not keeper.under_way)
-    await keeper.say("r", "hello")
+    with pytest.raises(InvalidInput, match="hears nobody"):
+        await say_to(ledger, "r", "hello")
+    assert [view.item.subject.partition("/")[0] for view in await keeper.parts.desk.open()] == ["r"]
     await keeper.cancel("r", "ines")
     await until(lambda: not keeper.under_way)
-    assert (await keeper.parts.desk.open())[0].item.subject.startswith("r/")
+    assert await keeper.parts.desk.open() == []
     assert ledger._streams["run/r"][-1].kind == "ended"
     await keeper.close()
 
