@@ -24,11 +24,29 @@ def _no_credentials(name: str) -> Revealed:
     raise InvalidInput(f"there is no credential {name!r} here: hive-mind credentials set {name}")
 
 
+AskPerson = Callable[[str], Awaitable[Any]]
+
+
+class NeedsPerson(Exception):
+    """A call can't go on before a person has decided this item; "" where the question finds no room now."""
+
+    def __init__(self, item: str) -> None:
+        super().__init__(item)
+        self.item = item
+
+
+async def _nobody(question: str) -> Any:
+    raise InvalidInput(f"nobody can be asked here: {question[:80]}")
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Of which run, node and call this is. `call` stays the same when an idempotent tool is called again after a crash.
 
     `credential(name)` gives what `hive-mind credentials set NAME` was given; whatever the tool says is kept without its value.
+
+    `await ask_person(question)` gives a person's answer. The run waits for it, and then calls the tool again from its beginning:
+    ask before anything happens.
     """
 
     run: str = ""
@@ -36,6 +54,7 @@ class ToolContext:
     call: str = ""
     agent: str = ""
     credential: Callable[[str], Revealed] = _no_credentials
+    ask_person: AskPerson = _nobody
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,25 @@ run twice, unless the configuration of the server says otherwise. A child sees t
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Any, TextIO
 
+import msgspec
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client import Transport
+from mcp.client.context import ClientRequestContext
 from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, ContentBlock
+from mcp.types import CallToolResult, ContentBlock, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from mcp.types import Tool as ServedTool
 
-from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError
+from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolSpec
 from hive_mind.runs.effects import ToolTraits
-from hive_mind.tools.base import McpServer, Tool, ToolContext
+from hive_mind.tools.base import McpServer, NeedsPerson, Tool, ToolContext
 
 _BEGIN_S = 30.0
 _CALL_S = timedelta(minutes=5).total_seconds()
@@ -40,6 +43,7 @@ class McpTools:
         self._client: Client | None = None
         self._holding: asyncio.Task[None] | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
+        self._calls: list[_McpCall] = []
         self.tools: Sequence[Tool] = ()
 
     async def begin(self) -> None:
@@ -68,7 +72,7 @@ class McpTools:
         """The connection belongs to one task: it is opened and closed there, while other tasks make calls."""
         async with (
             _log_of(self._server.name) as log,
-            Client(_reached(self._server, log), read_timeout_seconds=_CALL_S) as client,
+            Client(_reached(self._server, log), read_timeout_seconds=_CALL_S, elicitation_callback=self._elicited) as client,
         ):
             self._client = client
             self.tools = [self._tool(one) for one in await _listed(client)]
@@ -82,17 +86,36 @@ class McpTools:
         spec = ToolSpec(f"mcp:{server.name}/{served.name}", description, served.input_schema)
 
         async def call(context: ToolContext, arguments: Arguments) -> Any:
-            del context
-            return await self._called(served.name, dict(arguments))
+            return await self._called(context, served.name, dict(arguments))
 
         return Tool(spec, call, ToolTraits(is_idempotent=may_repeat), _CALL_S)
 
-    async def _called(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        """The server wants something of a person: the run of the call that is under way waits for it.
+
+        With several under way nobody knows which of them asks; it is cancelled, and may be called again.
+        """
+        del context
+        if len(self._calls) != 1 or not isinstance(params, ElicitRequestFormParams):
+            return ElicitResult(action="cancel")
+        call = self._calls[0]
+        fields = params.requested_schema.get("properties", {})
+        as_json = f" (answer as JSON with {', '.join(fields)})" if len(fields) > 1 else ""
+        try:
+            answer = await call.context.ask_person(f"{params.message}{as_json}")
+            return ElicitResult(action="accept", content=_content(fields, answer))
+        except NeedsPerson as needs:
+            call.needs.set_result(needs)
+            return ElicitResult(action="cancel")
+        except InvalidInput:
+            return ElicitResult(action="decline")
+
+    async def _called(self, context: ToolContext, name: str, arguments: dict[str, Any]) -> Any:
         where = f"mcp:{self._server.name}"
         if self._client is None or self._over.is_set() or self._holding is None or self._holding.done():
             raise BackendUnavailable(where, "the server has gone; resume the run to start it again")
         try:
-            result = await self._client.call_tool(name, arguments)
+            result = await self._answered(_McpCall(context), self._client.call_tool(name, arguments))
         except TimeoutError as error:
             raise BackendTimeout(where, f"{name} gave nothing in {_CALL_S:g} s") from error
         except MCPError as error:
@@ -100,6 +123,29 @@ class McpTools:
         except (OSError, RuntimeError) as error:
             raise BackendUnavailable(where, f"the connection broke: {error}") from error
         return _value(where, name, result)
+
+    async def _answered(self, call: "_McpCall", calling: Coroutine[Any, Any, CallToolResult]) -> CallToolResult:
+        """Its result. Raises `NeedsPerson` as soon as it has to wait for one: for the server it is cancelled then."""
+        self._calls.append(call)
+        task = asyncio.create_task(calling)
+        ends: list[asyncio.Future[Any]] = [task, call.needs]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if call.needs.done():
+                raise call.needs.result()
+            return await task
+        finally:
+            self._calls.remove(call)
+            task.cancel()
+            await asyncio.wait([task])
+
+
+@dataclass(slots=True, eq=False)
+class _McpCall:
+    """One that is under way. `needs`: the person it has to wait for."""
+
+    context: ToolContext
+    needs: "asyncio.Future[NeedsPerson]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 async def open(server: McpServer) -> McpTools:
@@ -150,6 +196,29 @@ async def _listed(client: Client) -> list[ServedTool]:
         found += page.tools
         if not (cursor := page.next_cursor):
             return found
+
+
+def _content(fields: Mapping[str, Any], answer: Any) -> dict[str, Any]:
+    """An answer as the server's form has it. Raises `InvalidInput` for one that does not fit."""
+    if len(fields) == 1 and not isinstance(answer, dict):
+        ((name, form),) = fields.items()
+        return {name: _field_of(str(form.get("type", "string")), answer)}
+    try:
+        found = msgspec.json.decode(answer, type=dict[str, Any]) if isinstance(answer, str) and fields else answer
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"the answer is no JSON object with {', '.join(fields)}") from error
+    return {name: found[name] for name in fields if name in found} if isinstance(found, dict) else {}
+
+
+def _field_of(kind: str, answer: Any) -> Any:
+    if not isinstance(answer, str):
+        return answer
+    if kind == "boolean":
+        return answer.strip().casefold() in ("yes", "y", "true", "approved", "1")
+    try:
+        return int(answer) if kind == "integer" else float(answer) if kind == "number" else answer
+    except ValueError as error:
+        raise InvalidInput(f"the answer is no {kind}: {answer[:80]!r}") from error
 
 
 def _value(where: str, name: str, result: CallToolResult) -> Any:

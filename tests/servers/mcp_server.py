@@ -3,8 +3,12 @@
 import os
 import sys
 from pathlib import Path
+from typing import Annotated
 
 from mcp.server import MCPServer
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
+from mcp.server.mcpserver import Elicit, Resolve
+from pydantic import BaseModel
 
 server = MCPServer("tickets")
 
@@ -41,6 +45,27 @@ def sign_in() -> str:
 def sign_out() -> str:
     """Fail, and say as much."""
     raise ValueError(f"nobody is {sign_in()}")
+
+
+class Sure(BaseModel):
+    """The answer to whether it should be done."""
+
+    sure: bool
+
+
+async def confirmed(number: int) -> Elicit[Sure]:
+    """Ask whoever uses the client."""
+    return Elicit(f"Close ticket {number}?", Sure)
+
+
+@server.tool()
+async def close_ticket(number: int, answer: Annotated[ElicitationResult[Sure], Resolve(confirmed)]) -> str:
+    """Close a ticket, if a person is sure."""
+    if not isinstance(answer, AcceptedElicitation):
+        return f"not closed: {answer.action}"
+    with (Path(sys.argv[1]) / "closed").open("a", encoding="utf-8") as file:
+        file.write(f"{number}\n")
+    return f"closed: {answer.data.sure}"
 
 
 @server.tool()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from itertools import count
 from typing import Any, Protocol
 
 from hive_mind.agents.judging.hybrid_judge import JudgedTurn
@@ -22,6 +23,7 @@ from hive_mind.runs.delegated import DELEGATE, judgment_of
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.prompt import one_line
 from hive_mind.runs.state import ActiveNode, RunState
+from hive_mind.tools.base import NeedsPerson
 
 ROOM_POLL_S = 1.0
 _TITLE_CHARACTERS = 200
@@ -110,7 +112,31 @@ class RunEffects:
         node = state.spec.by_id[state.places[effect.place].node]
         if effect.call.name == DELEGATE and node.subagents:
             return await self._delegate(state, effect)
-        return e.ToolGave(effect.id, await self._tools.call(node, effect.call, effect.number))
+        numbers = count(1)
+
+        async def ask_person(question: str) -> Any:
+            return await self._answer_to(question, next(numbers), effect, state)
+
+        try:
+            return e.ToolGave(effect.id, await self._tools.call(node, effect.call, effect.number, ask_person))
+        except NeedsPerson as needs:
+            return e.CallWaits(effect.id, (needs.item,)) if needs.item else None
+
+    async def _answer_to(self, question: str, number: int, effect: e.CallTool, state: RunState) -> Any:
+        """A person's answer to what a call asks. Raises `NeedsPerson`, and `InvalidInput` where a person declines."""
+        call = effect.call
+        shown = {"call": call.name, "arguments": dict(call.arguments)}
+        asking = e.AskPerson(
+            id=f"{call.id}.q{number}", place=effect.place, kind="question", title=question, why=f"{call.name} asks", shown=shown
+        )
+        opened = await self._asked(asking, state)
+        view = await self._desk.view(opened.item) if isinstance(opened, e.ItemOpened) else None
+        if view is None or view.decision is None:
+            raise NeedsPerson(view.item.id if view else "")
+        said = view.decision
+        if said.edit is None and said.action is not JudgmentAction.ACCEPT:
+            raise InvalidInput(f"a person declined{f': {said.because}' if said.because else ''}")
+        return said.because or "approved" if said.edit is None else said.edit
 
     async def _judged(self, effect: e.AskJudge, state: RunState) -> Judgment:
         """Kept before it counts. Of a sub-agent the outputs are asked for first, in words of their own."""

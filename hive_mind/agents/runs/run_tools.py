@@ -5,7 +5,7 @@ The credentials that tools of a run used: had by name, and taken out of whatever
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -22,7 +22,7 @@ from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.steps import plain
 from hive_mind.runs.wanted import REPORTING_TOOLS
-from hive_mind.tools.base import Tool, Toolbox, ToolContext
+from hive_mind.tools.base import AskPerson, NeedsPerson, Tool, Toolbox, ToolContext
 
 FLEET_BYTES_MAX = 3_500
 """of a value that every node of a hive holds"""
@@ -99,8 +99,8 @@ class RunTools:
         specs = [*self._built_in(node).values(), *(tool.spec for tool in self.toolbox.chosen(node.tools))]
         return [one for one in specs if one.name in REPORTING_TOOLS] if is_last else specs
 
-    async def call(self, node: NodeSpec, call: ToolCall, number: int) -> ToolResult:
-        """The result of a call; any failure is a result, too, and says so."""
+    async def call(self, node: NodeSpec, call: ToolCall, number: int, ask_person: AskPerson | None = None) -> ToolResult:
+        """The result of a call; any failure is a result, too, and says so. Raises `NeedsPerson`."""
         if node.kind == "loop" and call.name in self._built_in(node):
             return await asyncio.to_thread(self._built_in_call, node, call)
         tool = self._allowed(node, call.name)
@@ -108,10 +108,13 @@ class RunTools:
             there = ", ".join(one.name for one in self.offered(node))
             return _error(f"there is no tool {call.name!r} here; tools: {there}")
         context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
+        context = replace(context, ask_person=ask_person) if ask_person else context
         timeout = asyncio.timeout(tool.timeout_s)
         try:
             async with timeout:
                 value = await tool.call(context, call.arguments)
+        except NeedsPerson:
+            raise
         except HiveError as error:
             return _error(self.credentials.hidden.text(str(error)))
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is returned to the caller

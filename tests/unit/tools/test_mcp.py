@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import document_of
+from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import BackendRejected, BackendUnavailable
+from hive_mind.judge.items import Decision
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.ledger import memory
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.tools.base import McpServer, Toolbox, ToolContext
 from hive_mind.tools.mcp import McpTools
 from hive_mind.tools.mcp import open as open_mcp
@@ -83,3 +90,44 @@ def test_what_a_tool_refuses_is_told_and_a_server_that_ends_is_unavailable(tmp_p
 def test_a_server_that_is_none_is_told(command: tuple[str, ...]) -> None:
     with pytest.raises(BackendUnavailable, match="mcp:t"):
         asyncio.run(open_mcp(McpServer("t", command)))
+
+
+CLOSER = WorkerSpec.model_validate(
+    {
+        "id": "closer",
+        "entry": "close",
+        "nodes": [
+            {"id": "close", "kind": "tool", "tool": "mcp:tickets/close_ticket", "args": {"number": 7}, "outputs": ["done"]}
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("action", "answer", "done"),
+    [("accept", "yes", "closed: True"), ("accept", "no", "closed: False"), ("escalate", None, "not closed: decline")],
+)
+def test_a_run_waits_for_the_person_of_whom_a_server_wants_something(
+    action: str, answer: str | None, done: str, tmp_path: Path
+) -> None:
+    async def work(_: McpTools, box: Toolbox) -> None:
+        ledger = await memory.open()
+        parts = RunParts("ada", ledger, lambda *_: box)
+        executor = RunExecutor("r", parts)
+        await executor.start(CLOSER, {})
+        state = await asyncio.wait_for(executor.drive(), 30)
+        document = await document_of("r", state, parts.desk)
+        (item,) = document["waiting"]
+        assert (document["status"], item["title"]) == ("parked", "Close ticket 7?")
+        assert item["asks"] == "close → mcp:tickets/close_ticket"
+        assert not (tmp_path / "closed").exists()
+        await parts.desk.decide(Decision(item=item["id"], action=JudgmentAction(action), by="ines", edit=answer))
+        again = RunExecutor("r", parts)
+        await again.resume()
+        state = await asyncio.wait_for(again.drive(), 30)
+        # Nobody is asked whether it may have run: it waited.
+        assert done in str(state.buffer["done"])
+        assert len(await parts.desk.ids()) == 1
+        assert (tmp_path / "closed").exists() == (answer is not None)
+
+    played(server_in(tmp_path), work)

@@ -23,6 +23,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.runs.fold import folded
 from hive_mind.runs.steps import Entered, Step
+from hive_mind.tools.base import ToolContext
 from hive_mind.tools.functions import tool
 from tests.unit.agents.run_builders import decide_all, driven, kept, parts_over, resumed, said, sets, until
 from tests.unit.runs.flow import worker
@@ -432,3 +433,41 @@ async def test_a_node_is_judged_by_the_judge_it_names(ledger: Ledger) -> None:
 
     with pytest.raises(InvalidInput, match="judged by 'strict', which is not there"):
         await driven(parts_over(ledger, conversation=[sets("x", 1)]), spec, run="s")
+
+
+@pytest.mark.parametrize("is_idempotent", [True, False])
+async def test_a_tool_that_asks_a_person_is_called_again_with_the_answers_and_does_its_work_once(
+    is_idempotent: bool, ledger: Ledger
+) -> None:
+    done: list[str] = []
+
+    @tool(idempotent=is_idempotent)
+    async def order(context: ToolContext) -> str:
+        """Order something."""
+        what = await context.ask_person("What?")
+        done.append(f"{await context.ask_person('How many?')} {what}")
+        return done[-1]
+
+    parts = parts_over(ledger, order)
+    spec = worker({"id": "order", "kind": "tool", "tool": "order", "outputs": ["ordered"]})
+    state = await driven(parts, spec)
+    for title, answer in (("What?", "ropes"), ("How many?", "three")):
+        assert state.is_waiting
+        (view,) = await decide_all(parts, edit=answer)
+        assert (view.item.title, dict(view.item.context)["call"]) == (title, "order")
+        state = await resumed(parts)
+    assert (state.buffer, done) == ({"ordered": "three ropes"}, ["three ropes"])
+    assert [item for item in await parts.desk.ids() if "may have run" in str(await parts.desk.view(item))] == []
+
+
+async def test_a_person_who_declines_what_a_tool_asks_is_an_error_of_that_tool(ledger: Ledger) -> None:
+    @tool
+    async def order(context: ToolContext) -> str:
+        """Order something."""
+        return str(await context.ask_person("What?"))
+
+    parts = parts_over(ledger, order)
+    await driven(parts, worker({"id": "order", "kind": "tool", "tool": "order", "outputs": ["ordered"], "attempts": 1}))
+    await decide_all(parts, JudgmentAction.ESCALATE)
+    state = await resumed(parts)
+    assert "a person declined" in str(state.places)

@@ -183,6 +183,39 @@ async def test_an_answer_lets_a_run_go_on_whatever_a_queen_did_meanwhile(is_rest
     assert (await resumed(parts(ledger, delegating(asking)), done["run"])).outcome == "accepted"
 
 
+async def test_of_two_that_ask_the_one_that_is_answered_goes_on_at_once() -> None:
+    asked: list[str] = []
+
+    def child(turn: Turn) -> Reply:
+        which = turn.instructions.split("Your task: look ")[1][:1]
+        answers = [message.text for message in turn.messages if message.role == "tool"]
+        if not answers:
+            return said("", wait_for_response=[{"message": f"{which}, first?"}, {"message": f"{which}, second?"}])
+        asked.append(which)
+        return said("", set_output={"key": "found", "value": answers})
+
+    def model(turn: Turn) -> Reply:
+        if "Your task: look" in turn.instructions:
+            return child(turn)
+        if not any(message.role == "tool" for message in turn.messages):
+            tasks = [{"name": "look", "task": f"look {which}"} for which in "12"]
+            return said("", delegate_to_sub_agent=tasks)
+        return said("", set_output={"key": "lead", "value": "both"})
+
+    ledger = await memory.open()
+    one = parts(ledger, model)
+    state = await driven(one, sub_worker(), {"town": "x"})
+    titles = {item["title"]: item["id"] for item in (await waiting_run(ledger))["waiting"]}
+    assert sorted(titles) == ["1, first?", "1, second?", "2, first?", "2, second?"]
+    for number, title in enumerate(("1, first?", "1, second?", "2, second?", "2, first?"), start=1):
+        await answer(ledger, titles[title])
+        state = await resumed(one)
+        waiting = (await waiting_run(ledger))["waiting"]
+        assert (state.is_waiting, len(waiting)) == (number < 4, 4 - number)
+        assert asked == {1: [], 2: ["1"], 3: ["1"], 4: ["1", "2"]}[number]
+    assert state.outcome == "accepted"
+
+
 class Shared:
     """A ledger that others may close."""
 
