@@ -28,7 +28,7 @@ class FactReply(msgspec.Struct, frozen=True):
     """One extracted fact as a model writes it."""
 
     fact: Annotated[str, msgspec.Meta(max_length=_FACT_CHARS_MAX)]
-    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    confidence: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
     context: str = ""
     speaker: str = ""
 
@@ -53,9 +53,9 @@ class VerdictReply(msgspec.Struct, frozen=True):
     """A judge's verdict on a result, with a score for each criterion and a word on each constraint; None where it can't tell."""
 
     action: Literal["accept", "retry", "replan", "escalate"]
-    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    confidence: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
     reasoning: str
-    scores: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1)] | None] = {}
+    scores: dict[str, Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] | None] = {}
     violated: dict[str, bool | None] = {}
 
 
@@ -64,7 +64,7 @@ class FactVerdict(msgspec.Struct, frozen=True):
 
     number: int
     action: Literal["share", "keep", "ask"]
-    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    confidence: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
     reasoning: str
 
 

@@ -32,7 +32,7 @@ Microseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
 
 class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fields=True, omit_defaults=True):
     content: Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_CHARACTERS_MAX)]
-    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    confidence: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
     sources: Annotated[list[Name], msgspec.Meta(min_length=1)]
     learned_at_us: Microseconds
     id: str = ""
