@@ -5,7 +5,6 @@ The command line, HTTP and its description, MCP, JSON Lines and the library read
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 from hive_mind.errors import InvalidInput
 
@@ -23,7 +22,8 @@ class Bounds:
     def refuse(self, name: str, value: object) -> None:
         """Raises `InvalidInput` for a value outside, and for what is no such number."""
         is_number = isinstance(value, int if self.is_whole else int | float) and not isinstance(value, bool)
-        if is_number and isfinite(value) and self.least <= value <= self.most:  # type: ignore[arg-type, operator]
+        # NaN is in no order, so it is refused too; no whole number is too large to compare.
+        if is_number and self.least <= value <= self.most:  # type: ignore[operator]
             return
         kind = "a whole number, " if self.is_whole else "a number from "
         raise InvalidInput(f"`{name}` is {kind}{self.least} to {self.most}, not {_shown(value)}")

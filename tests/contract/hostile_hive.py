@@ -66,7 +66,7 @@ class Counted:
     def __init__(self, node: AppMessages) -> None:
         self._node, self.received = node, 0
         self.name, self.start, self.search = node.name, node.start, node.search
-        self.index_some, self.wake_at_ms = node.index_some, node.wake_at_ms
+        self.index_some, self.prepare, self.wake_at_ms = node.index_some, node.prepare, node.wake_at_ms
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
         self.received += isinstance(event, Received) and bool(event.delivery)

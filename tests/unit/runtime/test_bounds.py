@@ -33,7 +33,7 @@ from tests.unit.memory.hives import SharedHome, SmallHive
 from tests.unit.runtime.members.town import opened, plan
 from tests.unit.runtime.workers.test_health import calling
 
-HUGE = 10**30
+HUGE = 10**400
 LISTS = {"facts", "conflicts", "runs"}
 FIELD_TYPES = {field.name: field.type for field in msgspec.structs.fields(Call)}
 # Of a field that a request needs, and that is not what is looked at.

@@ -12,6 +12,7 @@ from hive_mind.bus.base import BusCapabilities, Envelope
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.hive.trust.trust_book import rating_value
+from hive_mind.model.bounds import COUNT_MAX, LIMIT_MAX
 from hive_mind.model.content import Candidate
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
@@ -73,8 +74,8 @@ async def test_what_can_not_be_written_is_not_found_and_stops_no_node(town: Town
     assert await ann.runner.fetch([("half \udcff", "")]) == ()
     with pytest.raises(InvalidInput, match="unpaired surrogate"):
         await ann.runner.tell(("bob",), "half \udcff", b"")
-    assert [fact.content for fact in await ann.memory.get_all_facts(10**30)] == ["The pump is red."]
-    assert [hit.fact.content for hit in await ann.memory.search_facts("pump", 10**30)] == ["The pump is red."]
+    assert [fact.content for fact in await ann.memory.get_all_facts(COUNT_MAX)] == ["The pump is red."]
+    assert [hit.fact.content for hit in await ann.memory.search_facts("pump", LIMIT_MAX)] == ["The pump is red."]
     assert ann.runner.failure is None
 
 
