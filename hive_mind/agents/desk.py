@@ -11,6 +11,7 @@ so that it does not hide the others.
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -176,6 +177,14 @@ class LedgerDesk:
 
 def _no_item(item_id: str) -> InvalidInput:
     return InvalidInput(f"there is no item {item_id!r} on this desk; take an id from the list of what waits")
+
+
+async def key_of(ledger: Ledger, stream: str, now_ms: int) -> str:
+    """A secret of this ledger, kept in a stream, and made when it is asked for the first time."""
+    if not (kept := await ledger.read(stream)):
+        await ledger.append(stream, 0, [Entry("key", secrets.token_hex(16).encode(), now_ms)])
+        kept = await ledger.read(stream)
+    return kept[0].body.decode()
 
 
 class OpenItems:

@@ -29,6 +29,9 @@ BY_RUN = "its run"
 NOBODY = frozenset({BY_EXPIRY, BY_RUN})
 """those that decide and are no people: nothing is learned from them"""
 
+REPLY_HOURS = 72.0
+"""A link by which an item is decided outlives a weekend."""
+
 # More than a person looks through in a day; what else an agent would ask waits until there is room.
 OPEN_MAX = 100
 # A message to another agent carries 64 kB: an item with its signals, and room for the envelope.

@@ -28,7 +28,7 @@ def result_of(state: RunState, run: str) -> str:
     said = [report.text for report in state.reports]
     result: dict[str, Any] = {
         "message": state.completed or (said[-1] if said else state.reason),
-        "data": {key: value for key, value in state.buffer.items() if key not in state.inputs},
+        "data": state.outputs,
         "reports": [{"message": report.text, "data": report.data} for report in state.reports],
         "metadata": {"outcome": state.outcome, "reason": state.reason, "turns": state.turns, "tokens": state.tokens, "run": run},
     }

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.model.dialogue import Message, ToolCall
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import FEEDBACK, WorkerSpec
 from hive_mind.runs.pointers import without_pointer
 from hive_mind.runs.steps import Outcome, Reported
 
@@ -159,6 +159,11 @@ class RunState(msgspec.Struct, frozen=True):
     def known_at(self, place: ActiveNode) -> Mapping[str, Any]:
         """The values that a node may be shown: those of the run, and those of its inputs that others share."""
         return {**self.buffer, **place.known}
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """The values that its nodes set."""
+        return {key: value for key, value in self.buffer.items() if key not in self.inputs and key != FEEDBACK}
 
     @property
     def due(self) -> Mapping[str, Mapping[str, Any]]:

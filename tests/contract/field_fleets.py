@@ -31,6 +31,7 @@ from tests.servers.redis_server import RedisOptions, RedisServer
 PATIENCE_S = 90.0
 PASSWORDS = {"first": "correct-horse", "other": "battery-staple"}
 VARIABLES = {
+    "HIVE_MIND_HOOK_SECRET": "hush",
     "FIRST_KEY": "key-one",
     "OTHER_KEY": "key-other",
     "FIRST_LOGIN": PASSWORDS["first"],

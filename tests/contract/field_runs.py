@@ -230,6 +230,35 @@ HEALTH = Story(
         },
     },
 )
+
+
+def of_notices(see: Callable[[Any], Any]) -> Callable[[Fleet], Any]:
+    """What is sent of items that wait at the desk."""
+    return lambda fleet: see(fleet.agent("ada").runs.notices)  # type: ignore[union-attr]
+
+
+def notified(**fields: Any) -> Spec:
+    return fixed(gossip=QUICK, agents=[{"name": "ada"}, {"name": "bob"}], queen={"agent": "ada"}, notify=fields)
+
+
+NOTIFY = Story(
+    "notify",
+    notified(command=["true"], link="https://one.example", hours=5),
+    notified(command=["true", "two"], link="https://two.example", hours=7),
+    {
+        "spec.notify.command": Sight(of_notices(lambda of: of.recipient), ("true",), ("true", "two")),
+        "spec.notify.link": Sight(
+            of_notices(lambda of: of.notices.link), "https://one.example/v1/replies/ada", "https://two.example/v1/replies/ada"
+        ),
+        "spec.notify.hours": Sight(of_notices(lambda of: of.notices.hours), 5, 7),
+    },
+)
+WEBHOOK = Story(
+    "webhook",
+    notified(url="https://one.example/${env:FIRST_KEY}"),
+    notified(url="https://two.example"),
+    {"spec.notify.url": Sight(of_notices(lambda of: of.recipient), "https://one.example/key-one", "https://two.example")},
+)
 EVERY = Story(
     "every",
     workers("first", {}, [{"everyS": 3_600, "inputs": ABOUT}], {}),
@@ -267,4 +296,4 @@ EVENTS = Story(
 )
 
 
-STORIES = (RUNS, HEALTH, EVERY, CRON, EVENTS, SERVERS, ADDRESS)
+STORIES = (RUNS, HEALTH, NOTIFY, WEBHOOK, EVERY, CRON, EVENTS, SERVERS, ADDRESS)

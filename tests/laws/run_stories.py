@@ -161,6 +161,7 @@ APPROVAL = Story(
     _approval_model,
     _strict,
     frozenset({"pay"}),
+    is_notified=True,
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.notices import Notices
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_journal import say_to
@@ -111,6 +112,8 @@ class Story:
     person: Callable[[ItemView], Decision]
     once: frozenset[str] = frozenset()
     """Tools that must not run twice without a person's word."""
+    is_notified: bool = False
+    """Each item that waits is sent as a notice, which happens under the item's id."""
     words: Mapping[str, str] = field(default_factory=dict)
     """The reply of a person to what a node says that talks with people."""
 
@@ -184,7 +187,10 @@ async def _process(story: Story, world: World, seed: int) -> RunState:
         await executor.resume()
     else:
         await executor.start(story.spec, story.inputs)
-    return await executor.drive()
+    state = await executor.drive()
+    if story.is_notified:
+        await Notices(ledger, lambda item, _: world.side_effect(f"notice {item}"), clock_ms=world.clock_ms).send_due()
+    return state
 
 
 async def _people(story: Story, world: World, state: RunState) -> None:

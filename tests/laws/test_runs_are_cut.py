@@ -19,6 +19,11 @@ def twice_unasked(result: Result, once: frozenset[str]) -> list[str]:
     return twice if len(twice) > asked else []
 
 
+def without_notice(result: Result) -> list[str]:
+    """Items of which nobody was notified before a person decided, whatever was cut."""
+    return [title for id, title in result.items.items() if not result.happened.get(f"notice {id}")]
+
+
 @pytest.mark.parametrize("is_everywhere", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["news", "everywhere"])
 @pytest.mark.parametrize("name", STORIES)
 def test_a_power_cut_at_any_boundary_changes_nothing(name: str, is_everywhere: bool, tmp_path: Path) -> None:
@@ -33,3 +38,4 @@ def test_a_power_cut_at_any_boundary_changes_nothing(name: str, is_everywhere: b
             cut = run(story, tmp_path / f"{seed}-{cut_at}", cut_at, seed)
             assert cut.told == whole.told, f"seed {seed}, cut at {cut_at}"
             assert not twice_unasked(cut, story.once), f"seed {seed}, cut at {cut_at}"
+            assert not story.is_notified or not without_notice(cut), f"seed {seed}, cut at {cut_at}"

@@ -5,12 +5,12 @@ it has to be of goals of each kind, and how far each signal is to be believed.
 """
 
 import logging
-import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
+from hive_mind.agents.desk import key_of
 from hive_mind.agents.judging.fact_items import judgement_of, precedent_of
 from hive_mind.agents.judging.judge_learning import Thresholds, accepted, learned, thresholds_in
 from hive_mind.clocks import wall_clock_ms
@@ -97,12 +97,14 @@ class LedgerLog:
                     yield one
             pos = page.upto
 
+    async def last(self, judgment: str) -> Judged | None:
+        """The last judgement of this id; None where none was kept. Raises what a ledger raises."""
+        entries = await self.ledger.read(JUDGEMENTS + judgment)
+        return _read(entries[-1]) if entries else None
+
     async def key(self) -> str:
         """A secret of this ledger, made when it is asked for the first time."""
-        if not (kept := await self.ledger.read(_KEY)):
-            await self.ledger.append(_KEY, 0, [Entry("key", secrets.token_hex(16).encode(), self.now_ms())])
-            kept = await self.ledger.read(_KEY)
-        return kept[0].body.decode()
+        return await key_of(self.ledger, _KEY, self.now_ms())
 
     async def taught(self, settings: JudgeSettings) -> JudgeSettings:
         """As sure as people's decisions say one has to be, and signals weighed by them. Raises what a ledger raises."""

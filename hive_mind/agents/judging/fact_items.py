@@ -25,6 +25,14 @@ AUDIT: Literal["audit"] = "audit"
 
 EVERY_FACT = "people judge every fact of this agent"
 _TITLE_CHARS = 120
+_OF_A_FACT = (
+    ("on yes", "the fact is shared with the hive"),
+    ("on no", "the fact stays with its agent, which finds it all the same"),
+)
+_OF_AN_AUDIT = (
+    ("on yes", "the fact stays shared, and its agent is rated well"),
+    ("on no", "the fact is taken back for all, and its agent is rated badly"),
+)
 
 
 def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) -> Item:
@@ -39,7 +47,7 @@ def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) 
         subject=fact.id,
         title=fact.content[:_TITLE_CHARS],
         opened_ms=wall_clock_ms(),
-        context=fitted([("why", why), *((name, text) for name, text in shown if text)]),
+        context=fitted([("why", why), *_OF_A_FACT, *((name, text) for name, text in shown if text)]),
         signals=judgment.signals,
         cites=(fact.id,),
         group=judgment.rule or (judgment.cause if is_by_model else "every fact"),
@@ -59,7 +67,7 @@ def audit_item(agent: str, judged: Judged) -> Item:
         subject=judged.goal,
         title=str(result.get("text", ""))[:_TITLE_CHARS],
         opened_ms=wall_clock_ms(),
-        context=fitted([("why", why), *((name, text) for name, text in (*shown, sources) if text)]),
+        context=fitted([("why", why), *_OF_AN_AUDIT, *((name, text) for name, text in (*shown, sources) if text)]),
         signals=judged.judgment.signals,
         cites=(judged.goal,),
         group="audit",

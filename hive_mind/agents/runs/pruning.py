@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import json
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.notices import SENT
 from hive_mind.agents.runs.run_journal import PRUNED, WORDS
 from hive_mind.judge.items import stream_of
 from hive_mind.ledger.base import Ledger
@@ -77,11 +78,12 @@ async def _heads_of(ledger: Ledger, run: str) -> list[Head]:
 async def _items(ledger: Ledger) -> dict[str, list[Head]]:
     """The items that runs asked and people have decided, by run."""
     desk, found = LedgerDesk(ledger), dict[str, list[Head]]()
-    ends = {head.stream: head for head in await ledger.heads("item/")}
+    ends = {head.stream: head for prefix in ("item/", SENT) for head in await ledger.heads(prefix)}
     for id in await desk.ids():
         view = await desk.view(id)
-        if view and view.item.kind in _ITEMS and view.decision and (head := ends.get(stream_of(id))):
-            found.setdefault(view.item.subject.partition("/")[0].partition(".")[0], []).append(head)
+        if view and view.item.kind in _ITEMS and view.decision:
+            heads = [ends[stream] for stream in (stream_of(id), SENT + id) if stream in ends]
+            found.setdefault(view.item.subject.partition("/")[0].partition(".")[0], []).extend(heads)
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any, Protocol
 
+from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import JudgedTurn
 from hive_mind.agents.judging.run_judge import case_of_node, case_of_whole
 from hive_mind.agents.runs.budget import Budget
@@ -14,10 +15,11 @@ from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.judge.items import Item, fitted
-from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 from hive_mind.judge.precedent import Judged
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
+from hive_mind.runs.asking import signals_of, told_to_person
 from hive_mind.runs.compaction import transcript
 from hive_mind.runs.delegated import DELEGATE, judgment_of
 from hive_mind.runs.pointers import as_text
@@ -176,7 +178,6 @@ class RunEffects:
 
     async def _asked(self, effect: e.AskPerson, state: RunState) -> e.Event | None:
         """An item, the same for the same effect."""
-        shown = [(key, as_text(value)) for key, value in effect.shown.items()]
         item = Item(
             id=item_id(effect.kind, f"{self._run}/{effect.id}", ""),
             kind=effect.kind,
@@ -185,7 +186,8 @@ class RunEffects:
             title=one_line(effect.title, _TITLE_CHARACTERS),
             group=f"{state.spec.id}.{state.places[effect.place].node if effect.place else ''}",
             opened_ms=self._parts.clock_ms(),
-            context=fitted([("why", effect.why), *shown], f"hive-mind runs show {self._run}"),
+            context=fitted(told_to_person(state, effect), f"hive-mind runs show {self._run}"),
+            signals=await self._signals(effect),
             judged=effect.judged,
             goal_kind=state.spec.goal.kind if state.spec.goal else "general",
             shows=_texts(effect.shown) if effect.kind != "tool" else (),
@@ -195,6 +197,11 @@ class RunEffects:
                 return None
             await asyncio.sleep(ROOM_POLL_S)
         return e.ItemOpened(effect.id, item.id)
+
+    async def _signals(self, effect: e.AskPerson) -> tuple[Signal, ...]:
+        """The signals of the judgement that a person is asked about."""
+        judged = await LedgerLog(self._parts.ledger).last(effect.judged) if effect.judged else None
+        return signals_of(judged.judgment) if judged else ()
 
     async def _decided(self, effect: e.AwaitDecision) -> e.Event | None:
         view = await self._desk.view(effect.id)

@@ -214,7 +214,7 @@ def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
 async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, Any]:
     """A run as JSON."""
     views = [(view.item, asked) for id, asked in state.waiting.items() if (view := await desk.view(id))]
-    outputs = {key: value for key, value in state.buffer.items() if key not in state.inputs}
+    outputs = state.outputs
     wanted = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs
     return {
         "run": run,

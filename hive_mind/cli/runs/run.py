@@ -12,6 +12,7 @@ import typer
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples
 from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ async def run(
     mcp: Mcp = None,
     rules: RuleFiles = None,
     function: Functions = None,
+    notify: Notify = "",
     *,
     at: AnyEmbeddingAgent,
 ) -> None:
@@ -89,9 +91,11 @@ async def run(
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     given, settings = inputs_of(inputs or ()), at.settings()
+    check_notify(notify)
     named = ruled(worker_named(worker), rules) if worker else None
     async with fleet_agent(settings.home, at.fleet, at.agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
+            refuse_notify(notify)
             if function or (rules and not worker):
                 what = "--function: its manifest has judge.functions" if function else "--rules: name the worker, too"
                 raise InvalidInput(f"agent {running.name} of fleet {running.fleet} takes no {what}")
@@ -106,7 +110,8 @@ async def run(
         printer = printer_for(at.output)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.start(spec, given, stream=stream)
-        await driven(executor, agent, at.output)
+        async with notifying(notify, parts):
+            await driven(executor, agent, at.output)
 
 
 def ruled(worker: "WorkerSpec", files: Sequence[Path] | None) -> "WorkerSpec":

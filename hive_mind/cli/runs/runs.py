@@ -13,6 +13,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
 from hive_mind.cli.running import command
+from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
 from hive_mind.cli.runs.run import Functions, Mcp, Wait, driven, functions_of, printer_for, servers_of
 from hive_mind.cli.runs.run_in_fleet import show_in_fleet
 from hive_mind.counted import counted
@@ -126,6 +127,7 @@ async def resume(
     mcp: Mcp = None,
     function: Functions = None,
     worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Continue with a newer definition.")] = "",
+    notify: Notify = "",
     *,
     at: options.EmbeddingAgent,
 ) -> None:
@@ -138,10 +140,12 @@ async def resume(
     from hive_mind.cli.runs.run_in_fleet import look_on
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
+    check_notify(notify)
     async with _ledger(at.home, at.agent) as ledger:
         run = await run_called(ledger, run)
     async with fleet_agent(settings_for(at.home).home, "", at.agent) as running:
         if running is not None and running.name == at.agent:
+            refuse_notify(notify)
             await running.call("run_resumed", run=run)
             await look_on(running, run, at.output, is_waiting=wait)
             return
@@ -150,7 +154,8 @@ async def resume(
         printer = printer_for(at.output)
         executor = RunExecutor(run, opened.parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
-        await driven(executor, at.agent, at.output)
+        async with notifying(notify, opened.parts):
+            await driven(executor, at.agent, at.output)
 
 
 @group.command("say", epilog=examples('hive-mind runs say 4f1a2b3c "to Corrin, at nine"', "hive-mind chat --run 4f1a2b3c"))

@@ -15,6 +15,7 @@ from hive_mind.control.manifests.naming import AGENTS_MAX, name_findings, number
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.tree import Finding, Path
 from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
+from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.runtime.runs.cron import cron_due
 from hive_mind.suggestions import did_you_mean
 
@@ -48,6 +49,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _settings(manifest)
     yield from _runs(manifest)
     yield from _watched(manifest)
+    yield from _notified(manifest)
     yield from _served(manifest)
     yield from _judged(manifest)
     yield from _encryption(manifest)
@@ -201,6 +203,18 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(("spec", "queen", "agent"), message, (_KIND,))
     if not spec.health.warn <= spec.health.degraded <= spec.health.critical:
         yield Finding(("spec", "health"), "warn is at most degraded, and degraded at most critical")
+
+
+def _notified(manifest: HiveManifest) -> Iterator[Finding]:
+    notify = manifest.spec.notify
+    if notify.url and notify.command:
+        yield Finding(("spec", "notify"), "needs a url or a command, and not both")
+    if (notify.link or notify.hours != REPLY_HOURS) and not (notify.url or notify.command):
+        yield Finding(("spec", "notify"), "says how to reply to notices, and nobody gets any: give a url or a command")
+    for field in ("url", "link"):
+        given = getattr(notify, field)
+        if given and not given.startswith(("http://", "https://", "${")):
+            yield Finding(("spec", "notify", field), "begins with https:// (or http://)")
 
 
 def _encryption(manifest: HiveManifest) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from hive_mind.bus.schemes import in_words
 from hive_mind.control.manifests.identity import Identity, WrittenIdentity
 from hive_mind.control.manifests.models import Embedding, Llm
+from hive_mind.control.manifests.oversight import Health, Notify, Queen
 from hive_mind.control.manifests.part import OFF, ManifestSection
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
@@ -22,7 +23,6 @@ from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
 from hive_mind.hive.trust.ratings import TrustSettings
-from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judge_settings import ModelReviewConfig, ReviewConfig
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.gate.instructions import RuleName
@@ -39,7 +39,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 # Defaults are those of the parts that a field tunes.
-_GATE, _RANKING, _HEALTH = PromotionSettings(), RankingSettings(), HealthSettings()
+_GATE, _RANKING = PromotionSettings(), RankingSettings()
 _EXPIRY, _TRUST = ExpirySettings(), TrustSettings()
 _HIVE, _GOSSIP, _BEATS = HiveSettings(), GossipSettings(), MembershipSettings()
 _REVIEW = ModelReviewConfig()
@@ -254,25 +254,6 @@ class Mcp(ManifestSection):
     idempotent: list[str] = Field(default_factory=list, description='Tools that may be called twice, such as "get_*".')
 
 
-class Queen(ManifestSection):
-    """The agent that acts on tickets about runs. People decide at its desk, unless `spec.judge.desk` names another."""
-
-    agent: str = Field(
-        "", description="Its agent. It runs its own worker for each ticket, or the one that comes with the program."
-    )
-
-
-class Health(ManifestSection):
-    """The watch over the runs of the fleet, and from where on a run is in trouble."""
-
-    agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
-    every_s: float = Field(_HEALTH.every_s, gt=0, description="Time between two checks.")
-    warn: int = Field(_HEALTH.warn, ge=1, description="Steps in a row without anything accepted: a line in the log.")
-    degraded: int = Field(_HEALTH.degraded, ge=1, description="Stalled steps before a ticket is opened.")
-    critical: int = Field(_HEALTH.critical, ge=1, description="Stalled steps before a ticket, and the queen holds the run up.")
-    stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
-
-
 class Trust(ManifestSection):
     """The hive's trust in agents."""
 
@@ -414,6 +395,7 @@ class Spec(ManifestSection):
     mcp: list[Mcp] = Field(default_factory=list, description="Servers whose tools workers may use.")
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
+    notify: Notify = Field(default_factory=lambda: Notify())
     trust: Trust = Field(default_factory=lambda: Trust())
     identity: WrittenIdentity = Field(default_factory=lambda: Identity())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())

@@ -13,7 +13,7 @@ from hive_mind.regex import regex
 from hive_mind.runtime.secrets.references import Reference, references_in
 
 # Sections whose texts are resolved where they are used. Elsewhere a reference would stay as it is.
-_RESOLVED = frozenset("bus embedding llm mcp observability".split())
+_RESOLVED = frozenset("bus embedding llm mcp notify observability".split())
 _RESOLVED_OF_AGENT = frozenset("prompt model env".split())
 _SECRET = frozenset((("bus", "credential"), ("bus", "searchesCredential"), ("embedding", "key"), ("llm", "key")))
 # In a connection string of Azure: which key it is, not the key.

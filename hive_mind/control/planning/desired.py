@@ -17,6 +17,7 @@ from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.identity import IdentityMode
 from hive_mind.control.manifests.manifest import HiveManifest, Mcp, Trigger
+from hive_mind.control.manifests.oversight import Notify
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
@@ -36,6 +37,7 @@ from hive_mind.runtime.workers.config import (
     McpConfig,
     ModelsConfig,
     NodeConfig,
+    NotifyConfig,
     SourceConfig,
     TriggerConfig,
     WorkerConfig,
@@ -152,6 +154,7 @@ class _Shared:
             gate=gate(spec.promotion),
             review=self.review,
             watch=watch(spec, mine),
+            notify=self._notify(spec.notify),
             mcp=tuple(self._mcp(one) for one in spec.mcp),
             tuning=tuning(spec, self.hive.quota_per_agent),
             membership=membership(spec.gossip),
@@ -164,6 +167,10 @@ class _Shared:
             else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys", encryption=spec.identity.encryption),
             env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
         )
+
+    def _notify(self, given: Notify) -> NotifyConfig:
+        url, link, *command = map(self._seen_from_here, (given.url, given.link, *given.command))
+        return NotifyConfig(url, tuple(command), link, given.hours)
 
     def _mcp(self, server: Mcp) -> McpConfig:
         env = {name: self._seen_from_here(value) for name, value in sorted(server.env.items())}

@@ -24,10 +24,13 @@ from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import shared_ledger
-from hive_mind.runtime.workers.config import AgentConfig, McpConfig, WatchConfig
+from hive_mind.runtime.workers.config import AgentConfig, McpConfig, NotifyConfig, WatchConfig
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.agents.replies import How
+    from hive_mind.judge.items import Item
+    from hive_mind.runtime.runs.desk_notices import DeskNotices
     from hive_mind.runtime.runs.health_watch import HealthWatch
     from hive_mind.runtime.runs.run_calls import RunCalls
     from hive_mind.runtime.runs.run_keeper import RunKeeper
@@ -55,6 +58,7 @@ class RunsConfig:
     watch: WatchConfig
     run: Path
     mcp: tuple[McpConfig, ...]
+    notify: NotifyConfig
     hidden: Redaction
 
 
@@ -71,6 +75,8 @@ class AgentRuns:
         """The watch beside them, once they are open."""
         self._ledger: Ledger | None = None
         self._post: asyncio.Task[None] | None = None
+        self.notices: DeskNotices | None = None
+        """Of what waits at its desk, if anybody gets some."""
         self._opening = asyncio.Lock()
         self._stack = AsyncExitStack()
 
@@ -92,6 +98,7 @@ class AgentRuns:
         if (
             self._config.agent.worker
             or self._agent.name in (watch.watcher, watch.queen)
+            or (self._config.notify.is_on and self._agent.name == self._config.review.desk.agent)
             or (self._is_kept and ledger_path(self._settings, self._agent.name).exists())
         ):
             await self.calls()
@@ -132,6 +139,24 @@ class AgentRuns:
         """The agent at whose desk people decide."""
         return self._config.review.desk.agent or self._agent.name
 
+    async def reply(self, token: str, by: str, because: str, text: str) -> tuple["How", "Item"]:
+        """The decision and the item that a link is about; taken, where `by` says who replies.
+
+        Raises `TokenRefused`, `InvalidInput` for an answer without a text, and what a ledger raises.
+        """
+        from hive_mind.agents.desk import LedgerDesk, key_of
+        from hive_mind.agents.replies import KEY, decision_of, over, refuse_over, reply_of
+        from hive_mind.clocks import wall_clock_ms
+
+        await self.calls()
+        assert self._ledger is not None  # noqa: S101 - it is open with the runs
+        now_ms, desk = wall_clock_ms(), LedgerDesk(self._ledger)
+        reply = reply_of(await key_of(self._ledger, KEY, now_ms), token)
+        view = refuse_over(reply, await desk.view(reply.item), now_ms)
+        if by and not await desk.decide(decision_of(reply, by, because, text)):
+            raise over()
+        return reply.how, view.item
+
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
         """The run that a hook of this name begins; None where this agent has none such."""
         await self.calls()
@@ -143,6 +168,8 @@ class AgentRuns:
             await self.watch.close()
         if self._triggers is not None:
             await self._triggers.close()
+        if self.notices is not None:
+            await self.notices.close()
         if self._keeper is not None:
             await self._keeper.close()
         if self._post is not None:
@@ -159,6 +186,7 @@ class AgentRuns:
     async def _opened(self) -> "RunKeeper":
         from hive_mind.agents.judging.judges import JudgeModels, run_judge
         from hive_mind.runs.graphs.spec import WorkerSpec
+        from hive_mind.runtime.runs.desk_notices import DeskNotices
         from hive_mind.runtime.runs.fleet_values import RegistryValues
         from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
         from hive_mind.runtime.runs.run_keeper import RunKeeper
@@ -182,6 +210,9 @@ class AgentRuns:
             self._config.watch, self._settings, agent.name, ledger, keeper, self._member, self._config.run
         )
         watch.begin()
+        if self._config.notify.is_on and self.desk_agent == agent.name:
+            self.notices = DeskNotices(self._config.notify, self._settings, agent.name, ledger)
+            self.notices.begin()
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)
             self._triggers.begin()

@@ -18,6 +18,7 @@ from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SINGLE, Founding, spec_of
 from hive_mind.judge.health import HealthSettings
+from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
@@ -171,6 +172,24 @@ class McpConfig(msgspec.Struct, frozen=True):
     idempotent: tuple[str, ...] = ()
 
 
+class NotifyConfig(msgspec.Struct, frozen=True):
+    """The recipient of notices about items of runs that wait: a webhook, a command, or nobody where both are empty.
+
+    `link`: where the desk's worker is reached by people who reply, for `hours`; "" for notices without links.
+    References in them are resolved when the desk is opened.
+    """
+
+    url: str = ""
+    command: tuple[str, ...] = ()
+    link: str = ""
+    hours: float = REPLY_HOURS
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anybody gets one."""
+        return bool(self.url or self.command)
+
+
 class SeenConfig(msgspec.Struct, frozen=True):
     """Logs, metrics, traces, and the port they are seen at. `port` 0: any free one."""
 
@@ -196,6 +215,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     review: ReviewConfig = ReviewConfig()
     watch: WatchConfig = WatchConfig()
     mcp: tuple[McpConfig, ...] = ()
+    notify: NotifyConfig = NotifyConfig()
     tuning: HiveSettings = HiveSettings()
     membership: MembershipSettings = MembershipSettings()
     ranking: RankingSettings = RankingSettings()

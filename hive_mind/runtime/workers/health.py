@@ -14,14 +14,15 @@
     POST /v1/evict                   {"member": …}: put another member out of the hive for good
     GET  /ui/                        pages for people, where its process was given some (`hive_mind.console`)
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
+    GET  /v1/replies/{agent}/{token} the item that a notice's link is about; POST takes its decision
 
 A client that sends the header Hive-Mind-Beats gets a blank every few seconds while its request to /v1 is under way, and may give
 up where none comes (`runtime.worker_http`). Once one was sent the status is 200, and the body alone tells an error.
 
 Paths below /v1 need the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
-HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
-in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
-Retry-After and the kind `BackendBusy`; nothing of them was begun.
+HMAC of its body by the secret HIVE_MIND_HOOK_SECRET, and a reply with its own token. The same `Idempotency-Key` begins one run.
+Errors are JSON, and a defect is in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further
+ones are refused: 503, with Retry-After and the kind `BackendBusy`; nothing of them was begun.
 On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
 """
 
@@ -54,12 +55,15 @@ from hive_mind.errors import (
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.requests import requests_of
+from hive_mind.runtime.runs.desk_notices import REPLIES
 from hive_mind.runtime.runs.events import beating
+from hive_mind.runtime.runs.notifying import SIGNATURE_HEADER, signature
 from hive_mind.runtime.serving import FINISH_S, LEAVE_S, refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
+from hive_mind.runtime.workers.replies import ReplyPages
 from hive_mind.runtime.workers.status import WorkerStatus
 from hive_mind.runtime.workers.streaming import replying
 from hive_mind.runtime.workers.worker import Worker
@@ -109,6 +113,7 @@ class WorkerServer:
                 web.get("/v1/members", self._members),
                 web.post("/v1/evict", self._evict),
                 web.post("/v1/hooks/{agent}/{name}", self._hook),
+                *ReplyPages(self._worker).routes(),
             ]
         )
         for path, further in below.items():
@@ -132,9 +137,12 @@ class WorkerServer:
     @web.middleware
     async def _guard_requests(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Check whether a client may ask, and give errors their form."""
-        if self._is_local and not _is_local_host(request.headers.get("Host", "")):
+        is_reply = _is_reply(request)
+        # Its link has the name by which people reach this worker, and a token that a page of somebody else does not know.
+        if self._is_local and not is_reply and not _is_local_host(request.headers.get("Host", "")):
             return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))
-        if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):
+        is_open = is_reply or not request.path.startswith("/v1/")
+        if not is_open and not self._is_known(request) and not await _is_signed(request):
             return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
         if self._is_full_for(request):
             message = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
@@ -267,7 +275,8 @@ def _outcome_of(request: web.Request, task: "asyncio.Future[web.StreamResponse]"
         case web.HTTPException() as error:
             return _refused(error.status, ConfigError(error.reason))
         case error:
-            _log.error("a request to %s failed", request.path, exc_info=error)
+            path = REPLIES if _is_reply(request) else request.path
+            _log.error("a request to %s failed", path, exc_info=error)
             return _refused(500, HiveError("this is a defect of the worker; its log says more"))
 
 
@@ -299,12 +308,17 @@ async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.S
     return response
 
 
+def _is_reply(request: web.Request) -> bool:
+    """A reply by link: its token says what it may."""
+    return request.path.startswith(f"{REPLIES}/")
+
+
 async def _is_signed(request: web.Request) -> bool:
     """A hook, and from somebody who knows the secret."""
-    known, given = secret("HOOK_SECRET"), request.headers.get("X-Hub-Signature-256", "")
+    known, given = secret("HOOK_SECRET"), request.headers.get(SIGNATURE_HEADER, "")
     if not request.path.startswith("/v1/hooks/") or not known:
         return False
-    wanted = f"sha256={hmac.new(known.encode(), await request.read(), 'sha256').hexdigest()}"
+    wanted = signature(known, await request.read())
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 

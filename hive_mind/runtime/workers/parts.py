@@ -149,6 +149,7 @@ class WorkerParts:
             watch=self.config.watch,
             run=Path(self.config.run),
             mcp=self.config.mcp,
+            notify=self.config.notify,
             hidden=self._hidden,
         )
         return AgentRuns(runs_config, self.settings, agent, member, self._model)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psutil
@@ -33,6 +33,10 @@ from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode, plan_of
 from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerParts, open_parts, with_values
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, Transitions, WorkerStatus, rooms
+
+if TYPE_CHECKING:
+    from hive_mind.agents.replies import How
+    from hive_mind.judge.items import Item
 
 _log = logging.getLogger(__name__)
 
@@ -135,6 +139,12 @@ class Worker:
         if (running := self._agents.get(agent)) is None or running.runs is None:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}, or it has not started yet")
         return await running.runs.events(since)
+
+    async def reply(self, agent: str, token: str, by: str = "", because: str = "", text: str = "") -> tuple["How", "Item"]:
+        """The decision and the item that a link is about; taken, where `by` says who replies. Raises `HiveError`."""
+        if (running := self._agents.get(agent)) is None or running.runs is None:
+            raise InvalidInput("there is no desk here under this name, or it has not started yet")
+        return await running.runs.reply(token, by, because, text)
 
     async def leave(self, timeout_s: float) -> None:
         """Let all nodes hand over what they hold and leave the hive for good. Raises `BackendTimeout`."""

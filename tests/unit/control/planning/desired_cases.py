@@ -150,6 +150,11 @@ CASES = {
         }.items()
     },
     "queen.agent": ({}, {"queen": {"agent": "ben"}}, None),
+    "notify.url": ({}, {"notify": {"url": "https://hook.example"}}, None),
+    **{
+        f"notify.{field}": ({"notify": {"command": ["tell"]}}, {"notify": {"command": ["tell"], field: value}}, None)
+        for field, value in {"command": ["tell", "them"], "link": "https://hive.example", "hours": 5.0}.items()
+    },
     **{
         f"health.{field}": (
             {"health": {"agent": "ada"}},

@@ -1,0 +1,125 @@
+"""The texts that a person sees who is asked about a run: its goal, its inputs and outputs, its cost so far, and what follows.
+
+Pure: the same state tells the same, so an item that is laid down again after a kill says what it said before.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from hive_mind.counted import counted
+from hive_mind.goals.goal import Constraint, SuccessCriterion
+from hive_mind.judge.judgment import Judgment, Signal
+from hive_mind.runs.effects import AskPerson
+from hive_mind.runs.graphs.spec import FEEDBACK, EdgeSpec, NodeSpec, WorkerSpec
+from hive_mind.runs.pointers import as_text
+from hive_mind.runs.prompt import one_line
+from hive_mind.runs.state import ActiveNode, RunState
+from hive_mind.runs.wanted import PERSON_TOOLS
+
+REASON_CHARACTERS = 2_000
+"""of a signal: an item has room for some"""
+REJECTED = "the run ends as rejected, and what it set stays with it"
+
+
+def told_to_person(state: RunState, effect: AskPerson) -> list[tuple[str, str]]:
+    """Names and texts, those that matter most first. The values of the item itself keep their own names."""
+    place = state.places.get(effect.place)
+    yes, no = consequences(state, effect)
+    known = _inputs(state, place)
+    parts = [
+        ("why", effect.why),
+        ("goal", _goal(state.spec, place)),
+        ("on yes", yes),
+        ("on no", no),
+        ("cost so far", _cost(state)),
+        ("inputs", "\n".join(f"{key}: {as_text(value)}" for key, value in known.items())),
+        *((key, as_text(value)) for key, value in effect.shown.items() if key not in known and key != FEEDBACK),
+    ]
+    return [(name, text) for name, text in parts if text]
+
+
+def consequences(state: RunState, effect: AskPerson) -> tuple[str, str]:
+    """The consequence of yes, and that of no."""
+    place = state.places.get(effect.place)
+    if place is None:
+        return "the run ends as accepted; what it set is remembered, and shared where the worker says so", REJECTED
+    node = state.spec.by_id[place.node]
+    onward, failing = _onward(state.spec, node), _failing(state.spec, node)
+    if effect.call:
+        return _of_call(place, node, effect, failing)
+    if place.phase == "paused":
+        return f"{node.id} begins", REJECTED
+    if place.phase == "think":
+        output = next(iter(node.outputs), "")
+        if not output or state.spec.fails_over(node.id):
+            return f"the answer is kept, and {onward}", failing
+        return f"the answer is the value of {output}, and {onward}", f"the no is the value of {output}, and {onward}"
+    if place.phase == "choose" and not (node.requires_approval and not place.is_approved):
+        return "the run goes on with the node that the answer names", failing
+    return f"what {node.id} set counts, and {onward}", failing
+
+
+def signals_of(judgment: Judgment) -> tuple[Signal, ...]:
+    """All that a judgement rests on; itself, where a rule, a constraint or a check decided before any signal was asked for."""
+    whose = f"rule {judgment.rule}" if judgment.rule else judgment.cause
+    own = Signal(
+        name=whose, origin=judgment.cause, action=judgment.action, confidence=judgment.confidence, reasoning=judgment.reasoning
+    )
+    return tuple(replace(one, reasoning=one_line(one.reasoning, REASON_CHARACTERS)) for one in judgment.signals or (own,))
+
+
+def _of_call(place: ActiveNode, node: NodeSpec, effect: AskPerson, failing: str) -> tuple[str, str]:
+    name = place.calls[effect.call].call.name
+    if name in PERSON_TOOLS and node.kind == "loop":
+        return f"{node.id} gets the answer and goes on", f"{node.id} hears that nobody answers, and goes on"
+    again = "once more, though it may have run before" if place.calls[effect.call].phase == "uncertain" else "as shown"
+    return f"{name} is called {again}", (
+        f"{name} is not called; {failing}" if node.kind == "tool" else f"{name} is not called; {node.id} hears it and goes on"
+    )
+
+
+def _onward(spec: WorkerSpec, node: NodeSpec) -> str:
+    targets = [_target(edge) for edge in spec.from_(node.id) if edge.on != "failure"]
+    if targets:
+        return f"the run goes on with {' or '.join(dict.fromkeys(targets))}"
+    return (
+        "then the whole is judged by its goal" if spec.goal else "nothing follows it: the run ends where no other branch goes on"
+    )
+
+
+def _failing(spec: WorkerSpec, node: NodeSpec) -> str:
+    targets = [edge.target for edge in spec.from_(node.id) if edge.on in ("failure", "always")]
+    return f"{node.id} has failed, and the run goes on with {' or '.join(targets)}" if spec.fails_over(node.id) else REJECTED
+
+
+def _target(edge: EdgeSpec) -> str:
+    when = edge.when or edge.description if edge.on in ("condition", "model") else ""
+    return f"{edge.target} ({when})" if when else edge.target
+
+
+def _goal(spec: WorkerSpec, place: ActiveNode | None) -> str:
+    goal, node = spec.goal, spec.by_id[place.node] if place else None
+    whole = (goal.description or goal.name or goal.id) if goal else spec.description
+    lines = [whole, *([f"{node.id}: {node.description or node.prompt}"] if node and (node.description or node.prompt) else [])]
+    criteria = [*(goal.criteria if goal and goal.success_criteria else ()), *(node.success_criteria if node else ())]
+    lines += [f"- wanted: {_named(one)}" for one in criteria]
+    lines += [f"- must not happen: {_named(one)}" for one in (goal.constraints if goal else ())]
+    return "\n".join(line for line in lines if line)
+
+
+def _named(one: SuccessCriterion | Constraint) -> str:
+    return f"{one.id} ({one.description})" if one.description else one.id
+
+
+def _inputs(state: RunState, place: ActiveNode | None) -> Mapping[str, Any]:
+    """Those of the run, and those of the node."""
+    own: Iterator[str] = iter(state.spec.by_id[place.node].inputs if place else ())
+    known = state.known_at(place) if place else state.buffer
+    return {**state.inputs, **{key: known[key] for key in own if key in known}}
+
+
+def _cost(state: RunState) -> str:
+    usd = f", {state.usd:.4f} US dollars" if state.usd else ""
+    return f"{counted(state.turns, 'turn')} of a model, {state.tokens:,} tokens{usd}, {state.active_ms / 1_000:,.0f} s of work"
