@@ -96,7 +96,11 @@ class Graph:
                 await self._end()
                 raise
         if kind == "refused":
-            raise _error(*said)
+            name, message = said
+            if name == BackendError.__name__ and _lacks_room(self._record):
+                await self.close()
+                raise BackendError("graph", f"{message}; the memory itself is not touched: {_advice(self._record)}")
+            raise _error(name, message)
         return msgspec.convert(said[0], Rows)
 
     async def build(self) -> Path:
@@ -195,11 +199,14 @@ def _error(name: str, message: str) -> errors.HiveError:
     return error
 
 
+def _lacks_room(record: Path) -> bool:
+    return record.exists() and shutil.disk_usage(record.parent).free < _ROOM_BYTES + 3 * record.stat().st_size
+
+
 def _advice(record: Path) -> str:
-    """Kuzu aborts on a full disk, and says other things."""
-    free = shutil.disk_usage(record.parent).free
-    if free < _ROOM_BYTES + 3 * record.stat().st_size:
-        return f"its disk has {free >> 20} MB of room left, so make some, then ask again"
+    """Kuzu aborts on a full disk, or says that it can't read what it could not write."""
+    if _lacks_room(record):
+        return f"its disk has {shutil.disk_usage(record.parent).free >> 20} MB of room left, so make some, then ask again"
     return f"delete {record.parent}/graph.*"
 
 
