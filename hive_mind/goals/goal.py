@@ -7,7 +7,7 @@ People write them in files: unknown fields are refused, and names stand there in
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -17,6 +17,8 @@ from hive_mind.goals.condition import Condition
 
 Metric = Literal["llm_judge", "output_contains", "output_equals", "condition", "custom"]
 
+GENERAL: Final = "general"
+"""The category of constraints, and the kind of goals, that say nothing else."""
 _Id = Field(min_length=1, max_length=100, description="Its name in verdicts and feedback.")
 
 
@@ -67,10 +69,15 @@ class Constraint(GoalSection):
     id: str = _Id
     description: str = Field("", description="The forbidden event, in words; a judge reads it.")
     constraint_type: Literal["hard", "soft"] = Field("hard", description="hard: no rule and no model accepts over it.")
-    category: str = Field("general", description="A label of your own, such as security or cost.")
+    category: str = Field(GENERAL, description="A label of your own, such as security or cost.")
     check: str = Field(
         "", description="A condition that is true while the constraint is kept; without one it never counts as kept."
     )
+
+    @property
+    def in_words(self) -> str:
+        """Its description, behind its category where it has one."""
+        return ": ".join(filter(None, (self.category if self.category != GENERAL else "", self.description)))
 
     @field_validator("check")
     @classmethod
@@ -110,7 +117,7 @@ class Goal(GoalSection):
     id: str = _Id
     name: str = Field("", description="Its name for people.")
     description: str = Field("", description="The desired result, in words.")
-    kind: str = Field("general", description="Goals of one kind are judged alike: thresholds are learned per kind.")
+    kind: str = Field(GENERAL, description="Goals of one kind are judged alike: thresholds are learned per kind.")
     success_criteria: Sequence[SuccessCriterion] = Field((), description="Without any, the goal is judged as a whole.")
     constraints: Sequence[Constraint] = Field((), description="Events that must not happen.")
     context: dict[str, Any] = Field(default_factory=dict, description="Knowledge and preferences: worker and judge read them.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
+from hive_mind.goals.goal import GENERAL, Constraint, Goal, SuccessCriterion
 from hive_mind.goals.satisfaction import Check, Grades, Satisfaction, satisfaction
 
 CaseKind = Literal["output", "fact"]
@@ -27,6 +27,8 @@ class Case:
     outputs: Sequence[str] = ()
     is_working: bool = False
     attempts_left: int = 0
+    about: str = ""
+    """The kind of the goal that it is a part of, where it has none of its own."""
     given: frozenset[str] = frozenset()
     """Keys of `result` that were there before: a rule is about what was made."""
     checks: Mapping[str, Check] = field(default_factory=dict, compare=False)
@@ -34,7 +36,7 @@ class Case:
     @property
     def goal_kind(self) -> str:
         """Cases of a kind share thresholds and weights."""
-        return self.goal.kind if self.goal else self.kind
+        return self.goal.kind if self.goal else self.about or (FACT if self.kind == FACT else GENERAL)
 
     @property
     def criteria(self) -> Sequence[SuccessCriterion]:

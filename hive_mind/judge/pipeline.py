@@ -153,7 +153,7 @@ def _by_constraints(judged: _Judged) -> Judgment | None:
         return _escalated(f"constraint {failed[0].id} can't be checked: {failed[0].why}", "broken")
     hard = [id for id in seen.violated if constraints[id].constraint_type == "hard"]
     if hard:
-        violated = "; ".join(f"{id}{_described(constraints[id].description)}" for id in hard)
+        violated = "; ".join(f"{id}{_described(constraints[id].in_words)}" for id in hard)
         return _escalated(f"violates hard constraint {violated}", "constraint")
     return None
 

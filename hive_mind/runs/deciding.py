@@ -110,7 +110,7 @@ def replan(writing: Writing, why: str, who: str = "Judge feedback") -> None:
 
 
 def _kept(place: str, said: Judgment, action: JudgmentAction | None = None, *, is_again: bool = True) -> Judged:
-    return Judged(place, action or said.action, said.reasoning, said.feedback, said.cause, said.id, is_again)
+    return Judged(place, action or said.action, said.reasoning, said.feedback, said.cause, said.id, is_again, said.rule)
 
 
 def _may_try_again(writing: Writing, place: ActiveNode) -> bool:

@@ -185,7 +185,7 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
         is_accepted = step.action is JudgmentAction.ACCEPT
         return replace(state, is_judged=True, is_accepted=is_accepted, reason=step.reasoning, judged=step.judgment)
     # A planner may read this later: feedback names no hidden criteria, reasoning does.
-    place, error = replace(state.places[step.place], judged=step.judgment), step.feedback or step.reasoning
+    place, error = replace(state.places[step.place], judged=step.judgment, rule=step.rule), step.feedback or step.reasoning
     match step.action:
         case JudgmentAction.ACCEPT:
             return _put(state, replace(place, phase="choose", why=step.reasoning))
@@ -257,7 +257,8 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
     if step.action is JudgmentAction.ACCEPT:
         edit = step.edit if isinstance(step.edit, dict) else {}
         outputs = {**place.outputs, **{key: value for key, value in edit.items() if key in node.may_write}}
-        return _put(state, replace(place, outputs=outputs, phase="choose", is_approved=True))
+        overruled = state.overruled | ({place.rule} if place.rule else frozenset())
+        return replace(_put(state, replace(place, outputs=outputs, phase="choose", is_approved=True)), overruled=overruled)
     return state
 
 

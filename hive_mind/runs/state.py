@@ -78,6 +78,8 @@ class ActiveNode(msgspec.Struct, frozen=True):
     why: str = ""
     judged: str = ""
     """The last judgement of it."""
+    rule: str = ""
+    """The rule that made it."""
     active_ms: int = 0
     compactions: int = 0
 
@@ -139,6 +141,8 @@ class RunState(msgspec.Struct, frozen=True):
     """The whole, by a judge or a person."""
     judged: str = ""
     """The last judgement of the whole."""
+    overruled: frozenset[str] = frozenset()
+    """Rules that stopped an output which a person approved: the whole is not stopped by them again."""
     has_rules: bool = False
     """Its agent has rules beside the worker's."""
     paused: str = ""

@@ -174,6 +174,8 @@ class Judged(_Step, frozen=True):
     judgment: str = ""
     is_again: bool = True
     """RETRY: it is tried again; there are attempts left."""
+    rule: str = ""
+    """The rule that decided."""
 
 
 class Warned(_Step, frozen=True):

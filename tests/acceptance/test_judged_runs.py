@@ -1,6 +1,7 @@
 """Rules, judges and people decide about what runs give, as they do about facts: seen through processes, with a scripted model."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.model_runs import process, prompts, says, sets, with_model, worker_file
-from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
+from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, Received, Reply
 from tests.waiting import wait_until
 
 EVIL = "print(eval(input()))"
@@ -80,6 +81,10 @@ def test_a_rule_stops_a_persons_answer_and_the_same_rule_lets_any_other_pass(hiv
         assert hive_mind("inbox", "answer", begun["waiting"][0]["id"], answer, "--as", "ines").code == 0
         assert process(hive_mind, "runs", "resume", run, "-o", "json").json["status"] == status
     assert any("no-eval" in line for line in hive_mind("runs", "why", "bad", "-o", "json").json)
+    # A person is final: the outcome, too, passes what a person let pass.
+    (item,) = hive_mind("inbox", "list", "-o", "json").json
+    assert hive_mind("inbox", "approve", item["item"]["id"], "--as", "ines").code == 0
+    assert process(hive_mind, "runs", "resume", "bad", "-o", "json").json["status"] == "accepted"
 
 
 def test_a_rule_that_holds_for_everything_lets_no_outcome_count_and_sends_back_with_its_feedback(
@@ -165,7 +170,11 @@ def test_how_sure_a_judge_has_to_be_and_what_if_nobody_attends_are_said_in_the_w
 
 def rejected_twelve_times(command: HiveMind) -> None:
     """Every output that runs texts is rejected by a person, and every other is approved."""
-    waiting = wait_until(lambda: found if len(found := command("inbox", "list", "-o", "json").json) == 16 else None)
+    waiting = wait_until(
+        lambda: found if len(found := command("inbox", "list", "-o", "json").json) == 16 else None,
+        lambda: command("inbox", "list").out,
+        60,
+    )
     for one in waiting:
         item = one["item"]
         is_bad = any("eval(" in text for _, text in item["context"])
@@ -195,3 +204,148 @@ def test_twelve_equal_rejections_of_runs_become_a_rule_that_decides_the_thirteen
     assert (thirteenth["status"], thirteenth["waiting"][0]["title"][:28]) == ("parked", "write: rule learned_no_eval ")
     figures = command("judge", "-o", "json").json
     assert (figures["by_rule"], figures["judged"]) == (1, 17)
+
+
+TOWN = """
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: town}}
+spec:
+  topology: flat
+  agents: [{{name: ann}}, {{name: ben, worker: coder.yaml}}]
+  llm: {{model: "openai:tiny", url: "{url}", key: "${{file:key}}"}}
+  judge: {{desk: ann, functions: {{brief: "functions.py:brief"}}}}
+  ruleFiles: [{rules}]
+"""
+LIMIT = ("--timeout", 300)
+
+
+def town(folder: Path, server: OpenAICompatibleServer, rules: Path) -> Path:
+    file = folder / "town.yaml"
+    file.write_text(TOWN.format(url=server.base_url, rules=rules.name))
+    return file
+
+
+class Coder(OpenAICompatibleServer):
+    """A model that writes the code that its task asks for, however it is asked and however often."""
+
+    def next_behaviour(self, received: Received) -> Behaviour:
+        super().next_behaviour(received)
+        (task,) = re.findall(r"\\ntask: (.*?)\\n", json.dumps(received.body))
+        return sets(code=task)
+
+
+def in_fleet(command: HiveMind, run: str, code: str) -> dict[str, Any]:
+    """A run of ben's, as far as it comes."""
+    found: dict[str, Any] = command("run", "--agent", "ben", "--name", run, "-i", f"task={code}", "-o", "json").json
+    return found
+
+
+@pytest.mark.slow
+def test_in_a_fleet_rules_of_its_manifest_and_of_its_people_decide_about_runs_also_after_a_restart(
+    hive_mind: HiveMind, tmp_path: Path
+) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    (tmp_path / "key").write_text("k")
+    coder(tmp_path, node={"requiresApproval": True, "judge": "brief", "inputs": ["task"]}, inputs=["task"])
+    rules = rule_file(tmp_path, {"id": "no-exec", "condition": "'exec(' in str(result)", "action": "escalate", "on": "output"})
+    with Coder() as server:
+        assert hive_mind("apply", "-f", town(tmp_path, server, rules), *LIMIT).code == 0
+        stopped = in_fleet(hive_mind, "r", "exec(x)")
+        assert (stopped["status"], stopped["waiting"][0]["title"]) == ("parked", "write: rule no-exec")
+        assert hive_mind("rollout", "restart", *LIMIT).code == 0
+        assert hive_mind("runs", "resume", "r", "--agent", "ben", "-o", "json").json["status"] == "parked"
+        item = wait_until(lambda: hive_mind("inbox", "list", "-o", "json").json)[0]["item"]
+        assert hive_mind("inbox", "approve", item["id"], "--as", "ines").code == 0
+
+        for number in range(16):
+            assert in_fleet(hive_mind, f"r{number}", f"x{number} = {'eval' if number < 12 else 'int'}(t)")["status"] == "parked"
+        rejected_twelve_times(hive_mind)
+        learned = tmp_path / "learned.yaml"
+        (proposal,) = hive_mind("rules", "propose", "--out", learned, "-o", "json").json
+        assert (proposal["coverage"], proposal["rule"]["condition"]) == (12, "'eval(' in result.get('code', '')")
+        approved = hive_mind("rules", "approve", "--from", learned, "--of", "1", "--as", "ines")
+        assert approved.code == 0, approved
+        wait_until(lambda: is_known_to(hive_mind, "learned_no_eval"))
+
+        thirteenth = in_fleet(hive_mind, "last", "y = eval(z)")
+        assert (thirteenth["status"], thirteenth["waiting"][0]["title"][:28]) == ("parked", "write: rule learned_no_eval ")
+        assert (figures := hive_mind("judge", "ben", "-o", "json").json)["by_rule"] == 2, figures
+    assert hive_mind("delete", "--purge", "--yes").code == 0
+
+
+def is_known_to(command: HiveMind, rule: str) -> bool:
+    return rule in {one["id"] for one in command("rules", "list", "-o", "json").json}
+
+
+def test_of_two_rules_the_higher_priority_decides_and_no_model_is_asked(hive_mind: HiveMind, tmp_path: Path) -> None:
+    low = NO_EVAL | {"id": "low", "action": "retry", "priority": 1, "feedback": "again"}
+    file = coder(tmp_path, node={"successCriteria": [{"id": "good"}]}, rules=[low, NO_EVAL])
+    with OpenAICompatibleServer([sets(code=EVIL)]) as server:
+        ended = process(with_model(hive_mind, server), "run", file, "-o", "json").json
+    assert (ended["status"], ended["waiting"][0]["title"], len(server.requests)) == ("parked", "write: rule no-eval", 1)
+
+
+def test_every_metric_is_evaluated_in_a_run(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (functions := tmp_path / "functions.py").write_text(FUNCTIONS)
+    metrics = [
+        {"id": "good"},
+        {"id": "says", "metric": "output_contains", "target": "assert"},
+        {"id": "is", "metric": "output_equals", "output": "code", "target": "assert 1"},
+        {"id": "short", "metric": "condition", "target": "len(output.code) < 20"},
+        {"id": "tested", "metric": "custom"},
+    ]
+    file = coder(tmp_path, goal={"id": "g", "successCriteria": metrics})
+    given = ("--function", f"tested={functions}:tested", "-o", "json")
+    for code, grade, unmet in (("assert 1", 1.0, ""), ("assert 1", 0.0, "good"), ("print('assert that')", 1.0, "is, short")):
+        with OpenAICompatibleServer([sets(code=code), verdict(good=grade), sets(code="assert 1"), verdict(good=1.0)]) as server:
+            command = with_model(hive_mind, server)
+            ended = process(command, "run", file, *given).json
+            why = "\n".join(command("runs", "why", ended["run"], "-o", "json").json)
+        assert ended["status"] == "accepted"
+        assert re.findall(r"not met: ([\w, ]+?)(?: \(|;|$)", why) == ([unmet] if unmet else []), why
+
+
+class Grader(OpenAICompatibleServer):
+    """A model that writes a longer code each time, and is as sure of each."""
+
+    def next_behaviour(self, received: Received) -> Behaviour:
+        super().next_behaviour(received)
+        return sets(code="x" * len(self.requests)) if received.body.get("tools") else verdict(confidence=0.75)
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_what_people_say_of_audits_of_runs_moves_the_threshold_of_each_kind_of_goal(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k")
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    coder(tmp_path)
+    again = [{"source": "write", "target": "write", "on": "condition", "when": "len(output.code) < 250"}]
+    with Grader() as server:
+        manifest = town(tmp_path, server, rule_file(tmp_path, NO_EVAL))
+        manifest.write_text(manifest.read_text().replace("judge: {desk: ann,", "judge: {desk: ann, audit: 1.0,"))
+        assert hive_mind("apply", "-f", manifest, *LIMIT).code == 0
+        decided = 0
+        for kind, verb in (("loved", "approve"), ("hated", "reject")):
+            server.requests.clear()
+            goal = {"id": "g", "kind": kind, "successCriteria": [{"id": "fine", "metric": "condition", "target": "True"}]}
+            node = {"successCriteria": [{"id": "good"}], "visits": 100}
+            file = coder(tmp_path, id=kind, node=node, edges=again, goal=goal, limits={"turns": 500, "tokens": 9_000_000})
+            ended = hive_mind("run", file, "--agent", "ben", "--name", kind, "-o", "json").json
+            assert ended["status"] == "accepted", ended
+            count = hive_mind("judge", "ben", "-o", "json").json["audits"] - decided
+            waiting = wait_until(lambda count=count: open_audits(hive_mind, count), lambda: hive_mind("inbox", "list").out)
+            decided += count
+            assert hive_mind("inbox", verb, waiting[0]["item"]["id"], "--all", "--as", "ines").code == 0
+            wait_until(lambda: not hive_mind("inbox", "list", "-o", "json").json)
+        server.requests.clear()
+        hive_mind("run", file, "--agent", "ben", "--name", "last", "-o", "json")
+        figures = hive_mind("judge", "ben", "-o", "json").json
+    assert {kind: figures["thresholds"][kind] for kind in ("loved", "hated")} == {"loved": 0.75, "hated": None}, figures
+    assert (figures["threshold_by_goal_type"]["hated"], figures["audits"] > 100) == (None, True)
+    assert hive_mind("delete", "--purge", "--yes").code == 0
+
+
+def open_audits(command: HiveMind, count: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = command("inbox", "list", "--limit", 200, "-o", "json").json
+    return found if len(found) == count else []

@@ -7,9 +7,11 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hive_mind.agents.judging.hybrid_judge import JudgedTurn
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
 from tests.servers.home_guard import HomeGuard
@@ -63,7 +65,10 @@ def test_readme_shows_the_same() -> None:
 
 
 def test_the_program_prints_what_stands_below_it() -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```", HOWTO, re.MULTILINE | re.DOTALL)
+    functions, program = re.findall(r"^```python\n(.*?)^```", HOWTO, re.MULTILINE | re.DOTALL)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    own: dict[str, Any] = {}
+    exec(functions, own)  # noqa: S102 - the document's own
+    assert (own["brief"](JudgedTurn("short")), own["tested"]({"code": "assert 1"})) == (None, True)
     ended = run([sys.executable, "-c", program], 60, env=environment, text=True, check=True)
     assert textwrap.indent(ended.stdout, "    ") in HOWTO

@@ -197,8 +197,12 @@ def _goal_text(goal: Goal | None, criteria: Sequence[SuccessCriterion], constrai
 
 
 def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[str]:
-    lines = [f"- {json.dumps(one.id, ensure_ascii=False)}: {one.description or one.id}{_hidden(one)}" for one in parts]
+    lines = [f"- {json.dumps(one.id, ensure_ascii=False)}: {_in_words(one)}{_hidden(one)}" for one in parts]
     return [f"{title}:", *lines] if lines else []
+
+
+def _in_words(one: SuccessCriterion | Constraint) -> str:
+    return (one.in_words if isinstance(one, Constraint) else one.description) or one.id
 
 
 def _hidden(one: SuccessCriterion | Constraint) -> str:

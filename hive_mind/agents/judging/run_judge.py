@@ -6,7 +6,7 @@ from which people's decisions teach it. A worker adds rules, and says how sure i
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgedTurn, JudgeProtocol
 from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.errors import InvalidInput
-from hive_mind.goals.goal import Goal
+from hive_mind.goals.goal import GENERAL, Goal
 from hive_mind.judge.case import Case
 from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.judge_settings import JudgeSettings
@@ -55,14 +55,23 @@ class RunJudge:
         now = await self.rules()
         return bool(now.unreadable) or any(rule.on != "fact" and rule.mode != "retired" for rule in now.rules.rules)
 
-    async def judged(self, spec: WorkerSpec, node: NodeSpec | None, case: Case, turn: JudgedTurn, subject: str) -> Judged:
-        """A judgement of a node's outputs, or of the whole; kept before it is returned.
+    async def judged(
+        self,
+        spec: WorkerSpec,
+        node: NodeSpec | None,
+        case: Case,
+        turn: JudgedTurn,
+        subject: str,
+        overruled: Collection[str] = (),
+    ) -> Judged:
+        """A judgement of a node's outputs, or of the whole; kept before it is returned. `overruled`: rules that are not asked.
 
         Raises `InvalidInput` for the name of a judge that is not there, and what the log raises.
         """
         now = await self.rules()
         # A rule of the fleet overrides a worker's of the same name.
-        rules = RuleSet({rule.id: rule for rule in (*spec.rules, *now.rules.rules)}.values())
+        by_id = {rule.id: rule for rule in (*spec.rules, *now.rules.rules) if rule.id not in overruled}
+        rules = RuleSet(by_id.values())
         given = [Signal(name=RULES, origin=RULES, state="broken", reasoning=now.unreadable)] if now.unreadable else []
         judge = HybridJudge(rules, self.model, custom=self._own(node), settings=self._settings(spec), log=self.log)
         found = await judge.judged(replace(case, checks=self.functions), turn, given, subject)
@@ -122,10 +131,10 @@ def _understood(said: Any) -> Judgment | None:
 
 def case_of_node(spec: WorkerSpec, node: NodeSpec, outputs: Mapping[str, Any], turn: JudgedTurn) -> Case:
     """The outputs of a node, against its criteria."""
-    kind = spec.goal.kind if spec.goal else "general"
+    kind = spec.goal.kind if spec.goal else GENERAL
     criteria = node.success_criteria
     goal = Goal(id=f"{spec.id}.{node.id}", kind=kind, success_criteria=criteria) if criteria else None
-    return Case(outputs, goal, outputs=turn.outputs, attempts_left=turn.attempts_left)
+    return Case(outputs, goal, outputs=turn.outputs, attempts_left=turn.attempts_left, about=kind)
 
 
 def case_of_whole(state: RunState) -> Case:

@@ -14,6 +14,7 @@ from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
+from hive_mind.goals.goal import GENERAL
 from hive_mind.judge.items import Item, fitted
 from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 from hive_mind.judge.precedent import Judged
@@ -144,7 +145,8 @@ class RunEffects:
         """Kept before it counts. Of a sub-agent the outputs are asked for first, in words of their own."""
         spec, place = state.spec, state.places.get(effect.place)
         if place is None:
-            judged = await self._parts.judge.judged(spec, None, case_of_whole(state), JudgedTurn(), f"{self._run}/")
+            case, subject = case_of_whole(state), f"{self._run}/"
+            judged = await self._parts.judge.judged(spec, None, case, JudgedTurn(), subject, state.overruled)
             return await self._audited(judged, effect, state.buffer)
         node = spec.by_id[place.node]
         if state.parent and (missing := judgment_of(state, place)).action is not JudgmentAction.ACCEPT:
@@ -189,7 +191,7 @@ class RunEffects:
             context=fitted(told_to_person(state, effect), f"hive-mind runs show {self._run}"),
             signals=await self._signals(effect),
             judged=effect.judged,
-            goal_kind=state.spec.goal.kind if state.spec.goal else "general",
+            goal_kind=state.spec.goal.kind if state.spec.goal else GENERAL,
             shows=_texts(effect.shown) if effect.kind != "tool" else (),
         )
         while not await self._desk.ask(item):

@@ -104,8 +104,8 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFl
     if is_stopped(settings.home, chosen_fleet(settings.home, at.fleet)):
         raise CommandError("this fleet is stopped, so the rule can't be sent: hive-mind rollout restart starts it again")
     review = review_of(settings.home, at.fleet)
-    if review.facts == "off":
-        raise InvalidInput("this fleet's facts are not judged: give its manifest `judge: {facts: rules}` first")
+    if not review.desk.agent:
+        raise InvalidInput("nobody speaks for people in this fleet: give its manifest `judge: {desk: AGENT}`, or {facts: rules}")
     given = {rule.id: rule for rule in (read_files([source]) if source else ())}
     async with desk_agent(settings.home, at.fleet, review) as desk:
         there = known(await rules_in(desk))

@@ -6,6 +6,8 @@ Of branches that run at once, two may not set one key. A goal and criteria look 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from pydantic.alias_generators import to_camel
+
 from hive_mind.forms.tree import Finding
 from hive_mind.goals.goal import SuccessCriterion
 from hive_mind.model.dialogue import ToolSpec
@@ -80,6 +82,10 @@ def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str
         for field, given in (("tools", node.tools), ("subagents", node.subagents), ("clientFacing", node.client_facing)):
             if given:
                 yield Finding((*where, field), "is for nodes of kind loop")
+        if node.turns != NodeSpec.model_fields["turns"].default:
+            yield Finding((*where, "turns"), "is for nodes of kind loop")
+        if node.kind == "tool" and node.prompt:
+            yield Finding((*where, "prompt"), "is for nodes of kind loop and person; `description` says what a tool is for")
         if len(node.outputs) > 1:
             yield Finding((*where, "outputs"), f"a node of kind {node.kind} has one output: what it gives")
     for key in keys_in(node.args):
@@ -97,6 +103,9 @@ def _sub_agent(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> 
         yield Finding((*where, "kind"), "a sub-agent is a loop")
     if node.subagents:
         yield Finding((*where, "subagents"), "a sub-agent can't have sub-agents")
+    for field in ("tool", "args", "client_facing", "join", "attempts", "visits"):
+        if getattr(node, field) != NodeSpec.model_fields[field].get_default(call_default_factory=True):
+            yield Finding((*where, to_camel(field)), "has no effect on a sub-agent, which is begun by its parent; leave it out")
     yield from _tools(node, where, tools)
 
 

@@ -173,7 +173,7 @@ def sub_agent(worker: WorkerSpec, name: str, task: str, limits: Limits) -> Worke
     """The worker of a sub-agent: its one node, with the task at its prompt's end and no sub-agents of its own."""
     (node,) = [one for one in worker.subagents if one.id == name]
     turns = node.turns if "turns" in node.model_fields_set else SUB_AGENT_TURNS
-    prompt = f"{node.prompt}\n\nYour task: {task}".strip()
+    prompt = f"{node.prompt or node.description}\n\nYour task: {task}".strip()
     alone = {"prompt": prompt, "subagents": (), "client_facing": False, "turns": turns, "attempts": turns + 1}
     return WorkerSpec(
         id=worker.id,

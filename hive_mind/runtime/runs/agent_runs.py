@@ -98,7 +98,7 @@ class AgentRuns:
         if (
             self._config.agent.worker
             or self._agent.name in (watch.watcher, watch.queen)
-            or (self._config.notify.is_on and self._agent.name == self._config.review.desk.agent)
+            or ((self._config.notify.is_on or self._config.posts) and self._agent.name == self._config.review.desk.agent)
             or (self._is_kept and ledger_path(self._settings, self._agent.name).exists())
         ):
             await self.calls()
@@ -236,11 +236,16 @@ class AgentRuns:
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
         from hive_mind.agents.desk import LedgerDesk
         from hive_mind.agents.judging.desk_post import DeskPost
+        from hive_mind.agents.judging.rules_at_work import DeskRules
 
         post = DeskPost(self._agent.name, self._config.review.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
+        is_desk = self._config.review.desk.agent == self._agent.name
         while True:
             try:
-                await post.run()
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(post.run())
+                    if is_desk:
+                        tasks.create_task(DeskRules(self._agent.name, LedgerDesk(ledger), member).run())
             except* HiveError as failed:
                 _log.error("%s: what its runs ask can't be carried to the desk: %s", self._agent.name, failed.exceptions[0])
             await asyncio.sleep(_AGAIN_S)
