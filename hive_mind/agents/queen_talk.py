@@ -30,7 +30,7 @@ from hive_mind.model.dialogue import Message, ToolSpec, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
 from hive_mind.runs.step_text import step_text
-from hive_mind.runs.steps import PREFIX, Ended, step_of
+from hive_mind.runs.steps import PREFIX, Ended, Replied, step_of
 
 _DOES = Literal["pause", "resume", "restart", "cancel", "assign"]
 _ENDED_SHOWN = 5
@@ -112,6 +112,9 @@ class HeardEvents:
     def hear(self, agent: str, entry: Entry) -> None:
         """One more, of a run of this agent. Raises `WireError`."""
         name, step = f"{agent}/{entry.stream.removeprefix(PREFIX)}", step_of(entry)
+        if isinstance(step, Replied) and not step.calls:
+            # Its words belong to the run, as its outputs do; these lines stand in the queen's prompts.
+            step = msgspec.structs.replace(step, text="it says something")
         if line := step_text(step, self._nodes.setdefault(name, {})):
             self.last.append(f"{time_text(entry.at_ms)} {name}: {line}")
         if isinstance(step, Ended):

@@ -33,7 +33,7 @@ def test_all_that_opens_something_takes_the_settings_first_and_says_so_in_one_li
     signatures = {name: inspect.signature(getattr(public, name)) for name in public.__all__ if name.startswith("open_")}
     assert {"open_agent", "open_fleet", "open_member", "open_memory"} <= set(signatures)
     assert {next(iter(signature.parameters)) for signature in signatures.values()} == {"settings"}
-    assert [name for name, signature in signatures.items() if len(_in_short(signature)) > 200] == []
+    assert [name for name, signature in signatures.items() if len(_in_short(signature)) > 300] == []
 
 
 def test_what_is_taken_out_of_a_content_begins_with_the_candidates():

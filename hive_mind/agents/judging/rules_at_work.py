@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.fact_items import case_of, is_decided
@@ -17,7 +17,6 @@ from hive_mind.agents.judging.post import Post
 from hive_mind.errors import HiveError, InvalidInput, RuleError
 from hive_mind.forms.reading import text_of
 from hive_mind.hive.effects import Now
-from hive_mind.hive.member import Member
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.calibration import TARGET
 from hive_mind.judge.hive_rules import KIND, RulesAtWork, key_of, known, rule_of, taken_back, together, value_of
@@ -29,6 +28,9 @@ from hive_mind.judge.rule_file import rules_of as rules_of_text
 from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
 from hive_mind.judge.trial import tried
 from hive_mind.model.evidence import HiveFact
+
+if TYPE_CHECKING:
+    from hive_mind.hive.member import Member
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +59,7 @@ class HiveMember(Protocol):
     """The place of an agent in its hive, as its judge sees it."""
 
     @property
-    def member(self) -> Member: ...
+    def member(self) -> "Member": ...
     @property
     def post(self) -> Post: ...
     @property
@@ -89,7 +91,7 @@ class HiveRules:
     `given`: those of the manifest. Those of the hive are known as soon as there is a node.
     """
 
-    def __init__(self, given: tuple[EvaluationRule, ...], member: Member) -> None:
+    def __init__(self, given: tuple[EvaluationRule, ...], member: "Member") -> None:
         self.given, self._member = given, member
         self._seen = self._read = -1
         self._now = RulesAtWork(RuleSet(given), is_known=False)

@@ -78,7 +78,7 @@ class FleetDirectory:
             while (await journal.load()).seq:
                 wanted = step(journal.state)
                 if wanted is None:
-                    return await document_of(run, journal.state, LedgerDesk(ledger))
+                    return await _shown(run, journal.state, ledger)
                 try:
                     await journal.append([wanted])
                 except RunTaken:
@@ -86,6 +86,12 @@ class FleetDirectory:
             raise InvalidInput(f"agent {agent!r} has no run {run!r}")
 
         return await self.over(agent, work)
+
+
+async def _shown(run: str, state: RunState, ledger: Ledger) -> dict[str, Any]:
+    """A run as a queen sees it: what it set belongs to it until it is accepted, and stands in no prompt of hers before."""
+    document = await document_of(run, state, LedgerDesk(ledger))
+    return document if state.outcome == "accepted" else {**document, "outputs": {}}
 
 
 def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
@@ -192,7 +198,7 @@ async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, A
             worker = state.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             begin(writing, Started(worker, dict(state.inputs)))
             await new.append(writing.steps)
-        return await document_of(again, new.state, LedgerDesk(ledger))
+        return await _shown(again, new.state, ledger)
 
     await fleet.write(agent, run, lambda state: _end(fleet, state))
     return await fleet.over(agent, work)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_mind.cli.output import say
 from hive_mind.cli.running import Stopped
 from hive_mind.errors import InvalidInput
 
@@ -59,3 +60,5 @@ async def notifying(notify: str, parts: "RunParts") -> AsyncIterator[None]:
     finally:
         following.cancel()
         await asyncio.wait([following])
+        if not following.cancelled() and (error := following.exception()):
+            say(f"notices stopped: {error}", style="yellow")

@@ -302,6 +302,31 @@ async def test_queues_hold_what_waits_and_each_is_decided_with_a_reason(tmp_path
         assert "failed: " in browser.decisions.read_text().splitlines()[-1]
 
 
+async def test_an_item_of_a_run_shows_its_signals_and_what_follows(tmp_path):
+    look = {
+        "id": "look",
+        "kind": "tool",
+        "tool": "recall",
+        "args": {"query": "x"},
+        "outputs": ["found"],
+        "requiresApproval": True,
+    }
+    worker = {"id": "looks", "description": "Look it up.", "entry": "look", "nodes": [look]}
+    agents = (AgentConfig("ada", worker=worker), *(AgentConfig(name) for name in NAMES[1:]))
+    async with looking(tmp_path, agents=agents) as browser:
+        await browser.worker.call("ada", "run", run="r")
+        await browser.until_page("queues?agent=ada", "Questions to people (1)")
+        page = (await browser.get("queues?agent=ada"))[1]
+    for told in (
+        "on yes: what look set counts",
+        "on no: the run ends as rejected",
+        "the requested outputs are set",
+        "Look it up.",
+        "cost so far",
+    ):
+        assert told in page
+
+
 async def test_dead_letters_are_shown_sent_again_and_forgotten(tmp_path):
     async with looking(tmp_path, topology="sharded") as browser:
         bus = browser.worker._nodes["ada"].running.runner.bus
