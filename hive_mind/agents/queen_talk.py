@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import RunJournal, document_of, health_of, open_runs, run_ids
+from hive_mind.agents.runs.run_journal import GOING, RunJournal, document_of, health_of, open_runs, run_ids
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, assigned, paused, settled
 from hive_mind.clocks import time_text, wall_clock_ms
 from hive_mind.cognition.prompts import fenced
@@ -119,6 +119,11 @@ class HeardEvents:
             self.last.append(f"{time_text(entry.at_ms)} {name}: {line}")
         if isinstance(step, Ended):
             del self._nodes[name]
+
+    def about(self, runs: Sequence["_SeenRun"]) -> list[str]:
+        """Those of these runs and of their sub-agents; all where none is named."""
+        names = tuple(f" {run.name}{end}" for run in runs for end in (":", "."))
+        return [line for line in self.last if not runs or any(name in line for name in names)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +283,7 @@ def _answer(said: str, seen: _Seen, heard: HeardEvents) -> str:
     elif re.search(r"\b(propos|suggest|recommend|advi[sc]e|should|next|do about)", text):
         lines = _proposals(about or seen.troubled)
     elif re.search(r"\b(happen|event|news|latest|heard?)", text):
-        lines = iter(list(heard.last)[-_EVENTS_SHOWN:] or ["I have heard of nothing since I began."])
+        lines = iter(heard.about(about)[-_EVENTS_SHOWN:] or ["I have heard of nothing since I began."])
     elif re.search(r"\b(trouble|problem|wrong|stuck|stall|health|ticket|bad)", text):
         lines = iter([f"{run.line}; {run.trouble}" for run in about or seen.troubled if run.tickets] or ["No run is in trouble."])
     elif about:
@@ -375,6 +380,8 @@ def _order_of(given: Mapping[str, Any], seen: _Seen) -> QueenOrder:
     if len(about) != 1:
         which = ", ".join(run.name for run in about or seen.runs) or "there are none"
         raise InvalidInput(f"which run shall I {order.do}? Name it as AGENT/RUN: {which}")
+    if order.do != "restart" and about[0].document["status"] not in GOING:
+        raise InvalidInput(f"{about[0].line}: it has ended, and can only be restarted")
     return QueenOrder(order.do, about[0].agent, about[0].document["run"], id=secrets.token_hex(8))
 
 

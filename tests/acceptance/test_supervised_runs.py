@@ -235,5 +235,5 @@ def test_the_queen_says_what_is_wrong_and_why_and_does_what_a_person_confirms(fl
     (run,) = re.findall(r"Done: keeper begins run (a-\w+)", said)
     assert fleet.until(run, "parked")["worker"] == "errand"
     # She hears of nodes as they begin.
-    wait_until(lambda: f"keeper/{run}: lead begins" in fleet.talk("What happened?"))
+    wait_until(lambda: f"keeper/{run}: lead begins" in fleet.talk(f"What happened in {run}?"))
     assert fleet.command("runs", "cancel", "still-again", "--agent", "keeper").code == 0

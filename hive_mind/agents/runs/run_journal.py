@@ -250,6 +250,10 @@ def _asks(state: RunState, asked: Waiting) -> str:
     return f"{place.node} → {call.arguments.get('name') if call.name == DELEGATE else call.name}"
 
 
+GOING = frozenset({"unfinished", "parked", "paused"})
+"""the words for a run that has not ended"""
+
+
 def status_of(state: RunState) -> str:
     """A word for it: how it ended, or whether a person or a process goes on."""
     return state.outcome or ("paused" if state.paused else "parked" if state.is_waiting else "unfinished")

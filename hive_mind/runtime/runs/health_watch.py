@@ -38,6 +38,8 @@ from hive_mind.tools.base import Tool
 _log = logging.getLogger(__name__)
 
 _AGAIN_S = 5.0
+_HEAR_S = 1.0
+"""A look at each agent of a large fleet costs something, and a person asks less often."""
 
 
 def opener(settings: Settings) -> Callable[[str], Awaitable[Ledger | None]]:
@@ -155,9 +157,14 @@ class HealthWatch:
                 if (ledger := await self._open(agent)) is not None:
                     try:
                         since = since if since >= 0 else max((head.pos for head in await ledger.heads("")), default=0)
-                        async for entry in ledger.follow(since, RUN_STREAMS):
-                            since = entry.pos
-                            self._heard.hear(agent, entry)
+                        while True:
+                            page = await ledger.newer(since, RUN_STREAMS)
+                            for entry in page.entries:
+                                since = entry.pos
+                                self._heard.hear(agent, entry)
+                            if page.upto == since and not page.entries:
+                                await asyncio.sleep(_HEAR_S)
+                            since = page.upto
                     finally:
                         await ledger.close()
             except HiveError as error:

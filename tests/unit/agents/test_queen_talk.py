@@ -76,6 +76,7 @@ async def opened_court() -> Court:
         ("What do you propose?", ["restart keeper/stalled: what it waits for does not come."], ["keeper/asking"]),
         ("What should we do about asking?", ["keeper/asking waits for a person: hive-mind inbox show"], ["stalled"]),
         ("What happened?", ["keeper/stalled: seek begins", "keeper/asking: ask: a person is asked"], []),
+        ("What happened in asking?", ["keeper/asking: ask: a person is asked"], ["stalled"]),
         ("What runs?", ["keeper/stalled: unfinished at seek", "keeper/asking: parked at ask; waits for item"], []),
         ("stalled", ["keeper/stalled: unfinished", "2 steps, 0 turns of a model"], ["asking"]),
         ("Hello", [HELP], ["stalled"]),
@@ -124,6 +125,17 @@ async def test_a_person_who_holds_a_run_up_holds_it_until_it_is_resumed() -> Non
         await talk.reply("Yes.", "olga", asked.order)
         state = await court.state("asking")
         assert (bool(state.paused), state.is_paused_until_answered) == (is_held, False)
+
+
+async def test_a_run_that_has_ended_can_only_be_restarted() -> None:
+    court = await opened_court()
+    talk = court.talk()
+    asked = await talk.reply("cancel keeper/asking", "olga")
+    await talk.reply("yes", "olga", asked.order)
+    for order in ("pause", "resume", "cancel"):
+        with pytest.raises(InvalidInput, match="it has ended, and can only be restarted"):
+            await talk.reply(f"{order} keeper/asking", "olga")
+    assert (await talk.reply("restart keeper/asking", "olga")).order is not None
 
 
 async def test_work_is_given_to_an_agent_once() -> None:
