@@ -164,7 +164,7 @@ class _Seen:
 
     def named(self, text: str) -> list[_SeenRun]:
         """Those that a text is about, by `AGENT/RUN`, by their own name, or all of an agent's."""
-        words = set(re.findall(r"[\w./-]*\w", text))
+        words = {word.rstrip("./-") for word in re.findall(r"[\w./-]+", text)}
         exact = [run for run in self.runs if words & {run.name, run.document["run"]}]
         return exact or [run for run in self.runs if run.agent in words]
 
@@ -277,7 +277,10 @@ def _answer(said: str, seen: _Seen, heard: HeardEvents) -> str:
     about = seen.named(said)
     # A run may be called "stalled" or "why".
     names = [name for run in about for name in (run.name, run.document["run"])]
-    text = re.sub("|".join(map(re.escape, names)), "", said).casefold()
+    text = said
+    for name in names:
+        text = text.replace(name, "")
+    text = text.casefold()
     if "why" in text:
         lines = _reasons(about or seen.troubled)
     elif re.search(r"\b(propos|suggest|recommend|advi[sc]e|should|next|do about)", text):

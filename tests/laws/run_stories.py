@@ -291,7 +291,7 @@ TALK = Story(
     _talk_model,
     approve,
     frozenset({"pay"}),
-    _WORDS,
+    words=_WORDS,
 )
 
 STORIES = {
