@@ -21,6 +21,7 @@ from hive_mind.control.platforms.compose import PASSWORD
 from hive_mind.control.platforms.in_containers import CONFIG_FILE, CONFIG_FOLDER, TOKEN_VARIABLE
 from tests.servers.forked import Forked
 from tests.servers.ports import free_port
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a token of the test"  # noqa: S105
@@ -82,10 +83,12 @@ class Container:
 
     def answers(self, question: str, expected: str) -> None:
         """Asked of the agent of its name until the answer has this: what another shared arrives when messages do."""
-        until_s = time.monotonic() + PATIENCE_S
-        while expected not in (answer := str(self.call(f"/v1/agents/{self.service}", do="ask", question=question))):
-            assert time.monotonic() < until_s, answer
-            time.sleep(0.1)
+
+        def answer() -> str:
+            text = str(self.call(f"/v1/agents/{self.service}", do="ask", question=question))
+            return text if expected in text else ""
+
+        wait_until(answer, f"{self.service} answers {expected!r}", PATIENCE_S)
 
     def is_ready(self) -> bool:
         """Whether it is of use."""
