@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,7 +68,7 @@ def expressions() -> tuple[Expression, ...]:
         for how in _uses(_parsed(Path(file)), line)
     }
     for path, module in modules.items():
-        for call in (call for part in ast.walk(module) if isinstance(part, _FUNCTIONS) for call in _calls(part)):
+        for call in _calls_in_functions(module):
             if isinstance(pattern := call.args[0], ast.Constant) and isinstance(pattern.value, str):
                 how = _how(call)
                 kept.setdefault(
@@ -102,12 +104,26 @@ def _parsed(path: Path) -> ast.Module:
 
 def _makes_some_when_loaded(module: ast.Module) -> bool:
     """Outside of its functions, or in one that makes it of a value, which a module may call when it is loaded."""
-    inside = {call for part in ast.walk(module) if isinstance(part, _FUNCTIONS) for call in _calls(part)}
+    inside = _calls_in_functions(module)
     return any(call not in inside or not isinstance(call.args[0], ast.Constant) for call in _calls(module))
 
 
 def _named(path: Path, line: int) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
+
+
+@cache
+def _calls_in_functions(module: ast.Module) -> dict[ast.Call, None]:
+    return dict.fromkeys(call for part in _outermost_functions(module) for call in _calls(part))
+
+
+def _outermost_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    """No expression holds one, so only statements are looked through."""
+    for part in ast.iter_child_nodes(tree):
+        if isinstance(part, _FUNCTIONS):
+            yield part
+        elif not isinstance(part, ast.expr):
+            yield from _outermost_functions(part)
 
 
 def _calls(tree: ast.AST) -> list[ast.Call]:
@@ -151,21 +167,18 @@ def _uses(module: ast.Module, line: int) -> set[str]:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     if len(targets) != 1 or not isinstance(targets[0], ast.Name) or not targets[0].id.startswith("_"):
         return {"search"}
-    name = targets[0].id
-    uses = {
-        node.func.attr
-        for node in ast.walk(module)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == name
-    }
-    named = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(module))
-    called = sum(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == name
-        for node in ast.walk(module)
-    )
-    return uses if uses and uses <= _FIRST_ONLY and named == called + 1 else {"search"}
+    named, uses = _named_and_called(module)[targets[0].id]
+    called = uses.total()
+    return set(uses) if called and uses.keys() <= _FIRST_ONLY and named == called + 1 else {"search"}
+
+
+@cache
+def _named_and_called(module: ast.Module) -> dict[str, tuple[int, Counter[str]]]:
+    """How often a module says each name, and which methods it calls by that name how often."""
+    nodes = list(ast.walk(module))
+    named = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+    uses: dict[str, Counter[str]] = {name: Counter() for name in named}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            uses[node.func.value.id][node.func.attr] += 1
+    return {name: (times, uses[name]) for name, times in named.items()}

@@ -17,9 +17,10 @@ from hive_mind.model import fact
 from tests.expressions import Expression, expressions, made_of_values
 from tests.matcher import Matcher, TooManySteps, matchers
 
-# Three doublings of what the first ones do not show to be in proportion.
+# Up to three doublings of what the first rounds do not show to be in proportion.
 _CHARS = (256, 512, 1024, 2048)
 _EXPONENT_MAX = 1.3
+_EXPONENT_SURE = 1.01
 # A repetition with a bound of some hundred characters costs as many steps from each place.
 _STEPS_PER_CHAR_MAX = 600
 _FIRST_ROUNDS = (6, 12, 24)
@@ -126,8 +127,16 @@ def _dear(matcher: Matcher, how: str, seed: int) -> str:
         if first[2] - first[1] > 2.2 * (first[1] - first[0]):
             doubtful.append((first[2] / len(body), before, body, end))
     for _, before, body, end in sorted(doubtful, reverse=True)[:_DOUBTFUL_MAX]:
-        counts = [_steps(matcher, how, (before + body * (size // len(body) + 1))[:size] + end) for size in _CHARS]
-        if counts[-1] > _STEPS_PER_CHAR_MAX * _CHARS[-1] or log2(counts[-1] / counts[-2]) > _EXPONENT_MAX:
+        counts: list[int] = []
+        for size in _CHARS:
+            counts.append(_steps(matcher, how, (before + body * (size // len(body) + 1))[:size] + end))
+            growth = log2(counts[-1] / counts[-2]) if len(counts) > 1 else None
+            if counts[-1] > _STEPS_PER_CHAR_MAX * size:
+                break
+            # A square that shows in the last doubling shows a little in the first one.
+            if growth is not None and growth <= _EXPONENT_SURE:
+                break
+        if counts[-1] > _STEPS_PER_CHAR_MAX * _CHARS[len(counts) - 1] or (growth is not None and growth > _EXPONENT_MAX):
             return f"{before!r} + {body!r} * n + {end!r}: {counts} steps"
     return ""
 
