@@ -11,7 +11,7 @@ _USUAL = 20_260_913
 
 def examples() -> int:
     """How many are drawn where a law does not say it; `make test-all` draws 300."""
-    return int(os.environ.get("HIVE_EXAMPLES", "40"))
+    return int(os.environ.get("HIVE_EXAMPLES", "25"))
 
 
 def is_exploring() -> bool:

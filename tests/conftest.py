@@ -3,7 +3,6 @@
 import asyncio
 import faulthandler
 import functools
-import gc
 import inspect
 import os
 from collections.abc import Coroutine, Generator
@@ -13,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from hive_mind import ornament
 from tests.chance import examples, is_exploring
+from tests.heap import set_aside
 from tests.limits import limit_s, limited, signals_at_their_defaults
 from tests.loops import play
 from tests.order import dealt_out
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """The tests themselves are thousands of objects, and stay."""
-    _set_aside()
+    set_aside()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,13 +112,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="module")
 def settled_heap() -> None:
     """For tests of what measures memory, and so collects garbage again and again."""
-    _set_aside()
-
-
-def _set_aside() -> None:
-    """Let collections of garbage pass over whatever is here now: with it each takes half a second."""
-    gc.collect()
-    gc.freeze()
+    set_aside()
 
 
 async def _watched(test: Coroutine[None, None, None], patience_s: float) -> None:

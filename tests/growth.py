@@ -19,11 +19,17 @@ def costly(work: Callable[[str], object], pieces: Iterable[str], chars: int) -> 
 
 def _is_costly(work: Callable[[str], object], piece: str, chars: int) -> bool:
     small, large = ((piece * size)[:size] for size in (chars, 4 * chars))
-    if _cpu_s(work, large) < _SLACK_S:
+    took_s = _cpu_s(work, large)
+    if took_s < _SLACK_S:
         return False
     # Again and again, because another process on this machine may make it dear;
     # what is cheap is so at last.
-    return all(_cpu_s(work, large) >= _TIMES_MAX * _cpu_s(work, small) for _ in range(_TRIES_MAX))
+    for left in reversed(range(_TRIES_MAX)):
+        if took_s < _TIMES_MAX * _cpu_s(work, small):
+            return False
+        if left:
+            took_s = _cpu_s(work, large)
+    return True
 
 
 def _cpu_s(work: Callable[[str], object], text: str) -> float:

@@ -57,7 +57,15 @@ class Matcher:
 
     def run(self, text: str, how: str, steps_max: int) -> tuple[int, list[tuple[int, int]]]:
         """The steps and the matches: all of a text ("search"), or the one at its beginning ("match", "fullmatch")."""
+        # As it was afterwards: else a test of what nests without end goes two million calls deep.
+        limit = sys.getrecursionlimit()
         sys.setrecursionlimit(_FRAMES_MAX)
+        try:
+            return self._matched(text, how, steps_max)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def _matched(self, text: str, how: str, steps_max: int) -> tuple[int, list[tuple[int, int]]]:
         self._text, self._steps, self._steps_max = text, 0, steps_max
         spans: list[tuple[int, int]] = []
         at, empty_at = 0, -1

@@ -88,7 +88,7 @@ async def shown(tmp_path: Path) -> AsyncIterator[tuple[Browser, Tab, list[str]]]
         yield console, tab, paths
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [PHONE, pytest.param(DESK, marks=pytest.mark.thorough)])
 async def test_no_page_overflows_loads_from_elsewhere_or_runs_what_others_wrote(tmp_path, width):
     async with shown(tmp_path) as (console, tab, paths):
         for path in paths:

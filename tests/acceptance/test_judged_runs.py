@@ -146,8 +146,10 @@ def test_judges_and_checks_of_ones_own_decide_and_unknown_ones_are_refused_where
     broken = coder(tmp_path, id="broken", node={"judge": "brief"})
     with OpenAICompatibleServer([sets(code="x")]) as server:
         command = with_model(hive_mind, server)
-        ended = process(command, "run", broken, "--function", f"brief={functions}:never", "-o", "json").json
-    assert "the custom judge failed: RuntimeError: out of order" in ended["waiting"][0]["title"]
+        parked = process(command, "run", broken, "--name", "late", "--function", f"brief={functions}:never").out
+    assert "the custom judge failed: RuntimeError: out of order" in parked
+    # The line to go on with names what the run needs again.
+    assert f"hive-mind runs resume late --function brief={functions}:never" in parked
 
 
 def test_how_sure_a_judge_has_to_be_and_what_if_nobody_attends_are_said_in_the_worker(

@@ -22,7 +22,7 @@ from tests.servers.redis_server import RedisServer
 
 HONEST = tuple(f"honest{number}" for number in range(8))
 LIARS = tuple(f"liar{number}" for number in range(4))
-QUESTIONS, SOURCES, RIGHT_SHARE = 200, 4, 0.8
+QUESTIONS, SOURCES, RIGHT_SHARE = 60, 4, 0.8
 WRONG = (9001, 9002, 9003)
 RIGHT, LIE = 8443, 6666
 

@@ -1,6 +1,6 @@
 """Power fails at any moment: nothing acknowledged is lost. And whoever forgets to sync is found out.
 
-`make chaos-store` plays 10,000 histories of power failures, these are some hundred.
+`make chaos-store` plays 10,000 histories of power failures, these are some dozens.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ pytestmark = [
     ),
 ]
 
-HISTORIES = 100
+HISTORIES = 50
 _ENOUGH_TO_BE_FOUND_OUT = 40
 
 

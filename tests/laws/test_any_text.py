@@ -169,7 +169,7 @@ def test_no_text_makes_a_function_raise(name: str):
     places = [one.name for one in taken if one.kind is not inspect.Parameter.KEYWORD_ONLY]
 
     # A third of the usual number: it is more than a hundred functions, and the two ways below go through all of them.
-    @settings(max_examples=max(12, examples() // 3))
+    @settings(max_examples=max(8, examples() // 3))
     @given(st.fixed_dictionaries(arguments_of(function) or {}))
     def law(given: dict[str, Any]) -> None:
         by_name = {key: value for key, value in given.items() if key not in places}

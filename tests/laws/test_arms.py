@@ -20,7 +20,7 @@ DAY = st.sampled_from(["", "2026-01-01", "2026-01-02", "2026-01-02T10:00", "2026
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=examples() // 12)
+@settings(max_examples=max(3, examples() // 12))
 @given(TEXTS, QUESTIONS, st.data(), st.sampled_from(DEALS), st.integers(1, 7), st.integers(1, 3), st.integers(1, 8))
 def test_every_topology_finds_what_one_memory_finds(mode, texts, questions, data, deal, agents, replicas, limit):
     each = st.lists(DAY, min_size=len(texts), max_size=len(texts))
@@ -46,7 +46,7 @@ def test_every_topology_finds_what_one_memory_finds(mode, texts, questions, data
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=examples() // 12)
+@settings(max_examples=max(3, examples() // 12))
 @given(st.lists(st.sampled_from(WORDS[:6]), min_size=2, max_size=20), QUESTIONS, st.data(), st.sampled_from(DEALS))
 def test_of_what_is_said_again_the_first_counts_wherever_it_lies(mode, texts, questions, data, deal):
     def each(*values):

@@ -38,7 +38,10 @@ OF_NO_TEXT = {
 
 def keeps_by_itself(path: Path) -> bool:
     """Whether a file remembers results outside of the register."""
-    imports = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom | ast.Import))
+    text = path.read_text("utf-8")
+    if "functools" not in text:
+        return False
+    imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom | ast.Import))
     names = {(getattr(node, "module", ""), alias.name) for node in imports for alias in node.names}
     return bool(names & {("functools", "lru_cache"), ("functools", "cache"), ("", "functools")})
 

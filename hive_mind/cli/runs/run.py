@@ -111,7 +111,7 @@ async def run(
         executor = RunExecutor(_named(name), parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.start(spec, given, stream=stream)
         async with notifying(notify, parts):
-            await driven(executor, agent, at.output)
+            await driven(executor, agent, at.output, again(mcp, function, notify))
 
 
 def ruled(worker: "WorkerSpec", files: Sequence[Path] | None) -> "WorkerSpec":
@@ -141,16 +141,23 @@ def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":
     return functions_at(places)
 
 
-async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
-    """To its end, or to where it waits, and what that came to."""
+def again(mcp: Sequence[str] | None, functions: Sequence[str] | None, notify: str) -> str:
+    """The options that a resumed run needs as well, as they are written in a shell."""
+    options = [("--mcp", value) for value in mcp or ()] + [("--function", value) for value in functions or ()]
+    options += [("--notify", notify)] if notify else []
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in options)
+
+
+async def driven(executor: "RunExecutor", agent: str, output: Format, options: str = "") -> None:
+    """To its end, or to where it waits, and what that came to. `options`: those with which it is resumed."""
     from hive_mind.cli.runs.run_shown import show_run
 
     try:
         state = await executor.drive()
     except (asyncio.CancelledError, KeyboardInterrupt):
         which = f" --agent {agent}" if agent != DEFAULT_AGENT else ""
-        raise Stopped(f"stopped; go on with: hive-mind runs resume {executor.run}{which}") from None
-    await show_run(executor, agent, output)
+        raise Stopped(f"stopped; go on with: hive-mind runs resume {executor.run}{which}{options}") from None
+    await show_run(executor, agent, output, options)
     if state.outcome != "accepted":
         raise typer.Exit(FAILED)
 

@@ -79,19 +79,19 @@ class Heard:
             self._shown[one["node"]] = one["turn"], len(one["text"])
 
 
-async def show_run(executor: "RunExecutor", agent: str, output: Format) -> None:
-    """Where it is, or what it came to."""
+async def show_run(executor: "RunExecutor", agent: str, output: Format, options: str = "") -> None:
+    """Where it is, or what it came to. `options`: those with which it is resumed."""
     document = await document_of(executor.run, executor.state, executor.parts.desk)
     if output is Format.JSON:
         show_json(document)
         return
-    show_document(document, agent)
+    show_document(document, agent, options)
     files = executor.parts.files(executor.run, "")
     if names := files.data_files():
         say(f"{counted(len(names), 'file')} in {files.folder}", style="dim")
 
 
-def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = False) -> None:
+def show_document(document: Mapping[str, Any], agent: str, options: str = "", *, goes_on: bool = False) -> None:
     """The same in lines. `goes_on`: by itself, when somebody decides."""
     reason = f" — {document['reason']}" if document["reason"] else ""
     show(f"run {document['run']}: {document['status']}{reason}", style="bold")
@@ -110,7 +110,7 @@ def show_document(document: Mapping[str, Any], agent: str, *, goes_on: bool = Fa
         show_indented(printable(one["text"]))
         show(f'  hive-mind runs say {document["run"]} "…"{which}')
     if document["waiting"] and not goes_on:
-        show(f"  hive-mind runs resume {document['run']}{which}")
+        show(f"  hive-mind runs resume {document['run']}{which}{options}")
     if trouble := document.get("trouble"):
         show(f"it can't go on: {trouble}", style="red")
 

@@ -14,7 +14,7 @@ from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
 from hive_mind.cli.running import command
 from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
-from hive_mind.cli.runs.run import Functions, Mcp, Wait, driven, functions_of, printer_for, servers_of
+from hive_mind.cli.runs.run import Functions, Mcp, Wait, again, driven, functions_of, printer_for, servers_of
 from hive_mind.cli.runs.run_in_fleet import show_in_fleet
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
@@ -155,7 +155,7 @@ async def resume(
         executor = RunExecutor(run, opened.parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
         async with notifying(notify, opened.parts):
-            await driven(executor, at.agent, at.output)
+            await driven(executor, at.agent, at.output, again(mcp, function, notify))
 
 
 @group.command("say", epilog=examples('hive-mind runs say 4f1a2b3c "to Corrin, at nine"', "hive-mind chat --run 4f1a2b3c"))

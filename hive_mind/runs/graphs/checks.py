@@ -126,7 +126,8 @@ def _judges(spec: WorkerSpec, functions: Collection[str] | None) -> Iterator[Fin
     """Names of judges and checks of one's own. A custom criterion that names none is graded by a model or a person."""
     if functions is None:
         return
-    remedy = f"there is {', '.join(sorted(functions)) or 'none'}; give it by --function NAME=FILE.py:NAME, or in judge.functions"
+    known = f"known: {', '.join(sorted(functions))}; " if functions else ""
+    remedy = f"{known}give it by --function NAME=FILE.py:NAME, or in judge.functions"
     criteria: list[tuple[_Where, Sequence[SuccessCriterion]]] = []
     if spec.goal:
         criteria.append((("spec", "goal"), spec.goal.success_criteria))

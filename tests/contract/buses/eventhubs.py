@@ -19,6 +19,7 @@ from hive_mind.bus.eventhubs.clients import Event, pack
 from hive_mind.bus.eventhubs.partitions import partition_of
 from hive_mind.devbroker import KEY, BrokerThread
 from tests.contract.buses.base import BaseHarness
+from tests.heap import set_aside
 from tests.servers.azure_pace import hasten
 
 PARTITIONS = 4
@@ -48,7 +49,8 @@ class Harness(BaseHarness):
 
     def start(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        # See `collect_sockets`.
+        # See `collect_sockets`, which is called after each test.
+        set_aside()
         gc.disable()
         if not self._string:
             self._broker.start()

@@ -14,6 +14,7 @@ from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.devbroker import BrokerThread
 from tests.contract.bus_builders import Listener, threads_after
 from tests.contract.buses.eventhubs import PARTITIONS, collect_sockets
+from tests.heap import set_aside
 
 QUICK = BusSettings(connect_timeout_s=20, reconnect_s_max=0.2)
 
@@ -23,6 +24,7 @@ Scenario = Callable[..., Awaitable[None]]
 @contextmanager
 def hub() -> Iterator[BrokerThread]:
     """A broker with a hub."""
+    set_aside()
     gc.disable()
     with BrokerThread() as thread:
         thread.add_hub("hive", PARTITIONS, ["mine"])

@@ -100,7 +100,7 @@ def test_many_questions_are_drawn_in_blocks_with_as_many_draws(monkeypatch):
     assert estimate(values) == at_once
 
 
-@pytest.mark.parametrize("groups", [3, 5, 10, 30])
+@pytest.mark.parametrize("groups", [3, *(pytest.param(few, marks=pytest.mark.thorough) for few in (5, 10)), 30])
 def test_nineteen_of_twenty_intervals_hold_the_true_mean_from_three_groups_on(groups: int):
     chance = np.random.default_rng(11)
 

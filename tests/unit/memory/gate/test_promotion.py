@@ -217,5 +217,6 @@ PIECES = [
 ]  # fmt: skip
 
 
-def test_a_hostile_line_costs_time_in_proportion_to_its_length():
-    assert costly(lambda line: decide(fact(line), GATE), PIECES, 1_000) == []
+@pytest.mark.parametrize("chars", [500, pytest.param(1_000, marks=pytest.mark.thorough)])
+def test_a_hostile_line_costs_time_in_proportion_to_its_length(chars):
+    assert costly(lambda line: decide(fact(line), GATE), PIECES, chars) == []

@@ -205,7 +205,7 @@ def deaths(home: Path, folder: Path) -> Iterator[int]:
         yield steps
 
 
-@pytest.mark.parametrize("is_second", [False, True])
+@pytest.mark.parametrize("is_second", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_whoever_is_killed_has_changed_nothing_and_does_it_again(tmp_path: Path, is_second: bool) -> None:
     home, folder = tmp_path / "home", tmp_path / "copy"
     before = begun(home)
