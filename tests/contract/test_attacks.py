@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hive_mind import backends
 from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
@@ -61,7 +62,12 @@ def unproven(one: RunningMember) -> int:
     return sum(one.runner.figures.unproven.values())
 
 
+# What is checked is the same over each of them; with Event Hubs it is the slowest by far.
+_BUSES = [pytest.param(name, marks=pytest.mark.thorough if name == "eventhubs" else []) for name in backends.known("bus")]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("started_broker", _BUSES, indirect=True)
 def test_of_what_strangers_spent_keys_and_liars_say_nothing_is_taken_in(
     with_bus: Callable[[Scenario], None], tmp_path: Path
 ) -> None:

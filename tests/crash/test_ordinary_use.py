@@ -78,6 +78,7 @@ def state(fact: Fact | None) -> str:
     return "retracted" if fact.is_retracted else "superseded" if fact.superseded_by else "current"
 
 
+@pytest.mark.usefixtures("settled_heap")
 def test_the_same_facts_stored_and_taken_back_again_and_again_take_no_more_memory(tmp_path: Path) -> None:
     growth = asyncio.run(grown_by_the_same(tmp_path / "memory.sqlite"))
 
