@@ -3,6 +3,9 @@
 import time
 from datetime import UTC, datetime
 
+NOTICE_FIRST_S, NOTICE_EVERY_S = 5.0, 30.0
+"""Of what is answered as usual nothing is said; later a line says that it is waited for, and then now and again."""
+
 
 def wall_clock_ms() -> int:
     """Milliseconds since 1970, UTC; may be wrong, and step."""

@@ -29,6 +29,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
+from hive_mind.clocks import NOTICE_EVERY_S, NOTICE_FIRST_S
 from hive_mind.errors import (
     BackendError,
     BackendRejected,
@@ -58,9 +59,6 @@ _NO_KEY = "none"
 # A long reply may be streamed for as long as it goes on, but not for ever.
 _STREAM_TIMES = 10
 
-# Of a model that is asked in the ordinary way nothing is said; after this long a line says so, and then now and then again.
-_NOTICE_FIRST_S, _NOTICE_EVERY_S = 5.0, 30.0
-
 _MORE_TIME = "for a slow model allow more time: HIVE_MIND_LLM_TIMEOUT_S, or llm.timeoutS of a manifest"
 
 
@@ -80,7 +78,7 @@ class _Waiting:
         self._count += 1
         if self._count == 1:
             self._since_s = asyncio.get_running_loop().time()
-            self._notice = asyncio.get_running_loop().call_later(_NOTICE_FIRST_S, self._say)
+            self._notice = asyncio.get_running_loop().call_later(NOTICE_FIRST_S, self._say)
 
     async def __aexit__(self, *_: object) -> None:
         self._count -= 1
@@ -91,7 +89,7 @@ class _Waiting:
         loop = asyncio.get_running_loop()
         waited_s = loop.time() - self._since_s
         _log.info("waiting for %s for %.0f s; a reply may take %g s: %s", self._name, waited_s, self._timeout_s, _MORE_TIME)
-        self._notice = loop.call_later(_NOTICE_EVERY_S, self._say)
+        self._notice = loop.call_later(NOTICE_EVERY_S, self._say)
 
 
 async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 60.0) -> "ProviderModel":

@@ -6,6 +6,7 @@ Every wait is bounded by silence: a request may take as long as it needs while i
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -15,8 +16,10 @@ import msgspec
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.replies import asked_patiently, reply_of
-from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes
+from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes, waiting_line
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
+
+_log = logging.getLogger(__name__)
 
 OnProgress = Callable[[int, int], Awaitable[None]]
 """Takes how far a request is: steps done, of how many."""
@@ -118,7 +121,7 @@ def _events(blocks: list[bytes]) -> list[tuple[bytes, bytes]]:
 
 async def _pieces(contact: Contact, request: bytes, silence_s: float) -> AsyncGenerator[tuple[bool, bytes], None]:
     """The body as it comes, and whether it is a stream of events."""
-    reader, writer = ReplyReader(), None
+    reader, writer = ReplyReader(lambda waited_s: _log.info(waiting_line(contact.process, waited_s))), None
     try:
         async with asyncio.timeout(silence_s):
             source, writer = await asyncio.open_connection("127.0.0.1", contact.port)

@@ -6,8 +6,11 @@ request takes. Loads next to nothing: `hive-mind ask` uses it before the command
 """
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from time import monotonic
 from typing import NamedTuple
+
+from hive_mind.clocks import NOTICE_EVERY_S, NOTICE_FIRST_S
 
 SILENCE_S = 15.0
 """A process that sends no byte within this time counts as silent: five beats, so that a busy one is not taken for a hung one."""
@@ -48,12 +51,18 @@ def request_bytes(method: str, path: str, token: str, body: bytes, accept: str =
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-class ReplyReader:
-    """Makes the body of a reply of what comes, piece by piece."""
+def waiting_line(process: str, waited_s: float) -> str:
+    """For people who wait though nothing is wrong."""
+    return f"waiting for process {process} for {waited_s:.0f} s: it lives, and works on the reply"
 
-    def __init__(self) -> None:
+
+class ReplyReader:
+    """Makes the body of a reply of what comes, piece by piece. `on_beat` gets the seconds since it was made, now and then."""
+
+    def __init__(self, on_beat: Callable[[float], None] = lambda _: None) -> None:
         self._before = b""
         self._head: _Head | None = None
+        self._on_beat, self._began_s, self._noticed_s = on_beat, monotonic(), NOTICE_FIRST_S
 
     @property
     def content_type(self) -> str:
@@ -70,6 +79,9 @@ class ReplyReader:
             self._head = _read_head(head)
         if self._head.bytes_left >= 0:
             self._head = self._head._replace(bytes_left=max(self._head.bytes_left - len(some), 0))
+        if some.isspace() and (waited_s := monotonic() - self._began_s) >= self._noticed_s:
+            self._noticed_s = waited_s + NOTICE_EVERY_S
+            self._on_beat(waited_s)
         return some
 
     def end(self) -> None:
@@ -78,16 +90,16 @@ class ReplyReader:
             raise Cut("it ended before it had answered")
 
 
-def body_within(port: int, request: bytes, silence_s: float) -> bytes:
+def body_within(port: int, request: bytes, silence_s: float, on_beat: Callable[[float], None] = lambda _: None) -> bytes:
     """The body of a reply. Raises `TimeoutError` after so much silence, and `OSError` where nobody answers."""
     with socket.create_connection(("127.0.0.1", port), timeout=silence_s) as connection:
         connection.sendall(request)
-        return whole(_received(connection))
+        return whole(_received(connection), ReplyReader(on_beat))
 
 
-def whole(pieces: Iterator[bytes] | Sequence[bytes]) -> bytes:
+def whole(pieces: Iterator[bytes] | Sequence[bytes], reader: ReplyReader | None = None) -> bytes:
     """The body of a reply that came in these pieces. Raises `Cut` and `ForeignProcess`."""
-    reader = ReplyReader()
+    reader = reader or ReplyReader()
     body = b"".join([reader.feed(some) for some in pieces])
     reader.end()
     return body

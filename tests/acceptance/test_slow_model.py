@@ -11,6 +11,7 @@ from hive_mind.backends import load
 from hive_mind.errors import BackendTimeout
 from hive_mind.llm import providers
 from hive_mind.model.dialogue import Message, Turn
+from hive_mind.runtime import worker_http
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.openai_compatible import Behaviour, Drip, OpenAICompatibleServer, RawBody, Refusal, Silence
 
@@ -61,10 +62,24 @@ def test_learning_ends_with_what_to_do_and_asks_a_late_model_once(
 
 
 def test_a_line_says_that_a_model_is_waited_for(hive_mind: HiveMind, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "_NOTICE_FIRST_S", 0.01)
+    monkeypatch.setattr(providers, "NOTICE_FIRST_S", 0.01)
     assert hive_mind("learn", notes).code == 0
     with OpenAICompatibleServer([Silence()]) as server:
         assert "waiting for openai:tiny" in asking(hive_mind, server)("ask", QUESTION).err
+
+
+def test_a_line_says_that_a_process_is_waited_for_whose_model_is_slow(
+    guarded: HiveMind, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_http, "NOTICE_FIRST_S", 1.0)
+    assert guarded("learn", notes).code == 0
+    with OpenAICompatibleServer([Silence()]) as server:
+        slow = asking(guarded, server).with_environment(HIVE_MIND_LLM_TIMEOUT_S="5")
+        assert slow("serve").code == 0
+        ended = slow("ask", QUESTION)
+        assert slow("serve", "--stop").code == 0
+    assert (ended.code, QUOTE in ended.out) == (0, True)
+    assert "it lives, and works on the reply" in ended.err
 
 
 def test_how_often_a_provider_in_trouble_is_asked_can_be_set(hive_mind: HiveMind, notes: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from hive_mind import __version__
 from hive_mind.errors import HiveError
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.worker_http import body_within, request_bytes
+from hive_mind.runtime.worker_http import body_within, request_bytes, waiting_line
 
 # As `cli.running` has it, which is not loaded.
 _NO_READER, _FAILED = 141, 1
@@ -86,12 +86,18 @@ def _contact(home: Path) -> Any:
 
 
 def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:
-    path, body = f"/v1/agents/{agent}/ask", json.dumps(request).encode()
+    sent = request_bytes("POST", f"/v1/agents/{agent}/ask", contact["token"], json.dumps(request).encode())
     try:
-        reply = json.loads(body_within(int(contact["port"]), request_bytes("POST", path, contact["token"], body), timeout_s))
+        reply = json.loads(body_within(int(contact["port"]), sent, timeout_s, _say_waiting))
     except TimeoutError:
         _give_up(contact, timeout_s)
     return reply["ok"]
+
+
+def _say_waiting(waited_s: float) -> None:
+    from hive_mind.cli.output import say
+
+    say(waiting_line(_FLEET, waited_s), style="dim")
 
 
 def _give_up(contact: Any, timeout_s: float) -> NoReturn:

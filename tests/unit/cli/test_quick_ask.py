@@ -8,13 +8,15 @@ import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
 from hive_mind import __version__
+from hive_mind.cli.serving import quick_ask
 from hive_mind.cli.serving.quick_ask import _given, asked_and_answered
+from hive_mind.runtime import worker_http
 
 REPLY = {
     "answer": "Quoted from memory, not reasoned:\n“The ferry leaves at nine.”",
@@ -32,6 +34,8 @@ class Resident(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answering)
         self.code, self.asked = 200, list[Any]()
+        self.may_answer = Event()
+        self.may_answer.set()
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -42,6 +46,10 @@ class Answering(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, self.headers["Authorization"], body))
         self.send_response(self.server.code)
         self.end_headers()
+        # As long as a worker is at it, it sends blanks.
+        self.wfile.write(b" ")
+        self.wfile.flush()
+        assert self.server.may_answer.wait(60)
         said = {"ok": REPLY} if self.server.code == 200 else {"error": "no", "kind": "InvalidInput"}
         self.wfile.write(json.dumps(said).encode())
 
@@ -127,6 +135,22 @@ def test_one_of_another_version_is_left_to_the_command_which_says_so(home: Path,
     (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
     assert not asked_and_answered(["ask", "When?", "--home", str(home)])
     assert resident.asked == []
+
+
+def test_a_line_says_that_it_is_waited_for(home: Path, resident: Resident, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    say = quick_ask._say_waiting
+
+    def said(waited_s: float) -> None:
+        say(waited_s)
+        resident.may_answer.set()
+
+    monkeypatch.setattr(quick_ask, "_say_waiting", said)
+    monkeypatch.setattr(worker_http, "NOTICE_FIRST_S", 0.0)
+    resident.may_answer.clear()
+    assert asked_and_answered(["ask", "When?", "--home", str(home)])
+    told = capfd.readouterr()
+    assert "waiting for process resident for 0 s: it lives, and works on the reply" in told.err
+    assert "The ferry leaves at nine." in told.out
 
 
 def test_a_time_goes_along(home: Path, resident: Resident) -> None:
