@@ -113,7 +113,8 @@ def test_a_lock_that_ends_is_lost_and_the_message_comes_again(client, queue_of):
 
 @pytest.mark.slow
 def test_a_renewed_lock_is_kept(client, queue_of):
-    name = queue_of(LockDuration=3.0)
+    # Longer than a busy machine keeps the renewer's thread waiting.
+    name = queue_of(LockDuration=8.0)
     client.send(name, "a")
 
     receiver = client.receiver(name)
