@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check inventory replay eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean redis-server chromium gcc screenshots
+.PHONY: help demo test test-all check inventory replay eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean figures map redis-server chromium gcc screenshots
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -39,13 +39,20 @@ check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before ea
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow and not thorough and not embeddings and not data" \
-		tests/unit tests/laws tests/contract tests/architecture -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
+		tests/unit tests/laws tests/contract tests/architecture tests/figures -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
+	@$(BIN)/python -m tests.figures
 
 inventory: $(VENV)/.dev  ## write anew what others may rely on, and show what appeared and vanished (tests/inventory/inventory.txt)
 	$(BIN)/python -m tests.inventory --update
 
 replay: $(VENV)/.dev redis-server  ## write anew what three homes answer, and show what is answered otherwise: HOMES="alone flat sharded"
 	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.replay --update $(HOMES)
+
+figures: $(VENV)/.dev  ## count lines, files, commands and names, beside what they were when the redesign began
+	@$(BIN)/python -m tests.figures
+
+map: $(VENV)/.dev  ## write docs/map.md anew from what modules say of themselves
+	$(BIN)/python -m tests.figures --map
 
 # What DATA does not hold is left out, and the report says so.
 eval: $(VENV)/.dev redis-server  ## compare topologies on the generated corpus and DATA: OUT=runs/NAME EXPERIMENT=standard|quick|FILE

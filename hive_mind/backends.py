@@ -57,7 +57,7 @@ _EXTRAS = {
     ("tools", "mcp"): "mcp",
 }
 
-# Settings and manifests of older versions name the database that a memory was kept in then; what is in it is converted.
+# A name that manifests and settings may still give.
 _FORMER_NAMES = {("store", "kuzu"): "sqlite"}
 
 # Modules that are no back end: what those of a kind have in common.

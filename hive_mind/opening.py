@@ -28,11 +28,9 @@ class Opening(Coroutine[Any, Any, Opened]):
         self._opening, self._stack = opening, AsyncExitStack()
 
     def send(self, value: Any) -> Any:
-        """As of any coroutine."""
         return self._opening.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """As of any coroutine."""
         return self._opening.throw(*error)
 
     def close(self) -> None:

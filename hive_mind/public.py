@@ -40,7 +40,6 @@ from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.processes import AgentProcess
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.standalone import InMemoryHiveGraph, ORSet, convergence_check, run_gossip_round
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
 
 __all__ = [
-    "AgentProcess",
     "Answer",
     "BackendError",
     "CalibrationMetrics",

@@ -86,7 +86,6 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
 
 
 def _ids_of(result: object) -> list[str]:
-    """Of facts, or of hits that have one."""
     found = result if isinstance(result, list) else [result]
     return [str(getattr(getattr(one, "fact", one), "id", "")) for one in found]
 

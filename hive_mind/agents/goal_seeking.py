@@ -174,7 +174,6 @@ class GoalSeekingAgent(LearningAgent):
         return await self._driven(executor)
 
     async def resume(self, run: str, *, is_waiting: bool = False) -> RunState:
-        """Go on with a run, in this process."""
         executor = RunExecutor(run, self.parts, is_waiting=is_waiting)
         await executor.resume()
         return await self._driven(executor)

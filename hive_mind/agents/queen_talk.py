@@ -87,7 +87,6 @@ class QueenOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     @property
     def told(self) -> str:
-        """In words."""
         if self.do == "assign":
             given = "".join(f" {key}={value}" for key, value in self.inputs.items())
             return f"assign {self.task!r} to {self.agent or 'the agent that fits best'}{given}"

@@ -18,7 +18,6 @@ class Meter:
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
-        """So far. A copy."""
         return dict(self._traffic)
 
     def count(self, envelope: Envelope, copies: int) -> None:

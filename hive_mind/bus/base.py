@@ -232,7 +232,6 @@ class BusHealth:
 
 
 def added(*counts: Mapping[str, int]) -> Counter[str]:
-    """All of them together."""
     total = Counter[str]()
     for some in counts:
         total.update(some)

@@ -1,23 +1,18 @@
 """`hive-mind agent run`: one process as one member of a hive, until it is told to stop.
 
-SIGTERM ends it well: what is under way is finished. So does Ctrl-C, and says so by its exit code, as for any command. With
-`--serve` it answers a program over its standard input and output, and ends with it.
+SIGTERM ends it well: what is under way is finished. So does Ctrl-C, and says so by its exit code, as for any command.
 """
 
 import asyncio
 import logging
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from hive_mind.bus.schemes import in_words
@@ -26,6 +21,7 @@ from hive_mind.cli.agent_config import run_configured, set_by_signals
 from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, CommandError, Stopped, command
+from hive_mind.clocks import LEAVE_S
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS
@@ -37,7 +33,6 @@ from hive_mind.runtime.observing.logs import log_as_json
 from hive_mind.runtime.observing.metrics import serve as serve_metrics
 from hive_mind.runtime.observing.telemetry import send_spans
 from hive_mind.runtime.secrets.keys import Proof
-from hive_mind.runtime.serving import FINISH_S, LEAVE_S, LINE_BYTES_MAX, Service
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
@@ -74,7 +69,6 @@ Keys = Annotated[
 Replicas = Annotated[int, typer.Option("--replicas", min=1, max=9, help="Copies of each fact in a sharded hive.")]
 Store = Annotated[str, typer.Option("--store", help="sqlite, or memory to keep nothing.")]
 Embed = Annotated[str, typer.Option("--embed", help="none, sentence_transformers or openai.")]
-Serve = Annotated[bool, typer.Option("--serve", help="Answer JSON lines from standard input on standard output.")]
 Leave = Annotated[bool, typer.Option("--leave", help="When it ends, hand everything over and leave the hive for good.")]
 Metrics = Annotated[int, typer.Option("--metrics", min=0, max=65535, help="Port for Prometheus on this machine; 0 for none.")]
 Trace = Annotated[str, typer.Option("--trace", help="Where spans go: console, or the URL of an OTLP collector.")]
@@ -117,7 +111,6 @@ async def run(
     store: Store = _SETTINGS.store,
     embed: Embed = "none",
     model: options.Model = None,
-    serve: Serve = False,
     leave: Leave = False,
     ready_s: Ready = 30.0,
     metrics: Metrics = 0,
@@ -133,7 +126,7 @@ async def run(
     plan.founding()
     settings = replace(settings_for(home, embed, model), store=store)
     database_path(settings, name)
-    ways = _Ways(ready_s, metrics, trace, is_serving=serve, is_leaving=leave, log=log)
+    ways = _Ways(ready_s, metrics, trace, is_leaving=leave, log=log)
     if signal.SIGINT in await _run(plan, settings, ways):
         raise Stopped(f"{name}: stopped; what was acknowledged is kept")
     say(f"{name}: stopped")
@@ -146,13 +139,12 @@ class _Ways:
     ready_s: float
     metrics_port: int
     trace: str
-    is_serving: bool
     is_leaving: bool
     log: LogForm
 
 
 async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal.Signals]:
-    """Be a member until a signal comes, or the served client goes away. Which signals came."""
+    """Be a member until a signal comes. Which signals came."""
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
         stack.enter_context(set_by_signals(stop, received))
@@ -165,7 +157,7 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
         stack.callback(say, f"{plan.name}: finishing")
         if ways.metrics_port:
             stack.callback(serve_metrics(partial(figures_of, running), ways.metrics_port).stop)
-        await _be_there(running, stop, ways.ready_s, is_serving=ways.is_serving)
+        await _be_there(running, stop, ways.ready_s)
         if ways.is_leaving:
             await _leave(running)
     return received
@@ -180,7 +172,7 @@ def _make_visible(plan: MemberPlan, ways: _Ways, stack: AsyncExitStack) -> None:
         stack.callback(send_spans(ways.trace, f"hive-mind {plan.hive} {plan.name}"))
 
 
-async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float, *, is_serving: bool) -> None:
+async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float) -> None:
     """From the first beat until it is told to stop."""
     ready = asyncio.ensure_future(running.until_ready(ready_s, lambda state: say(f"{running.plan.name}: {state}")))
     stopped = asyncio.ensure_future(stop.wait())
@@ -190,10 +182,7 @@ async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float,
             return
         silent = ready.result()
         say(f"{running.plan.name}: ready" + (f", though nothing was heard of {', '.join(silent)}" if silent else ""))
-        if is_serving:
-            await _serve(running, stop, silent)
-        else:
-            await _watch(running, stop)
+        await _watch(running, stop)
     finally:
         for task in (ready, stopped):
             task.cancel()
@@ -218,51 +207,7 @@ async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
         silent = now
 
 
-async def _serve(running: RunningMember, stop: asyncio.Event, silent: tuple[str, ...]) -> None:
-    async with _standard_streams() as (reader, writer):
-
-        async def write(line: bytes) -> None:
-            writer.write(line)
-            await writer.drain()
-
-        service = Service(running, write)
-        await write(msgspec.json.encode({"event": "ready", "name": running.plan.name, "silent": silent}) + b"\n")
-        tasks = [asyncio.create_task(work) for work in (service.serve(reader), stop.wait(), service.stopped.wait())]
-        watching = asyncio.create_task(_watch(running, stop))
-        try:
-            await asyncio.wait([*tasks, watching], return_when=asyncio.FIRST_COMPLETED)
-            for task in (tasks[0], watching):
-                if task.done():
-                    task.result()
-        finally:
-            for task in (*tasks, watching):
-                task.cancel()
-            await asyncio.wait([*tasks, watching])
-            await service.finish(FINISH_S)
-        if service.failure is not None and not isinstance(service.failure, ConnectionError):
-            raise service.failure
-
-
 async def _leave(running: RunningMember) -> None:
     say(f"{running.plan.name}: leaving")
     if not await running.leave(LEAVE_S):
         raise CommandError(f"{running.plan.name} could not hand everything over in {LEAVE_S:g} s; start it again to go on")
-
-
-@asynccontextmanager
-async def _standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Standard input and output without blocking. Raises `InvalidInput` where they are files."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-    # Copies, because what is connected is closed in the end, and others still use the originals.
-    given, taken = os.fdopen(os.dup(sys.stdin.fileno()), "rb"), os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    try:
-        incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), given)
-        outgoing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, taken)
-    except ValueError as error:
-        raise InvalidInput("--serve talks over pipes: start it from a program, not with files for its input or output") from error
-    try:
-        yield reader, asyncio.StreamWriter(outgoing, protocol, None, loop)
-    finally:
-        incoming.close()
-        outgoing.close()

@@ -37,7 +37,6 @@ def spell_out_unknown_characters() -> None:
 
 
 def say(message: str, style: str = "") -> None:
-    """A message for a person, on stderr."""
     if _is_plain(sys.stderr):
         _print(sys.stderr, message)
         return

@@ -187,7 +187,6 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def repeat_command(report: SimulationReport, faults: str) -> str:
-    """The one command that does the same again."""
     plan = report.plan
     parts = ["hive-mind", "simulate", "--topology", plan.topology, "--seeds", f"{plan.seed}:{plan.seed + 1}", "--faults", faults]
     if plan.nodes:

@@ -104,7 +104,6 @@ def facts_reply(text: str) -> FactsReply:
 
 
 def concepts_reply(text: str) -> str:
-    """A concept map."""
     concept_map = _decoded(text, _Concepts).concept_map.strip()
     if not concept_map:
         raise UnusableReplyError('"concept_map" is empty')
@@ -112,7 +111,6 @@ def concepts_reply(text: str) -> str:
 
 
 def words_reply(text: str) -> str:
-    """Words, in one text."""
     return " ".join(_decoded(text, _Words).words)
 
 

@@ -117,7 +117,6 @@ class _Doors:
         return response
 
     def seen(self, handler: Handler) -> _Plain:
-        """For a browser with the cookie."""
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             return await handler(Visit(self._console, request, self._known(request)))

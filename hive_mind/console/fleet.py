@@ -70,7 +70,6 @@ class FleetOverHttp:
         self._asking = asyncio.Lock()
 
     async def processes(self) -> Sequence[ProcessSeen]:
-        """At most a second old."""
         async with self._asking:
             if time.monotonic() - self._asked_s >= _FRESH_S:
                 contacts, ended = await asyncio.to_thread(lambda: (contacts_in(self._run), configured_in(self._run)))
@@ -80,7 +79,6 @@ class FleetOverHttp:
         return tuple(self._seen.values())
 
     async def call(self, agent: str, request: str, /, **fields: object) -> Any:
-        """By its process."""
         contact = await self._contact(agent)
         return await called(contact, agent, request, fields)
 

@@ -33,7 +33,6 @@ def environment() -> Environment:
 
 
 def render(template: str, **values: object) -> str:
-    """A page, or a part of one."""
     return environment().get_template(template).render(**values)
 
 

@@ -58,11 +58,9 @@ class Visit:
 
     @property
     def fleet(self) -> Fleet:
-        """The fleet that pages ask."""
         return self.console.fleet
 
     def given(self, name: str, default: str = "") -> str:
-        """A value of the address."""
         return self.request.query.get(name, default).strip()
 
     def number(self, name: str, default: int, most: int) -> int:
@@ -71,7 +69,6 @@ class Visit:
         return max(1, min(most, int(text))) if text.isdecimal() and len(text) < 10 else default
 
     async def form(self) -> dict[str, str]:
-        """The fields of a form."""
         return {name: value.strip() for name, value in (await self.request.post()).items() if isinstance(value, str)}
 
     async def agents(self) -> list[str]:
@@ -103,7 +100,6 @@ class Visit:
         return web.Response(text=render(template, **frame, **values), status=status, content_type="text/html")
 
     def part(self, template: str, /, **values: Any) -> str:
-        """A part of a page, as HTML."""
         from hive_mind.console.rendering import render
 
         return render(template, prefix=PREFIX, csrf=self.session.csrf, **values)

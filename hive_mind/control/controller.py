@@ -66,7 +66,6 @@ class HiveController:
 
     @property
     def folder(self) -> FleetFolder:
-        """Where everything of the fleet is."""
         return self._folder
 
     def source(self, revision: int | None = None) -> Source:
@@ -118,13 +117,12 @@ class HiveController:
         return await asyncio.to_thread(self._at_rest if status.phase == "Stopped" else self._kept.filled_in, status)
 
     async def observe(self) -> Mapping[str, Running]:
-        """Every process that is there or should be."""
         if not self._folder.exists:
             return {}
         return await (await self._platform(self._folder.state().platform)).observe()
 
     async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Put a request of `runtime.serving` to an agent; "" for any that is ready."""
+        """Put a request of `runtime.calls` to an agent; "" for any that is ready."""
         state, name = self._folder.state(), agent or await self._any_agent()
         hosts = {one: process for process, nodes in state.allocation.items() for names in nodes.values() for one in names}
         if name not in hosts:

@@ -120,7 +120,6 @@ def evictor(name: str, views: Sequence[MembersSeen]) -> str:
 
 
 def still_to_hear(name: str, views: Sequence[MembersSeen]) -> tuple[str, ...]:
-    """Nodes that still take it for a member."""
     return tuple(
         view.node for view in views if view.node != name and any(one.name == name and one.is_member for one in view.members)
     )

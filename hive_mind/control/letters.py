@@ -48,7 +48,6 @@ class FleetBus:
         return [replace(queue, dead=(queue.dead or 0) + more[queue.name]) if more[queue.name] else queue for queue in first]
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
-        """As any process would see them."""
         return await next(iter(self._parts.values())).watch(hive, on_envelope)
 
 

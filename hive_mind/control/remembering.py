@@ -74,7 +74,6 @@ class Remembered:
             self.note_member(config)
 
     def finish(self, wanted: Desired) -> None:
-        """Everything is as it should be."""
         self.keep(allocation=wanted.allocation.processes)
 
     def note_member(self, config: WorkerConfig) -> None:

@@ -51,18 +51,22 @@ def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "topology": "single",
         "agents": [{"name": name, "resources": {"sleepAfterS": _SLEEP_AFTER_S}} for name in agents],
-        "embedding": {"kind": settings.embed, "index": settings.ann},
+        "embedding": embedding_of(settings),
         # All in one process: each further one would load its own models.
         "platform": {"kind": "local", "agentsPerProcess": 1000},
     }
-    if settings.embed != "none":
-        spec["embedding"] |= {"model": settings.embed_model}
-    if settings.embed == "openai":
-        spec["embedding"] |= _endpoint(settings.embed_url, "EMBED_KEY")
     if settings.llm:
         limits = {"timeoutS": settings.llm_timeout_s, "tries": settings.llm_tries, "tokenBudget": settings.token_budget}
         spec["llm"] = {"model": settings.llm} | limits | _endpoint(settings.llm_url, "LLM_KEY")
     return {"apiVersion": API_VERSION, "kind": "Hive", "metadata": {"name": RESIDENT}, "spec": spec}
+
+
+def embedding_of(settings: Settings) -> dict[str, str]:
+    """`spec.embedding` of a manifest whose agents embed as this program does."""
+    section = {"kind": settings.embed, "index": settings.ann}
+    if settings.embed != "none":
+        section |= {"model": settings.embed_model}
+    return section | (_endpoint(settings.embed_url, "EMBED_KEY") if settings.embed == "openai" else {})
 
 
 def _endpoint(url: str, key: str) -> dict[str, str]:

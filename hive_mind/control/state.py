@@ -85,7 +85,6 @@ class FleetFolder:
 
     @property
     def config(self) -> Path:
-        """Configurations of workers."""
         return self.path / "config"
 
     @property
@@ -95,12 +94,10 @@ class FleetFolder:
 
     @property
     def logs(self) -> Path:
-        """The folder of workers' logs."""
         return self.path / "logs"
 
     @property
     def revisions(self) -> Path:
-        """Manifests that were applied."""
         return self.path / "revisions"
 
     @property
@@ -144,7 +141,6 @@ class FleetFolder:
             ) from error
 
     def keep(self, state: FleetState) -> None:
-        """Write it, whole."""
         write_whole(self.path / "state.json", msgspec.json.format(msgspec.json.encode(state)))
 
     def manifest_text(self, revision: int | None = None) -> str:

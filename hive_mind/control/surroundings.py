@@ -28,7 +28,6 @@ MoveFacts = Callable[["Move"], Awaitable["Moved"]]
 
 
 def silent(line: str) -> None:
-    """Tell nobody."""
     del line
 
 
@@ -100,5 +99,4 @@ class Surroundings:
     lock_wait_s: float = 1.0
 
     def patience(self, timeout_s: float) -> Patience:
-        """A deadline from now."""
         return Patience(timeout_s, self.monotonic, self.sleep)

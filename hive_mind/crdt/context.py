@@ -45,11 +45,9 @@ class Context:
 
     @property
     def beyond(self) -> frozenset[Dot]:
-        """The dots seen beyond a gap."""
         return frozenset(self._beyond)
 
     def covers(self, dot: Dot) -> bool:
-        """Whether this dot was seen."""
         return dot <= self._last.get(dot[:ACTOR_BYTES], b"") or dot in self._beyond
 
     def seen(self, dots: Iterable[Dot]) -> list[Dot]:

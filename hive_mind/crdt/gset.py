@@ -19,11 +19,9 @@ class GSet(Generic[E]):
         return bool(self._take({element}))
 
     def contains(self, element: E) -> bool:
-        """Whether the element is in the set."""
         return element in self._elements
 
     def __contains__(self, element: object) -> bool:
-        """Whether the element is in the set."""
         return element in self._elements
 
     def __len__(self) -> int:
@@ -34,7 +32,6 @@ class GSet(Generic[E]):
         return iter(self.items())
 
     def items(self) -> set[E]:
-        """The elements as they are now."""
         with self._lock:
             return self._elements.copy()
 

@@ -53,7 +53,6 @@ class ORSet(Generic[E]):
 
     @property
     def actor(self) -> Actor:
-        """The actor this replica writes as."""
         return self._actor
 
     @property
@@ -75,11 +74,9 @@ class ORSet(Generic[E]):
         return self._version
 
     def contains(self, element: E) -> bool:
-        """Whether the element is in the set."""
         return element in self._dots
 
     def __contains__(self, element: object) -> bool:
-        """Whether the element is in the set."""
         return element in self._dots
 
     def __len__(self) -> int:
@@ -91,7 +88,6 @@ class ORSet(Generic[E]):
             return iter(tuple(self._dots))
 
     def items(self) -> set[E]:
-        """The elements as they are now."""
         with self.lock:
             return set(self._dots)
 

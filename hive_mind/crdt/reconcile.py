@@ -121,7 +121,6 @@ def reconcile(index: DotIndex, spans: Sequence[Span]) -> Round:
 
 
 def listing(low: bytes, high: bytes, dots: Iterable[Dot]) -> Span:
-    """A span that names its dots."""
     return Span(low, high, dots=pack_sorted(sorted(dots)))
 
 

@@ -49,7 +49,6 @@ def pack_sorted(dots: Iterable[Dot]) -> bytes:
 
 
 def runs_of(counters: Iterable[int]) -> Iterator[Run]:
-    """Ascending counters as unbroken runs."""
     first = following = 0
     for counter in counters:
         if counter != following:

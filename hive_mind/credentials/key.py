@@ -93,7 +93,6 @@ class KeyringKey:
 
 
 def new_key() -> str:
-    """One that nobody has."""
     return base64.urlsafe_b64encode(os.urandom(_KEY_BYTES)).decode()
 
 

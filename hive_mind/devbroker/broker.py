@@ -126,7 +126,6 @@ class Broker:
         return self._router.route(link)
 
     def take_fault(self, kind: str, address: str) -> Fault | None:
-        """The fault that strikes now."""
         fault = self.faults.take(kind, address)
         if fault is not None:
             self.count(f"faults {kind} {fault.action}")

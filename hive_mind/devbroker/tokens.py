@@ -32,7 +32,6 @@ class Keys:
         return f"Keys({', '.join(self.by_name)})"
 
     def is_login(self, name: str, key: str) -> bool:
-        """Whether this is the key of that name."""
         known = self.by_name.get(name)
         return known is not None and hmac.compare_digest(known.encode(), key.encode())
 

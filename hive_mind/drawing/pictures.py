@@ -87,7 +87,6 @@ def as_file(figure: Figure, kind: str, title: str, caption: str, hints: Mapping[
 
 
 def as_png(figure: Figure, title: str, caption: str) -> bytes:
-    """A figure in light."""
     lay_out(figure)
     file = BytesIO()
     words = {"Title": in_one_line(title), "Description": in_one_line(caption), "Software": None}

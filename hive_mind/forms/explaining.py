@@ -45,7 +45,7 @@ def explained(path: str, form: Form[Any]) -> Explained:
 
 
 def _meant(wanted: str, known: dict[str, FieldInfo], form: Form[Any]) -> str:
-    """The one place whose path ends so; `manifest explain topology` saves typing."""
+    """The one place whose path ends so; `file explain manifest topology` saves typing."""
     ends = [path for path in known if path.lower() == wanted.lower() or path.endswith(f".{wanted}")]
     if len(ends) == 1:
         return ends[0]

@@ -26,9 +26,9 @@ class Form(Generic[M]):
     """In messages, and the path of what is about the whole file: "manifest"."""
     model: type[M]
     begin: str
-    """How to begin, for an empty file: "begin with `hive-mind manifest init`"."""
+    """How to begin, for an empty file: "begin with `hive-mind file init manifest`"."""
     help: str
-    """Where its fields are explained; a path may follow: "hive-mind manifest explain"."""
+    """Where its fields are explained; a path may follow: "hive-mind file explain manifest"."""
     syntax: Literal["yaml", "json"] = "yaml"
     bytes_max: int = 1_000_000
     values_max: int = 50_000

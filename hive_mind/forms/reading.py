@@ -31,7 +31,6 @@ class Read(Generic[M]):
 
 
 def read(text: str, form: Form[M]) -> Read[M]:
-    """The value in a text of this form."""
     tree, problems = tree_of(text, form)
     if tree is None:
         return Read(None, None, problems)
@@ -74,7 +73,6 @@ def in_order(faults: Sequence[Problem]) -> tuple[Problem, ...]:
 
 
 def located(finding: Finding, tree: Tree, form: Form[Any]) -> Problem:
-    """A finding with its line."""
     found, there = tree.at(finding.path)
     # A section may be written as one word: what is about `topology.kind` is then about `topology`.
     return Problem(spelled(there if found.written else finding.path, form.name), found.line, finding.message)

@@ -18,8 +18,8 @@ from hive_mind.goals.goal import Goal
 _LISTS = ("successCriteria", "constraints")
 
 _FIRST = """\
-# A goal: what is wanted, and what must not happen. Check it with: hive-mind goal validate {file}
-# All that can stand here: hive-mind goal explain
+# A goal: what is wanted, and what must not happen. Check it with: hive-mind file validate {file}
+# All that can stand here: hive-mind file explain goal
 apiVersion: hive-mind/v1
 kind: Goal
 spec:
@@ -72,8 +72,8 @@ class GoalFile(BaseModel):
 GOAL = Form(
     "goal",
     GoalFile,
-    begin="begin with `hive-mind goal init`",
-    help="hive-mind goal explain",
+    begin="begin with `hive-mind file init goal`",
+    help="hive-mind file explain goal",
     # The values of `context` and `target` may be deep; the rest has four levels.
     levels="four",
 )

@@ -368,7 +368,6 @@ def _sure(confidence: float) -> float:
 
 
 def _key(agent_id: str) -> str:
-    """The entry of an agent in the registry."""
     return f"agent/{agent_id}"
 
 

@@ -44,7 +44,6 @@ class Member:
 
     @property
     def name(self) -> str:
-        """Unique in the hive."""
         return self.membership.name
 
     @property

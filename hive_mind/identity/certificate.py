@@ -39,7 +39,6 @@ class Certificate(msgspec.Struct, frozen=True):
 
     @property
     def key_id(self) -> bytes:
-        """The id of its key."""
         return key_id(self.public)
 
 

@@ -75,7 +75,6 @@ def derived(secret: bytes, purpose: bytes, salt: bytes = b"") -> bytes:
 
 
 def key_id(public: bytes) -> bytes:
-    """The id of a key."""
     return sha256(public).digest()[:ID_BYTES]
 
 

@@ -45,7 +45,6 @@ class KeySeal:
 
     @property
     def revocations(self) -> bytes:
-        """As the root signed them."""
         return self._keyring.revocations
 
     def revoke(self, revocations: bytes) -> bool:

@@ -55,7 +55,6 @@ def can_handle(words: Iterable[str], domains: Iterable[str], tools: Iterable[str
 
 
 def _share(task: frozenset[str], domain: str) -> float:
-    """How much of a domain a task names."""
     terms = frozenset(tokenize(domain))
     return 1.0 if not task.isdisjoint((domain.strip().casefold(),)) else len(task & terms) / len(terms) if terms else 0.0
 

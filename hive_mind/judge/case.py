@@ -54,7 +54,6 @@ class Case:
 
     @property
     def names(self) -> Mapping[str, object]:
-        """The names that conditions may read."""
         plain = {key: value for key, value in self.result.items() if key not in self.given}
         return {"result": plain, "output": plain, "goal": {"id": self.goal.id if self.goal else "", "kind": self.goal_kind}}
 

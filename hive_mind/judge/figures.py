@@ -48,7 +48,6 @@ class Cost:
 
 
 def cost(judged: Iterable[Judged]) -> Cost:
-    """Of all these together."""
     asked = [one for one in judged if one.model]
     return Cost(
         asked=len(asked),

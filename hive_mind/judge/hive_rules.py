@@ -34,12 +34,10 @@ class RulesAtWork:
 
 
 def key_of(rule_id: str) -> str:
-    """Where the registry keeps it."""
     return f"{KIND}/{rule_id}"
 
 
 def value_of(rule: EvaluationRule) -> str:
-    """The value of a rule in the registry."""
     return msgspec.json.encode(rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)).decode()
 
 
@@ -87,5 +85,4 @@ def moved(rule: EvaluationRule, mode: Mode, share: float, by: str) -> Evaluation
 
 
 def taken_back(rule: EvaluationRule, why: str) -> EvaluationRule:
-    """The rule on trial again."""
     return rule.model_copy(update={"mode": "shadow", "metadata": rule.metadata | {TAKEN_BACK: why}})

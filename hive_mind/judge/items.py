@@ -126,7 +126,6 @@ class Line:
 
 
 def stream_of(item_id: str) -> str:
-    """The stream that holds all about an item."""
     return PREFIX + item_id
 
 
@@ -178,7 +177,6 @@ def expired(view: ItemView, now_ms: int) -> Decision | None:
 
 
 def has_room(open_views: Iterable[ItemView], agent: str) -> bool:
-    """Whether this agent may ask one more."""
     return sum(view.item.agent == agent for view in open_views) < OPEN_MAX
 
 

@@ -92,7 +92,6 @@ class _Judged:
         ]
 
     def shadows(self) -> tuple[str, ...]:
-        """Rules that would have decided."""
         if not self.rules.has_shadows:
             return ()
         found = self.rules.shadows(self.case.names, self.case.kind, self.digest)

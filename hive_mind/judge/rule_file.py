@@ -35,8 +35,8 @@ class RuleFile(BaseModel):
 RULES = Form(
     "rules",
     RuleFile,
-    begin="begin with `hive-mind rules init`",
-    help="hive-mind rules explain",
+    begin="begin with `hive-mind file init rules`",
+    help="hive-mind file explain rules",
     levels="five",
 )
 
@@ -62,7 +62,7 @@ def _repeated(rules: Sequence[EvaluationRule]) -> Iterator[Finding]:
 
 FIRST = """\
 # Rules: what is decided about facts before others learn of them, and about what runs give, before it counts.
-# Check them with: hive-mind rules validate FILE
+# Check them with: hive-mind file validate FILE
 # Try them on what an agent knows: hive-mind rules try FILE --agent NAME
 # A fleet takes them by `ruleFiles: [rules/*.yaml]` in its manifest, for facts with `judge: {facts: rules}`; one run by --rules.
 apiVersion: hive-mind/v1
@@ -92,7 +92,6 @@ spec:
 
 
 def text_of_rules(rules: Sequence[EvaluationRule]) -> str:
-    """A file with these rules."""
     written = [rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules]
     body = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": written}}
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=130)

@@ -25,7 +25,6 @@ class Tried:
 
     @property
     def on(self) -> str:
-        """The rules that are asked about it."""
         return FACT if self.kind == FACT else "output"
 
 
@@ -48,7 +47,6 @@ class Trial:
 
     @property
     def record(self) -> RolloutRecord:
-        """How it did where people decided."""
         return RolloutRecord(self.rightly, self.rightly + self.wrongly)
 
 

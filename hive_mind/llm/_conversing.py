@@ -21,7 +21,6 @@ def sendable(text: str) -> str:
 
 
 def text_of(response: ModelResponse) -> str:
-    """All that it says."""
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 

@@ -169,7 +169,6 @@ def _shortened(text: str, characters: int) -> str:
 
 
 def remembered_of(learned: Mapping[str, Any]) -> Remembered:
-    """Of a text that was learned."""
     return {
         "ids": learned["facts"],
         "added": learned["added"],
@@ -186,7 +185,6 @@ def remembered_here(stored: Mapping[str, Any]) -> Remembered:
 
 
 def why_of(reply: Mapping[str, Any]) -> Why:
-    """Of one fact."""
     return {
         "id": reply["fact_id"],
         "text": reply["content"],

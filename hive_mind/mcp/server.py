@@ -278,7 +278,6 @@ def retraction_confirmed(agent: ServedAgent) -> Callable[[str, str, Context], Aw
 
 
 def add(server: MCPServer) -> None:
-    """Offer all of them."""
 
     @server.prompt(name="brief", description="The facts known about a topic, with their evidence.")
     def brief(topic: str) -> str:

@@ -87,7 +87,6 @@ def estimates(columns: Sequence[Sequence[float | None]], groups: Sequence[Sequen
 
 
 def estimate(column: Sequence[float | None], groups: Sequence[str] = ()) -> Estimate | None:
-    """The same for one column."""
     return estimates([column], [groups] if groups else ())[0]
 
 

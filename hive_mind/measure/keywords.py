@@ -39,7 +39,6 @@ def holds_any(text: str, keywords: Iterable[str]) -> bool:
 
 
 def holds_all(text: str, keywords: Iterable[str]) -> bool:
-    """Whether a text holds every one of them."""
     plain = _plain(text)
     return all(_pattern(keyword).search(plain) for keyword in keywords)
 

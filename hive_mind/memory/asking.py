@@ -55,7 +55,6 @@ class Candidates:
 
     @property
     def related(self) -> Related:
-        """How they are related."""
         return Related(self.evidence.places, self.lent, self.named)
 
     @property

@@ -239,7 +239,6 @@ class CognitiveMemory:
             return await awake.store.linked(relation, fact_id, backwards=backwards)
 
     async def episodes_of(self, fact_id: str) -> list[Episode]:
-        """The episodes a fact was taken from, verbatim."""
         async with self.awake() as awake:
             return list((await awake.store.episodes(await awake.store.linked(Relation.DERIVES_FROM, fact_id))).values())
 
@@ -253,7 +252,6 @@ class CognitiveMemory:
         return await self._vectors.of_query(text) if awake.embeds_with(self._vectors) else None
 
     async def get_statistics(self) -> MemoryStatistics:
-        """Statistics of the facts held."""
         async with self.awake() as awake:
             return statistics_of(awake, self._vectors, await awake.store.counts())
 
@@ -396,7 +394,6 @@ class CognitiveMemory:
 
     @property
     def model(self) -> str:
-        """The name of the embedding model."""
         return self._vectors.model
 
     @property

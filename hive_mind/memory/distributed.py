@@ -245,7 +245,6 @@ class DistributedCognitiveMemory:
         return await self._local.related(fact_id, relation, backwards=backwards)
 
     async def episodes_of(self, fact_id: str) -> list[Episode]:
-        """The episodes a fact was taken from, verbatim."""
         return await self._local.episodes_of(fact_id)
 
     async def get_statistics(self) -> MemoryStatistics:

@@ -45,7 +45,6 @@ def _laid_out(content: str) -> str:
 
 
 def new_episode(content: Content, summary: str, learned_at_us: int) -> Episode:
-    """Content as the episode it is kept as."""
     return Episode(
         id=episode_id(content.text, content.source),
         text=content.text,

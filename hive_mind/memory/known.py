@@ -38,7 +38,6 @@ class KnownFacts:
             self._put_away.discard(former)
 
     def get(self, fact_id: str) -> Fact | None:
-        """A fact, wherever it is."""
         fact = self.held.get(fact_id)
         if fact is None and self._fetch is not None and self._is_put_away(fact_id):
             return self._fetch(fact_id)
@@ -86,7 +85,6 @@ class KnownFacts:
         return len(self._put_away)
 
     def copy(self) -> "KnownFacts":
-        """As it is now."""
         made = KnownFacts(self._fetch)
         made.held, made._put_away = dict(self.held), set(self._put_away)
         made.current, made.on_its_way = self.current, self.on_its_way

@@ -166,7 +166,6 @@ async def look_back(awake: Awake, vectors: VectorSource) -> None:
 
 
 async def _cached(awake: Awake, vectors: VectorSource) -> dict[str, Narrow]:
-    """Vectors of texts, as the store has them."""
     found: dict[str, Narrow] = {}
     if vectors.is_on and awake.recorded == vectors.model:
         async for some in awake.store.vectors(vectors.model):

@@ -135,7 +135,6 @@ class Recall:
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def support(self, fact_ids: Sequence[str]) -> Support:
-        """Evidence for facts of this memory."""
         facts = self.facts.all_of(fact_ids)
         confirmations = np.minimum([fact.confirmations for fact in facts], CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL
         confidence = np.array([fact.confidence for fact in facts], dtype=np.float64)
@@ -183,7 +182,6 @@ class Recall:
         return self._index_for(self.facts.get(fact_id)) is not None
 
     def replaced_by(self, fact_id: str) -> list[Fact]:
-        """The facts that a newer one superseded."""
         return [fact for fact in self.facts.values() if fact.superseded_by == fact_id]
 
     @property

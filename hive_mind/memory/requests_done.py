@@ -38,7 +38,6 @@ class RequestsDone:
         return [SetMeta(f"{_PREFIX}{self._count % _PLACES}", f"{self._count} {_digest(request)} {fact_id}")]
 
     def remember(self, request: str, fact_id: str) -> None:
-        """That is durable now."""
         if not request:
             return
         if len(self._facts) >= _PLACES:

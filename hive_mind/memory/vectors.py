@@ -37,7 +37,6 @@ class NewVectors:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """To be written with the facts."""
         return (*self.cache, *self.record)
 
 
@@ -51,17 +50,14 @@ class VectorSource:
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a model at all."""
         return self._embedder.dimension > 0
 
     @property
     def model(self) -> str:
-        """The model's name."""
         return self._embedder.model
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
         return self._embedder.dimension
 
     async def of_facts(self, facts: Iterable[Fact]) -> tuple[dict[str, Vector], list[PutVector]]:
@@ -135,7 +131,6 @@ class VectorSource:
         self._recent.clear()
 
     async def close(self) -> None:
-        """Release the model."""
         await self._embedder.close()
 
     async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:

@@ -61,7 +61,6 @@ def row(moment: int, fact_id: str) -> bytes:
 
 
 def rows_in(packed: bytes) -> Iterator[tuple[str, int]]:
-    """The ids and moments of rows."""
     for start in range(0, len(packed), ROW_BYTES):
         yield packed[start + 8 : start + ROW_BYTES].hex(), int.from_bytes(packed[start : start + 8], "big") - _ZERO_MS
 

@@ -1,6 +1,6 @@
 """The table of bounds: the least and the most that a number may be, whichever way a request comes.
 
-The command line, HTTP and its description, MCP, JSON Lines and the library read it, so that one value is taken or refused alike.
+The command line, HTTP and its description, MCP and the library read it, so that one value is taken or refused alike.
 """
 
 from collections.abc import Mapping

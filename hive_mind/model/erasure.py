@@ -98,7 +98,6 @@ class Erasures:
         return bool(self._digests)
 
     def names_subject(self, texts: Iterable[str]) -> bool:
-        """Whether any of these texts names a subject."""
         return bool(self._lengths) and any(self._names_one(words) for text in texts for words in _ways_to_read(text))
 
     def covers_source(self, source: str) -> bool:

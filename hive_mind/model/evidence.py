@@ -38,7 +38,6 @@ def dot(actor: Actor, counter: int) -> Dot:
 
 
 def actor_of(dot: Dot) -> Actor:
-    """The actor of the write."""
     return dot[:ACTOR_BYTES]
 
 
@@ -127,7 +126,6 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def actor(self) -> Actor:
-        """Under which name it writes."""
         return actor_id(self.node, self.incarnation)
 
 
@@ -191,5 +189,4 @@ def texts_of(one: object) -> tuple[str, ...]:
 
 
 def names_of(one: object) -> tuple[str, ...]:
-    """All names in it."""
     return (*_one(one), *(name for names in _lists(one) for name in names))

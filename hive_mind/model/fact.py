@@ -103,7 +103,6 @@ class Fact:
         return len(self.roots) - 1
 
     def said_by(self, sources: tuple[str, ...]) -> "Fact":
-        """The same with these sources."""
         return replace(self, sources=sources, copied=tuple(one for one in self.copied if one.partition(" ")[2] in sources))
 
     @property

@@ -76,7 +76,6 @@ class SearchResult(list[Hit]):
         self.completeness = gathered.completeness if gathered else completeness
 
     def with_hits(self, hits: Iterable[Hit]) -> "SearchResult":
-        """Other hits of the same search."""
         return SearchResult(hits, self.gathered, self.completeness, self.note)
 
 

@@ -67,7 +67,6 @@ def vector_key(model: str, text: str) -> str:
 
 
 def vector_keys(model: str, texts: Iterable[str]) -> Iterator[str]:
-    """The key of each text, for many."""
     begun = _begun("vector", model)
     for text in texts:
         digest = begun.copy()

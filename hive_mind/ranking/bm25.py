@@ -65,7 +65,6 @@ def parts_of(lengths: Scores, weights: Scores, gains: Scores | np.float32, mean_
 
 
 def mean_length(statistics: TermStatistics) -> float:
-    """Of a document, in terms."""
     return statistics.total_length / statistics.documents if statistics.documents else 1.0
 
 

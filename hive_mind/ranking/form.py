@@ -69,7 +69,6 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
 
 
 def own_text(fact: Worded) -> str:
-    """All of a fact that counts in full."""
     said = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
     return " \n".join([said, spoken_date(fact.said_at), *map(spoken_date, fact.labels)]) if fact.said_at or fact.labels else said
 

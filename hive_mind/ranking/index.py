@@ -91,7 +91,6 @@ class FactIndex:
             self._vectors.reserve(vectors * 5 // 4)
 
     def set_vector(self, id: str, vector: Vector) -> None:
-        """Give a document its vector, or another one."""
         if self._vectors is not None:
             self._vectors.add(self._positions[id], vector)
 
@@ -161,7 +160,6 @@ class FactIndex:
         return self._keywords.within(positions)
 
     def holders(self, term: str) -> Positions:
-        """Where the documents with a term lie."""
         return self._keywords.positions_with(term)
 
     def candidates(self, scored: "Scored", depth: int, accept: Accept | None = None) -> tuple[Pool, Positions]:
@@ -273,7 +271,6 @@ class Compacting(Generic[_Index]):
         return (self.current,) if self._next is None else (self.current, self._next)
 
     def emptied(self) -> None:
-        """A document was taken out."""
         self._empty_places += 1
 
     def renew(self, documents_max: int = sys.maxsize) -> bool:

@@ -78,7 +78,6 @@ def union(pools: Sequence[Pool]) -> Pool:
 
 
 def rows_of(evidence: EvidenceColumns, rows: Rows | Sequence[int]) -> EvidenceColumns:
-    """The evidence of some candidates."""
     columns: list[Scores] = [getattr(evidence, name)[rows] for name in _EVIDENCE]
     places = np.frombuffer(evidence.places, PLACE)[rows].tobytes() if evidence.places else b""
     return _evidence(columns, places)

@@ -81,7 +81,6 @@ class Support:
     confidence: Shares
 
     def of(self, rows: Rows) -> "Support":
-        """That of some of them."""
         return Support(self.confirmations[rows], self.trust[rows], self.confidence[rows])
 
 
@@ -187,7 +186,6 @@ def _lifts(support: Support, strength: float) -> Shares:
 
 
 def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strength: float) -> list[Contributions]:
-    """How each score came about."""
     plain = 1.0 / (1.0 + strength)
     lifted = sum(parts, np.zeros(len(lifts))) * (lifts - plain)
     keyword, semantic, others = (part * plain for part in parts)

@@ -86,7 +86,6 @@ def _terms(read: _Sealed) -> Terms:
 
 
 def _only(terms: Terms, rows: Sequence[int]) -> Terms:
-    """Some rows, ascending, as all there are."""
     if len(rows) == len(terms.lengths):
         return terms
     place = np.full(len(terms.lengths), -1, np.int64)

@@ -73,7 +73,6 @@ def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def terms_of(run: str) -> tuple[str, ...]:
-    """The terms of one run of characters."""
     # Long runs are rare and not repeated: remembering them would only hold memory.
     return _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
 

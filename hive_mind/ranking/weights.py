@@ -33,7 +33,6 @@ class Weights:
 
 
 def fixed(semantic: float = SEMANTIC_WEIGHT_002) -> Weights:
-    """Option A."""
     return Weights(semantic, 1.0 - semantic)
 
 

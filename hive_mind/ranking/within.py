@@ -55,5 +55,4 @@ class Within:
 
     @property
     def kept_max(self) -> int:
-        """How many entries may be kept."""
         return _KEPT_PER_DOCUMENT * len(self.rows)

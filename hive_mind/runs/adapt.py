@@ -41,7 +41,6 @@ def with_output(text: str, key: str, value: Any) -> str:
 
 
 def outputs_in(text: str) -> frozenset[str]:
-    """The lines of its outputs."""
     _, section, _ = _around(text)
     return frozenset(line for line in section.split("\n")[1:] if line.strip())
 

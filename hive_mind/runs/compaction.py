@@ -62,7 +62,6 @@ def transcript(messages: Iterable[Message]) -> str:
 
 
 def pointers_in(message: Message) -> list[str]:
-    """The files a message names."""
     return _POINTER.findall(message.text)
 
 

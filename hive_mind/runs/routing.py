@@ -46,7 +46,6 @@ def leave(writing: Writing, place: ActiveNode, how: How, chosen: str = "") -> No
 
 
 def options(state: RunState, place: ActiveNode) -> Sequence[EdgeSpec]:
-    """Edges of which one has to be chosen."""
     return [edge for edge in state.spec.from_(place.node) if edge.on == "model"]
 
 

@@ -85,7 +85,6 @@ class ActiveNode(msgspec.Struct, frozen=True):
 
     @property
     def tries(self) -> int:
-        """Attempts that count."""
         return self.attempt - self.forgiven
 
 

@@ -20,9 +20,9 @@ def database_path(settings: Settings, agent: str) -> Path:
 
 
 def is_kept(settings: Settings, agent: str) -> bool:
-    """Whether an agent has a database: its record, or one of an older version that will be converted when it is opened."""
+    """Whether an agent has a record, even one that was being replaced when a process was killed."""
     path = database_path(settings, agent)
-    return path.exists() or is_half_replaced(path) or path.with_suffix(".kuzu").exists()
+    return path.exists() or is_half_replaced(path)
 
 
 def ledger_path(settings: Settings, agent: str) -> Path:

@@ -93,7 +93,6 @@ class AskReply(Answered):
 
 
 def fact_reply(fact: Fact) -> FactJson:
-    """A fact as plain values."""
     fields = msgspec.to_builtins(fact)
     # As they look after a journey as JSON.
     lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
@@ -101,12 +100,10 @@ def fact_reply(fact: Fact) -> FactJson:
 
 
 def found_reply(found: SearchResult, agent: str) -> FoundReply:
-    """The facts that an agent found."""
     return {"hits": _hits(found, found.gathered, agent), **_reached(found)}
 
 
 def answer_reply(answer: Answer, agent: str) -> Answered:
-    """The answer of an agent."""
     return {
         "answer": answer.text,
         "is_known": answer.is_known,
@@ -119,7 +116,6 @@ def answer_reply(answer: Answer, agent: str) -> Answered:
 
 
 def hit_reply(hit: Hit | None, agent: str) -> HitJson | None:
-    """One hit."""
     return _hit(hit, "", agent) if hit else None
 
 

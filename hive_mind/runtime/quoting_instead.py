@@ -43,7 +43,6 @@ class QuotingInstead:
         return self._given
 
     async def more_words(self, question: str) -> str:
-        """As the reader does, where it can."""
         if not isinstance(reader := self.reader, PromptedReader) or self._skip_while_late():
             return ""
         return await self._heard(reader.more_words(question))

@@ -6,7 +6,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hive_mind.errors import BackendBusy, BackendError, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.errors import (
+    BackendBusy,
+    BackendError,
+    BackendThrottled,
+    BackendTimeout,
+    BackendUnavailable,
+    HiveError,
+    InvalidInput,
+)
 from hive_mind.retry import RetrySettings, retried
 
 T = TypeVar("T")
@@ -21,6 +29,12 @@ class AgentFailed(BackendError):
     def __init__(self, name: str, kind: str, message: str) -> None:
         self.kind = kind
         super().__init__(name, message)
+
+
+def refusal(error: HiveError) -> dict[str, Any]:
+    """An error as an answer, which `reply_of` reads."""
+    reply = {"error": str(error), "kind": type(error).__name__}
+    return reply | ({"retry_after_s": error.retry_after_s} if isinstance(error, BackendThrottled) else {})
 
 
 def reply_of(name: str, body: bytes) -> Any:

@@ -36,6 +36,7 @@ PUT_AGAIN = frozenset({"learn", "store", "correct", "retract"})
 READING = frozenset({"aggregate", "ask", "conflicts", "export", "facts", "named", "search", "sources", "stats", "why"})
 """The requests that change nothing, so that a view of the memory answers them while others have it open."""
 
+REQUEST_BYTES_MAX = 1 << 20
 KEY_CHARACTERS_MAX = 200
 _KEPT = 1024
 

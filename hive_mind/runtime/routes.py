@@ -144,7 +144,6 @@ class Lines:
         self._lines[-1 if type(envelope.message) in LIVE else 0].add(envelope)
 
     def stop(self) -> None:
-        """Send nothing more."""
         for line in self._lines:
             line.stop()
 

@@ -99,7 +99,7 @@ async def open_graph(settings: Settings, agent: str, report: Report | None = Non
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: there is no graph to explore")
     record = database_path(settings, agent)
     if not record.exists():
-        # One of an older version: opening it converts it.
+        # It was being replaced: opening it finishes that.
         async with opened_store(settings, agent):
             pass
     return Graph(record, report=report)

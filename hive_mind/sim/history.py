@@ -74,7 +74,6 @@ class History:
         return operation
 
     def find(self, request: str) -> Operation | None:
-        """The open operation of a request."""
         return self._open.get(request)
 
     def crashed(self, node: str) -> None:
@@ -85,12 +84,10 @@ class History:
         return list(self._open.values())
 
     def promises(self) -> Iterator[tuple[Operation, Promotion]]:
-        """Every promotion that was asked for."""
         for operation in self.operations:
             if isinstance(operation.event, Promote):
                 yield from ((operation, promotion) for promotion in operation.event.promotions)
 
 
 def voice_of(promotion: Promotion) -> Voice:
-    """The voice whose assertion a promotion becomes."""
     return Voice(fact_id(promotion.statement.content), promotion.agent, promotion.root)

@@ -47,17 +47,14 @@ def first_topology(name: str, nodes: int, chance: Chance) -> Topology:
 
 
 def joined(topology: Topology, name: str) -> Topology:
-    """The topology with one node more."""
     return topology.with_nodes({*topology.nodes, name})
 
 
 def left(topology: Topology, name: str) -> Topology:
-    """The topology with one node less."""
     return topology.with_nodes(set(topology.nodes) - {name})
 
 
 def node_of(kind: type[Node], name: str, topology: Topology, chance: Chance, seal: Seal, *, is_founding: bool) -> Node:
-    """A node as it runs in production."""
     return kind(
         name,
         topology,

@@ -49,7 +49,6 @@ class Network:
         self._count = 0
 
     def send(self, sender: str, to: str, message: Message, envelope: Envelope | None = None) -> None:
-        """Put a message on its way."""
         self.sent += 1
         if self._chance.random() < self.weather.loss:
             self.lost += 1

@@ -30,7 +30,6 @@ Request = Promote | Retract | Write | Ask
 
 
 def agents_of(node: str) -> tuple[str, ...]:
-    """The agents attached to a node."""
     return tuple(f"{node}-agent{number}" for number in range(AGENTS_PER_NODE))
 
 

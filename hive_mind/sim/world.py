@@ -143,7 +143,6 @@ class World:
             self.violate("no node raises", f"{type(defect).__name__}: {defect} {_place(defect)}")
 
     def was_held_up(self, machine: Machine, since_ms: int) -> bool:
-        """Whether a machine, or all, slept since then."""
         return max(machine.stalled_ms, self.schedule.skipped_ms) >= since_ms
 
     def violate(self, invariant: str, what: str) -> None:
@@ -191,7 +190,6 @@ class World:
             self.genuine.update((record.table, record.key, record.value) for record in written)
 
     def perform(self, machine: Machine, effect: Effect) -> None:
-        """Carry out an effect of a node."""
         match effect:
             case Send(to, message):
                 self._send(machine.name, to, message)

@@ -39,7 +39,7 @@ def replace_database(path: Path, made: Path, word: str) -> Path | None:
 def is_half_replaced(path: Path) -> bool:
     """Whether somebody was killed while replacing this database, so that `mend` has something to do."""
     path = path.resolve()
-    return _note(path).exists() or _note_of_repair(path).exists() or _left_without(path) is not None
+    return _note(path).exists()
 
 
 def mend(path: Path) -> None:
@@ -48,14 +48,6 @@ def mend(path: Path) -> None:
     if _note(path).exists():
         _log.warning("%s: its replacement was interrupted, and is finished now", path)
         _carry_out(path)
-    # Versions before this one left these.
-    if (note := _note_of_repair(path)).exists():
-        _put_back(path, path.with_name(note.read_text()), "repair")
-        note.unlink()
-        sync_folder(path.parent)
-    if (former := _left_without(path)) is not None:
-        _put_back(path, former, "restoration")
-        path.with_name(f"{path.name}.restored").unlink()
 
 
 def _carry_out(path: Path) -> None:
@@ -87,31 +79,6 @@ def _carry_out(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _put_back(path: Path, former: Path, of: str) -> None:
-    """Take the former file back, where a restoration or a repair of an earlier version was interrupted."""
-    if not former.exists():
-        return
-    _log.warning("%s: its %s was interrupted; it is the former memory again, which had been kept as %s", path, of, former.name)
-    # The log last seen is at one of both names, and a file with a name takes the log beside it for its own.
-    if log_path(former).exists():
-        _move(log_path(former), log_path(path))
-    _move(former, path)
-    sync_folder(path.parent)
-
-
-def _move(source: Path, target: Path) -> None:
-    """Renaming alone does nothing where both are names of one file."""
-    source.replace(target)
-    source.unlink(missing_ok=True)
-
-
-def _left_without(path: Path) -> Path | None:
-    """The former file of a restoration of an earlier version, where it has left none in its place."""
-    if path.exists() or not path.with_name(f"{path.name}.restored").exists():
-        return None
-    return max(path.parent.glob(f"{path.name}.before-*[0-9]"), key=lambda kept: int(kept.name.rpartition("-")[2]), default=None)
-
-
 def free_name(path: Path, word: str) -> Path:
     """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
     return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
@@ -133,8 +100,3 @@ def _link(source: Path, target: Path) -> None:
 
 def _note(path: Path) -> Path:
     return path.with_name(f"{path.name}.replacing")
-
-
-def _note_of_repair(path: Path) -> Path:
-    """The note of an earlier version: which file it repairs."""
-    return path.with_name(f"{path.name}.repairing")

@@ -135,7 +135,6 @@ def _local_bytes(size: int, page_bytes: int) -> int:
 
 
 def _varint(body: bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends."""
     value = 0
     for place in range(at, min(at + 9, len(body))):
         byte = body[place]

@@ -68,7 +68,6 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """The worker's name for it."""
         return self.spec.name
 
 

@@ -1,6 +1,5 @@
 """`hive-mind agent run` as a person or a supervisor sees it: what it says, how it ends, and what it never leaves behind."""
 
-import json
 import os
 import re
 import signal
@@ -42,8 +41,8 @@ class Running:
         command = [sys.executable, "-m", "hive_mind", "agent", "run", "--bus", redis.url, "--hive", hive, "--home", str(home)]
         self.process = Forked(
             [*command, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             env={name: value for name, value in os.environ.items() if not name.startswith("HIVE_MIND_")},
@@ -74,9 +73,8 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
 
 
 def test_it_says_where_it_stands_and_ends_well_when_it_is_told_to(redis: RedisServer, tmp_path: Path) -> None:
@@ -146,20 +144,6 @@ def test_a_second_one_of_the_same_name_is_refused(redis: RedisServer, tmp_path: 
         with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as twin:
             assert twin.ended() == 1
             assert "error:" in twin.text
-
-
-def test_who_serves_ends_with_the_program_it_serves(redis: RedisServer, tmp_path: Path) -> None:
-    with Running(redis, tmp_path, "serves", "--name", "ada", "--members", "ada", "--serve", "--metrics", "0") as ada:
-        assert ada.process.stdin is not None
-        assert ada.process.stdout is not None
-        assert json.loads(ada.process.stdout.readline()) == {"event": "ready", "name": "ada", "silent": []}
-        ada.process.stdin.write('{"id":1,"do":"store","content":"The pump is red."}\n')
-        ada.process.stdin.flush()
-        assert json.loads(ada.process.stdout.readline())["ok"]["sharing"] == "shared"
-        ada.process.stdin.close()
-        ada.process.stdin = None
-
-        assert ada.ended() == 0
 
 
 def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_manifest_is_told_what_is_not_set_and_looks_into_the_home_that_is_mean
     town.write_text(MANIFEST)
     hive_mind("credentials", "set", "tickets", "--home", other, stdin=VALUE)
 
-    for words in (("manifest", "validate", town), ("plan", "-f", town)):
+    for words in (("file", "validate", town), ("plan", "-f", town)):
         ended = hive_mind(*words)
         assert ended.code == 2
         assert (
@@ -189,12 +189,12 @@ def test_a_manifest_is_told_what_is_not_set_and_looks_into_the_home_that_is_mean
             in ended.out + ended.err
         )
     assert hive_mind("plan", "-f", town, "--home", other).code == 0
-    assert hive_mind("manifest", "validate", "--form", town).code == 0
+    assert hive_mind("file", "validate", "--form", town).code == 0
 
 
 def test_a_wrong_key_is_one_of_the_faults_of_a_manifest(hive_mind: HiveMind, tmp_path: Path) -> None:
     (tmp_path / "town.yaml").write_text(MANIFEST)
     hive_mind("credentials", "set", "tickets", stdin=VALUE)
-    ended = hive_mind.with_environment(HIVE_MIND_CREDENTIALS_KEY=new_key())("manifest", "validate", tmp_path / "town.yaml")
+    ended = hive_mind.with_environment(HIVE_MIND_CREDENTIALS_KEY=new_key())("file", "validate", tmp_path / "town.yaml")
     assert ended.code == 2
     assert "spec.agents[0].env.TOKEN: credentials: the key of HIVE_MIND_CREDENTIALS_KEY does not open" in ended.out

@@ -14,36 +14,36 @@ SAID = re.findall(r"^    goal\.yaml:(.*)$", HOWTO, re.MULTILINE)
 
 def test_what_init_writes_is_right_as_it_is(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = tmp_path / "report.yaml"
-    written = hive_mind("goal", "init", file, "--id", "weekly-report")
+    written = hive_mind("file", "init", "goal", file, "--name", "weekly-report")
 
     assert written.code == 0, written.err
-    assert f"Next: hive-mind goal validate {file}" in written.err
+    assert f"Next: hive-mind file validate {file}" in written.err
     assert "id: weekly-report" in file.read_text()
-    assert hive_mind("goal", "validate", file).out == f"{file}: nothing is wrong\n"
+    assert hive_mind("file", "validate", file).out == f"{file}: nothing is wrong\n"
 
 
 def test_init_overwrites_nothing_writes_to_a_pipe_and_refuses_a_name_that_is_none(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = tmp_path / "goal.yaml"
     file.write_text("mine")
 
-    ended = hive_mind("goal", "init", file)
+    ended = hive_mind("file", "init", "goal", file)
 
     assert (ended.code, file.read_text()) == (2, "mine")
     assert "stays as it is" in ended.err
-    assert hive_mind("goal", "init", "-").out.startswith("# A goal")
-    assert hive_mind("goal", "init", tmp_path / "new.yaml", "--id", "a: b").code == 2
+    assert hive_mind("file", "init", "goal", "-").out.startswith("# A goal")
+    assert hive_mind("file", "init", "goal", tmp_path / "new.yaml", "--name", "a: b").code == 2
     assert not (tmp_path / "new.yaml").exists()
 
 
 def test_every_problem_of_every_file_is_told_to_people_and_to_programs(hive_mind: HiveMind, tmp_path: Path) -> None:
     good, bad, none, latin = (tmp_path / name for name in ("good.yaml", "bad.yaml", "none.yaml", "latin.yaml"))
     latin.write_bytes(b"kind: \xff")
-    hive_mind("goal", "init", good)
+    hive_mind("file", "init", "goal", good)
     bad.write_text(good.read_text().replace("len(output.summary)", "open(output.summary)").replace("soft", "firm"))
     wrong = next(number for number, line in enumerate(bad.read_text().splitlines(), 1) if "open(" in line)
 
-    told = hive_mind("goal", "validate", good, bad, none, latin)
-    body = hive_mind("goal", "validate", good, bad, none, latin, "-o", "json")
+    told = hive_mind("file", "validate", "--kind", "goal", good, bad, none, latin)
+    body = hive_mind("file", "validate", "--kind", "goal", good, bad, none, latin, "-o", "json")
 
     assert (told.code, body.code) == (2, 2)
     assert f"{bad}:{wrong}: spec.successCriteria[2].target: the condition can't be used: open() can't be called" in told.out
@@ -54,20 +54,20 @@ def test_every_problem_of_every_file_is_told_to_people_and_to_programs(hive_mind
 
 
 def test_fields_are_explained_in_whole_and_in_part(hive_mind: HiveMind) -> None:
-    assert "spec" in hive_mind("goal", "explain").out
-    assert "output_contains" in hive_mind("goal", "explain", "metric").out
-    assert hive_mind("goal", "explain", "spec.acceptAt", "-o", "json").json["default"] == "0.9"
-    refused = hive_mind("goal", "explain", "spec.critera")
+    assert "spec" in hive_mind("file", "explain", "goal").out
+    assert "output_contains" in hive_mind("file", "explain", "goal", "metric").out
+    assert hive_mind("file", "explain", "goal", "spec.acceptAt", "-o", "json").json["default"] == "0.9"
+    refused = hive_mind("file", "explain", "goal", "spec.critera")
     assert (refused.code, "a goal has no spec.critera" in refused.err) == (2, True)
 
 
 def test_the_schema_is_printed(hive_mind: HiveMind) -> None:
-    assert hive_mind("goal", "schema").json["title"] == "hive-mind goal"
+    assert hive_mind("file", "schema", "goal").json["title"] == "hive-mind goal"
 
 
 def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    commands = [line.split()[1:] for line in HOWTO.splitlines() if line.startswith("    hive-mind goal")]
+    commands = [line.split()[1:] for line in HOWTO.splitlines() if line.startswith("    hive-mind file")]
     assert len(commands) >= 5
     for command in commands:
         assert hive_mind(*command).code == 0, command
@@ -79,6 +79,6 @@ def test_files_and_messages_of_the_howto_are_those_that_are_taken_and_given(hive
     wrong.write_text(FILES[1])
 
     assert len(FILES) == 2
-    assert hive_mind("goal", "validate", right).code == 0
-    told = hive_mind("goal", "validate", wrong).out.replace(f"{wrong}:", "").splitlines()
+    assert hive_mind("file", "validate", right).code == 0
+    told = hive_mind("file", "validate", wrong).out.replace(f"{wrong}:", "").splitlines()
     assert told == SAID

@@ -139,10 +139,10 @@ def test_judges_and_checks_of_ones_own_decide_and_unknown_ones_are_refused_where
     assert (ended["status"], ended["outputs"]) == ("accepted", {"code": "assert 1"})
     assert "not met: tested" in prompts(server)[1]
 
-    for where in (("run", file), ("worker", "validate", file)):
+    for where in (("run", file), ("file", "validate", file)):
         refused = hive_mind(*where)
         assert (refused.code, "there is no judge 'brief'" in refused.err + refused.out) == (2, True), refused
-    assert hive_mind("worker", "validate", file, *given).code == 0
+    assert hive_mind("file", "validate", file, *given).code == 0
     broken = coder(tmp_path, id="broken", node={"judge": "brief"})
     with OpenAICompatibleServer([sets(code="x")]) as server:
         command = with_model(hive_mind, server)

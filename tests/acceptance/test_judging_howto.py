@@ -1,4 +1,4 @@
-"""What the how-to about judging shows is what its commands print, and README shows the same."""
+"""What the how-to about judging shows is what its commands print."""
 
 import os
 import re
@@ -19,7 +19,6 @@ from tests.servers.redis_server import redis_program
 
 ROOT = Path(__file__).parents[2]
 HOWTO = (ROOT / "docs" / "howto" / "judge.md").read_text("utf-8")
-README = (ROOT / "README.md").read_text("utf-8")
 SESSION = re.compile(r"(?:^    .*\n|^\n)+", re.MULTILINE)
 PATIENCE_S = 30.0
 LEFT_OUT = "…\n"
@@ -56,12 +55,6 @@ def test_the_judged_fleet_says_what_the_how_to_shows(hive_mind: HiveMind, monkey
             assert ended.code == 0, ended.err
     finally:
         guard.release()
-
-
-def test_readme_shows_the_same() -> None:
-    shown = steps(README)
-    assert len(shown) == 4
-    assert all(step in steps(HOWTO) for step in shown)
 
 
 def test_the_program_prints_what_stands_below_it() -> None:

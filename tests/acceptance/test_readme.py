@@ -1,4 +1,4 @@
-"""README's programs run as they stand, and its commands print what stands below them."""
+"""The programs of README and of the pages behind its three doors run as they stand, and commands print what stands below them."""
 
 import os
 import re
@@ -13,14 +13,22 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+DOORS = [(ROOT / "docs" / "howto" / f"{door}.md").read_text("utf-8") for door in ("laptop", "operator", "evaluator")]
+TEXT = "\n".join([README, *DOORS])
+LINES_MAX = 150
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 # What each program is about; it has to show it.
 SHOWN = ("The gateway listens on port 8443.", "The gateway listens on port 8443.")
 # Blocks of "$ command" and output that need neither a broker nor a fleet that runs.
 BLOCKS = re.findall(r"(?:^ {4}.*\n)+", TEXT, re.MULTILINE)
-FIRST = TEXT.split("\n## Use it\n")[0]
+FIRST = README.split("\n## How it fits together\n")[0]
 SESSIONS = [block for block in BLOCKS if re.match(r" {4}\$ hive-mind (learn|graph)", block)]
+
+
+def test_it_is_read_in_five_minutes_and_leads_to_three_doors() -> None:
+    assert README.count("\n") <= LINES_MAX
+    assert all(f"(docs/howto/{door}.md)" in README for door in ("laptop", "operator", "evaluator"))
 
 
 def test_there_are_programs_and_sessions() -> None:
@@ -114,7 +122,7 @@ def test_what_apply_is_going_to_do_is_what_is_shown(hive_mind: HiveMind, monkeyp
 
 
 def test_the_table_of_topologies_is_what_is_printed(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """README leaves out some columns. What is found is exact; on a busy machine some questions take another message."""
+    """The page leaves out some columns. What is found is exact; on a busy machine some questions take another message."""
     monkeypatch.chdir(tmp_path)
     (shown,) = (block for block in BLOCKS if block.startswith("    $ hive-mind eval run quick\n"))
 

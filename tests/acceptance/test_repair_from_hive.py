@@ -37,11 +37,6 @@ def lose(record: Path) -> None:
         path.unlink()
 
 
-def leave_what_is_no_database_of_an_older_version(record: Path) -> None:
-    lose(record)
-    record.with_name("memory.kuzu").write_bytes(b"KUZU" + bytes(5000))
-
-
 def lose_with_the_journal_of_its_node(record: Path) -> None:
     lose(record)
     for path in record.parents[2].glob("hives/*/ada.sqlite*"):
@@ -49,7 +44,7 @@ def lose_with_the_journal_of_its_node(record: Path) -> None:
 
 
 @pytest.mark.parametrize("topology", ["flat", "sharded"])
-@pytest.mark.parametrize("harm", [lose, lose_with_the_journal_of_its_node, leave_what_is_no_database_of_an_older_version])
+@pytest.mark.parametrize("harm", [lose, lose_with_the_journal_of_its_node])
 def test_what_an_agent_shared_and_nobody_took_back_is_there_again(hive_mind: HiveMind, topology: str, harm) -> None:
     asyncio.run(shared(hive_mind.home, topology))
     record = hive_mind.home / "agents" / "ada" / "memory.sqlite"

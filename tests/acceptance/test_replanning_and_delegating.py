@@ -79,8 +79,8 @@ def test_what_no_run_could_do_is_found_where_it_is_written(
         worker_file(tmp_path, name, inputs=["question"], entry="look", nodes=[right | more])
         for name, more in (("wrong", fields), ("right", {}))
     ]
-    assert hive_mind("worker", "validate", files[1]).code == 0
-    checked, begun = hive_mind("worker", "validate", files[0]), hive_mind("run", files[0], "-i", "question=x")
+    assert hive_mind("file", "validate", files[1]).code == 0
+    checked, begun = hive_mind("file", "validate", files[0]), hive_mind("run", files[0], "-i", "question=x")
     assert (checked.code, begun.code) == (2, 2)
     assert told in checked.out
     assert told in begun.err
@@ -92,8 +92,8 @@ def test_a_goal_looks_at_values_that_are_there_and_tools_of_a_program_or_a_serve
     node = {"id": "do", "tools": ["weigh", "mcp:scales/*", "recall"], "outputs": ["kilos"]}
     goal = {"id": "g", "inputs": ["crate"], "outputs": ["tons"]}
     wrong = worker_file(tmp_path, "wrong", entry="do", nodes=[node], goal=goal)
-    told = hive_mind("worker", "validate", wrong).out
+    told = hive_mind("file", "validate", wrong).out
     for one in ("no input of the worker is called 'crate'", "no node sets 'tons'", "there is no tool 'weigh'"):
         assert one in told
     right = worker_file(tmp_path, "right", inputs=["crate"], entry="do", nodes=[node], goal=goal | {"outputs": ["kilos"]})
-    assert hive_mind("worker", "validate", right, "--tool", "weigh").code == 0
+    assert hive_mind("file", "validate", right, "--tool", "weigh").code == 0

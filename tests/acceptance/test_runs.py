@@ -134,9 +134,9 @@ def test_workers_are_shown_drawn_and_checked(hive_mind: HiveMind, tmp_path: Path
     shown = hive_mind("worker", "show", "incident-review")
     copy = tmp_path / "copy.yaml"
     copy.write_text(shown.out, "utf-8")
-    assert hive_mind("worker", "validate", copy).code == 0
+    assert hive_mind("file", "validate", copy).code == 0
     assert "compare -->|" in hive_mind("worker", "graph", copy).out
-    assert "attempts" in hive_mind("worker", "explain", "spec.nodes").out
+    assert "attempts" in hive_mind("file", "explain", "worker", "spec.nodes").out
 
 
 def test_a_password_in_the_notes_stands_in_no_report_and_no_item(hive_mind: HiveMind) -> None:

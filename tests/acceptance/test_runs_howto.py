@@ -1,4 +1,4 @@
-"""What the how-to about runs shows is what its commands print, and README shows the same."""
+"""What the how-to about runs shows is what its commands print."""
 
 import json
 import re
@@ -14,7 +14,6 @@ from tests.acceptance.hive_mind_command import HiveMind
 
 ROOT = Path(__file__).parents[2]
 HOWTO = (ROOT / "docs" / "howto" / "runs.md").read_text("utf-8")
-README = (ROOT / "README.md").read_text("utf-8")
 BLOCK = re.compile(r"(?:^    .*\n|^\n)+", re.MULTILINE)
 
 
@@ -25,16 +24,15 @@ def steps(text: str) -> list[tuple[list[str], str]]:
     return [(shlex.split(line)[1:], told.strip()) for line, _, told in parts]
 
 
-@pytest.mark.parametrize(("text", "number"), [(HOWTO, 4), (README, 3)], ids=["how-to", "README"])
-def test_the_session_prints_what_is_shown(text: str, number: int, hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_session_prints_what_is_shown(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert len(steps(text)) == number
-    for line, told in steps(text):
+    assert len(steps(HOWTO)) == 4
+    for line, told in steps(HOWTO):
         ended = hive_mind(*line)
         assert ended.code == int("parked" in told), ended.err
         assert ended.out.strip() == told
 
 
 def test_the_published_schema_is_that_of_the_form() -> None:
-    """If this fails: hive-mind worker schema > docs/worker.schema.json."""
+    """If this fails: hive-mind file schema worker > docs/worker.schema.json."""
     assert json.loads((ROOT / "docs" / "worker.schema.json").read_text("utf-8")) == schema_of(WORKER)

@@ -31,8 +31,8 @@ def test_no_package_is_missing_after_a_plain_install() -> None:
     assert {name: str(path) for name, path in wanted.items() if name not in standard | installed() | _BROUGHT} == {}
 
 
-def test_readme_names_every_extra_that_brings_something() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+def test_the_page_for_developers_names_every_extra_that_brings_something() -> None:
+    text = (ROOT / "docs" / "howto" / "laptop.md").read_text("utf-8")
     table = re.findall(r"^\| (.*?`\w.*?) \|", text, re.MULTILINE)
     named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
     assert "| the scheme of a bus, such as `" in text

@@ -30,7 +30,7 @@ class Ground(Agents):
     pause_s = 3.0
 
     def __init__(self, wire: Wire, folder: Path, topology: str) -> None:
-        super().__init__(wire, "storm", folder, topology, "--log", "json")
+        super().__init__(wire, "storm", folder, topology, log="json")
         self._proxies = {name: [TcpProxy(_port_of(url)) for url in (wire.bus, wire.searches) if url] for name in NAMES}
         for proxy in self._all_proxies:
             proxy.start()
@@ -74,7 +74,9 @@ class Ground(Agents):
         raise NotImplementedError
 
     def logs(self) -> str:
-        parts = [f"── {path.name}\n{path.read_text('utf-8')[-_LOG_CHARS:]}" for path in sorted(self.folder.glob("*.log"))]
+        parts = [
+            f"── {path.name}\n{path.read_text('utf-8')[-_LOG_CHARS:]}" for path in sorted((self.folder / "logs").glob("*.log"))
+        ]
         return "\n".join(parts)
 
     async def close(self) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from hive_mind.embed.none import NoEmbedder
+from hive_mind.errors import InvalidInput
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
-from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.settings import Settings
 from tests.contract.agents import NAMES, Agents, settled
 from tests.contract.wires import wire
@@ -70,7 +70,7 @@ def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
 
     async def scenario(agents: Agents) -> None:
         assert await agents.contents("ada") == {*HALLS}, "this one has to be the first: other facts change the scores"
-        topology = agents.founding[1]
+        topology = agents.topology
         for question, expected in (await in_one_process(topology)).items():
             for name in NAMES:
                 found = await agents[name].do("search", query=question, limit=5)
@@ -98,7 +98,7 @@ def test_what_one_learns_all_recall_and_what_it_takes_back_nobody_sees_any_more(
         assert answer["sources"][0]["sources"] == ["tour"]
 
         taken_back = found["hits"][0]["fact_id"]
-        with pytest.raises(AgentFailed, match="no fact"):
+        with pytest.raises(InvalidInput, match="no fact"):
             await agents["ben"].do("retract", fact_id="0" * 32)
         await agents["ada"].do("retract", fact_id=taken_back)
         await settled(agents)
@@ -148,7 +148,7 @@ def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along
         assert everything >= set(HALLS)
         agents.wire.provide(agents.hive, "eve", "finn")
         for name in ("eve", "finn"):
-            await agents.start(name, "--join")
+            await agents.start(name, is_joining=True)
         await asyncio.gather(*(agents[name].ready() for name in ("eve", "finn")))
 
         async def finds_all(name: str) -> bool:
@@ -156,7 +156,7 @@ def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along
             return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == everything
 
         await until(lambda: finds_all("eve"), "eve finds everything", 30)
-        await agents["finn"].do("leave")
+        await agents["finn"].leave()
         await agents["finn"].kill()
         for name in (*NAMES, "eve"):
             await until(lambda name=name: finds_all(name), f"{name} finds everything without finn", 30)

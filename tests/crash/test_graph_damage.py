@@ -21,8 +21,7 @@ import pytest
 from hive_mind import BackendError, CognitiveMemory
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
-from hive_mind.store._kuzu import pipe
-from hive_mind.store.graph import Graph, client
+from hive_mind.store.graph import Graph, client, pipe
 from tests.chance import seed_of_this_run
 from tests.servers.children import Child
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written

@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,6 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
-from tests.unit.store.old_kuzu import made
 
 ROOT = Path(__file__).parents[2]
 CHILD_MAX_S = 120.0
@@ -53,7 +52,7 @@ class Home:
 
     def names(self) -> set[Path]:
         """Files of the home that are none of those of a memory, by their stems: a log is a part of its file."""
-        usual = {"memory.sqlite", "memory.sqlite.lock", "memory.sqlite-aside", "memory.kuzu", "memory.kuzu.lock", "copies.jsonl"}
+        usual = {"memory.sqlite", "memory.sqlite.lock", "memory.sqlite-aside", "copies.jsonl"}
         files = (path for path in self.hive_mind.home.rglob("*") if path.is_file() and path.name not in usual)
         return {path for path in files if not path.name.endswith(("-wal", "-shm"))}
 
@@ -211,61 +210,3 @@ def test_what_was_killed_before_any_step_is_done_by_doing_it_again(
 
     assert len(reached) > 2
     assert [one for one in reached if one != reached[-1]] == []
-
-
-@pytest.mark.thorough
-def test_a_memory_of_an_older_version_is_converted_whole_whenever_that_is_killed(home: Home) -> None:
-    made(home.record.with_suffix(".kuzu"), facts=5)
-    steps = [home.facts() for _ in cuts(home, "stats")]
-    assert len(steps) > 3
-    assert {len(facts) for facts in steps} == {5}
-    assert home.names() == set()
-
-
-# What a restoration of an earlier version left, by what it had done when it was killed.
-Left = Callable[[Path], None]
-
-
-def _aside(record: Path) -> None:
-    shutil.copyfile(record.parents[3] / "copy.sqlite", record.with_name("memory.sqlite.restored"))
-    record.rename(record.with_name("memory.sqlite.before-1"))
-
-
-def _log_aside(record: Path) -> None:
-    _aside(record)
-    record.with_name("memory.sqlite-wal").rename(record.with_name("memory.sqlite.before-1-wal"))
-
-
-def _half(record: Path) -> None:
-    _log_aside(record)
-    record.with_name("memory.sqlite.restored").write_bytes(b"SQLite")
-
-
-# Each of what was left meets one command, and what is hardest to mend each command.
-_FIRST = ("stats", "ask", "doctor", "learn", "backup", "serve")
-_LEFT_THEN_FIRST = [
-    pytest.param(left, first, marks=[] if left is _half or first == "stats" else pytest.mark.thorough)
-    for left in (_aside, _log_aside, _half)
-    for first in _FIRST
-]
-
-
-@pytest.mark.parametrize(("left", "first"), _LEFT_THEN_FIRST)
-def test_what_a_killed_restoration_of_an_earlier_version_left_is_mended_and_said(left: Left, first: str, home: Home) -> None:
-    old, _ = with_copy(home)
-    left(home.record)
-    home.record.with_name("memory.sqlite.lock").unlink(missing_ok=True)
-    commands = {
-        "stats": ("stats",),
-        "ask": ("ask", "Where does the ferry go?"),
-        "doctor": ("doctor",),
-        "learn": ("learn", home.path("copy.txt")),
-        "backup": ("backup", home.path("second.sqlite")),
-        "serve": ("facts", "list"),
-    }
-    home.path("copy.txt").write_text(LAST)
-    ended = home.hive_mind(*commands[first])
-    assert ended.code == 0, ended.err
-    assert "interrupted" in ended.err
-    assert home.facts() == old
-    assert home.names() == set()

@@ -27,7 +27,7 @@ def test_a():
     sleeper()
     threading.Event().wait()
 
-@pytest.mark.timeout(3)
+@pytest.mark.timeout(20)
 async def test_b():
     await asyncio.Event().wait()
 

@@ -129,7 +129,6 @@ def shown(view: ItemView) -> dict[str, str]:
 
 
 def case_of(view: ItemView) -> Tried:
-    """It, as a rule is tried on it."""
     return Tried(shown(view), view.item.title, action_of(view), view.item.goal_kind or FACT)
 
 

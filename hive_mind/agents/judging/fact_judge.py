@@ -47,7 +47,6 @@ Confirmed = Callable[[Sequence[Fact]], Awaitable[Mapping[str, float]]]
 
 
 async def nobody(facts: Sequence[Fact]) -> Mapping[str, float]:
-    """No confirmations."""
     del facts
     return {}
 

@@ -21,7 +21,6 @@ class JudgeTally:
     """At work; None: it may not decide alone."""
 
     def count(self, judged: Judged) -> None:
-        """One more."""
         judgment = judged.judgment
         self.judgements[judgment.action.value, judgment.cause] += 1
         self.tokens += judged.input_tokens + judged.output_tokens

@@ -98,7 +98,6 @@ class CheckedModel:
         return self._model.name
 
     async def until_free(self) -> None:
-        """When a call could be sent."""
         if self._pace:
             await self._pace.free()
 

@@ -39,7 +39,6 @@ class DeskLetter(msgspec.Struct, frozen=True):
 
     @property
     def entry(self) -> Entry:
-        """As a ledger has it."""
         return Entry(self.kind, self.body, self.at_ms, stream=f"a letter about item {self.item}")
 
 
@@ -48,7 +47,6 @@ Receive = Callable[[DeskLetter], Awaitable[bool]]
 
 
 def packed(letter: DeskLetter) -> bytes:
-    """As it travels."""
     return msgspec.msgpack.encode(letter)
 
 

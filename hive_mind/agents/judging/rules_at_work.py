@@ -128,7 +128,6 @@ class DeskRules:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._look())

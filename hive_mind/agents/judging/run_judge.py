@@ -29,7 +29,6 @@ from hive_mind.runs.state import RunState
 
 
 def always(rules: RuleSet) -> Callable[[], Awaitable[RulesAtWork]]:
-    """The same rules at any time."""
 
     async def now() -> RulesAtWork:
         return RulesAtWork(rules)
@@ -130,7 +129,6 @@ def _understood(said: Any) -> Judgment | None:
 
 
 def case_of_node(spec: WorkerSpec, node: NodeSpec, outputs: Mapping[str, Any], turn: JudgedTurn) -> Case:
-    """The outputs of a node, against its criteria."""
     kind = spec.goal.kind if spec.goal else GENERAL
     criteria = node.success_criteria
     goal = Goal(id=f"{spec.id}.{node.id}", kind=kind, success_criteria=criteria) if criteria else None

@@ -67,7 +67,6 @@ class RunExecutor:
 
     @property
     def state(self) -> RunState:
-        """As far as it has come."""
         return self.journal.state
 
     async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "", stream: str = "") -> None:

@@ -179,7 +179,6 @@ class RunEffects:
         return judged.judgment
 
     async def _asked(self, effect: e.AskPerson, state: RunState) -> e.Event | None:
-        """An item, the same for the same effect."""
         item = Item(
             id=item_id(effect.kind, f"{self._run}/{effect.id}", ""),
             kind=effect.kind,

@@ -212,7 +212,6 @@ def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
 
 
 async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, Any]:
-    """A run as JSON."""
     views = [(view.item, asked) for id, asked in state.waiting.items() if (view := await desk.view(id))]
     outputs = state.outputs
     wanted = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs

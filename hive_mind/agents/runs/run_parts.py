@@ -47,7 +47,6 @@ class RunParts:
 
     @property
     def desk(self) -> LedgerDesk:
-        """Where people decide."""
         return LedgerDesk(self.ledger, clock_ms=self.clock_ms)
 
     def files(self, run: str, identity: str) -> RunFiles:
@@ -58,7 +57,6 @@ class RunParts:
         return RunFiles(self.folder / "runs" / run, self.folder / FILE, identity, may_remember=is_main)
 
     def shared(self, run: str, stream: str) -> SharedValues:
-        """The values that a run shares with others."""
         return SharedValues(run, stream, self.ledger, self.clock_ms, self.fleet_values)
 
 

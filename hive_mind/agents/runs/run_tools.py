@@ -95,7 +95,6 @@ class RunTools:
     """Outputs that every node of the hive will hold."""
 
     def offered(self, node: NodeSpec, *, is_last: bool = False) -> list[ToolSpec]:
-        """The tools that a model sees."""
         specs = [*self._built_in(node).values(), *(tool.spec for tool in self.toolbox.chosen(node.tools))]
         return [one for one in specs if one.name in REPORTING_TOOLS] if is_last else specs
 

@@ -95,7 +95,6 @@ async def _shown(run: str, state: RunState, ledger: Ledger) -> dict[str, Any]:
 
 
 def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
-    """All of them."""
     return [*_looking(fleet), *_steering(fleet), _settling(fleet)]
 
 

@@ -33,7 +33,6 @@ JsonObject = dict[str, Any]
 
 
 def incident_tools(memory: Memory, reader: Reader, run: str, read_text: ReadText) -> Sequence[Tool]:
-    """All five, for one run."""
     return [_list_notes(read_text), _learn_notes(memory, reader, read_text), *_judging(memory, run)]
 
 

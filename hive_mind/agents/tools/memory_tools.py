@@ -66,7 +66,6 @@ def source_of(run: str) -> str:
 
 
 def fact_shown(fact: Fact) -> dict[str, Any]:
-    """A fact as a tool gives it."""
     shown: dict[str, Any] = {"id": fact.id, "text": fact.content, "about": fact.concept, "sources": list(fact.sources)}
     return shown | ({"said_at": fact.said_at} if fact.said_at else {})
 

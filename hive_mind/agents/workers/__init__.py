@@ -9,7 +9,6 @@ from hive_mind.runs.graphs.worker_file import worker_of
 
 
 def bundled() -> list[str]:
-    """Their names."""
     return sorted(file.name.removesuffix(".yaml") for file in files(__name__).iterdir() if file.name.endswith(".yaml"))
 
 

@@ -154,7 +154,6 @@ class EventHubsBus:
         return box
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
-        """Read all partitions from here on."""
         self._refuse_if_closed()
         known: OrderedDict[Key, None] = OrderedDict()
         watch = _Watch()

@@ -165,7 +165,6 @@ def translating() -> Iterator[None]:
 
 
 def translated(error: Exception) -> BackendError:
-    """The meaning of an error of the SDK."""
     if isinstance(error, BackendError):
         return error
     condition = str(getattr(error, "error", None) or "")
@@ -189,7 +188,6 @@ class Event:
 
 
 def pack(event: Event) -> bytes:
-    """The body of an event."""
     hive = event.hive.encode()
     return b"".join((_MARK, len(hive).to_bytes(_LENGTH_BYTES, "big"), hive, event.data))
 

@@ -56,7 +56,6 @@ class Hub:
         return tuple(dict.fromkeys(map(self.partition_of, envelope.target)))
 
     def reader(self, partition: int) -> PartitionReader:
-        """The reader of a partition in this process."""
         if partition not in self._readers:
             self._readers[partition] = PartitionReader(self._clients, partition, self._lanes[partition], self._care)
         return self._readers[partition]

@@ -135,7 +135,6 @@ class Watching:
         self._on_envelope(seen.what)
 
     def jump(self, number: int) -> None:
-        """It sees what there is."""
         self.next = number
 
 

@@ -68,7 +68,6 @@ class Positions:
             self._timer = asyncio.get_running_loop().call_later(_EVERY_S, self.write)
 
     def write(self) -> None:
-        """Write now what moved."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._settled = None, 0
@@ -106,12 +105,10 @@ class Letters:
         return [_letter(dead) for dead in await self._keeper.do(lambda state: state.dead(hive, limit))]
 
     async def find(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
-        """Those of these ids that are there."""
         numbers = _numbers(ids)
         return [_letter(dead) for dead in await self._keeper.do(lambda state: state.find(hive, numbers))]
 
     async def forget(self, hive: str, ids: Sequence[str]) -> int:
-        """Drop them. How many there were."""
         numbers = _numbers(ids)
         return await self._keeper.do(lambda state: state.forget(hive, numbers))
 

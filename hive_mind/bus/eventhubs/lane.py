@@ -156,7 +156,6 @@ class Lane:
 
 
 def _settle(jobs: Sequence[_Job], error: BackendError | None = None) -> None:
-    """Tell the publishers."""
     by_error: dict[BackendError | None, list[Waiter]] = {}
     for job in jobs:
         if job.waiter is not None:

@@ -89,7 +89,6 @@ class ConsumerState:
             self._connection.executescript(f"{_PRAGMAS} {_SCHEMA}")
 
     def positions(self, hive: str) -> dict[str, Stop]:
-        """Where every name of a hive stopped."""
         query = "SELECT name, partition, next, open FROM position WHERE hub = ? AND hive = ?"
         with _translating(self._path):
             rows = self._connection.execute(query, (self._hub, hive)).fetchall()

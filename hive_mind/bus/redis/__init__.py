@@ -85,7 +85,6 @@ class RedisBus:
         self._keeper: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Connect. Once."""
         await self.outgoing.start()
         self._keeper = begin(self._keep(), "redis keeper", lambda _: None)
 
@@ -96,7 +95,6 @@ class RedisBus:
 
     @property
     def health(self) -> BusHealth:
-        """Counted over all subscriptions there were."""
         former, readers = self._former, self._readers
         errors = [error for error in (*(reader.error for reader in readers), self.outgoing.error, former.last_error) if error]
         return BusHealth(

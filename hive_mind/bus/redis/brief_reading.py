@@ -80,7 +80,6 @@ class BriefReader:
             self._marked |= moved
 
     async def stop(self) -> None:
-        """Read nothing more."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

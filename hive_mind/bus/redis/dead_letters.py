@@ -17,7 +17,6 @@ _PAGE = 1000
 
 
 def keeping(hive: str, name: str, attempts: int, reason: str, data: bytes) -> Command:
-    """The command that keeps a dead letter."""
     fields = ("name", name, "reason", reason, "attempts", attempts, "at", time.time_ns() // 1_000_000, keys.BODY, data)
     return ("XADD", keys.letters(hive), "MAXLEN", "~", LETTERS_MAX, "*", *fields)
 
@@ -52,7 +51,6 @@ async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:
 
 
 async def dropped(wire: Wire, hive: str, ids: Sequence[str]) -> int:
-    """Forget them."""
     known = [letter.id for letter in await _of(wire, hive, ids)]
     return int(await wire.one("XDEL", keys.letters(hive), *known)) if known else 0
 

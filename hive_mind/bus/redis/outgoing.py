@@ -53,7 +53,6 @@ class RedisSender:
 
     @property
     def is_connected(self) -> bool:
-        """As far as is known."""
         return self._wire.is_connected and self._task is not None and not self._task.done()
 
     async def start(self) -> None:

@@ -109,7 +109,6 @@ class StreamReader:
 
     @property
     def is_connected(self) -> bool:
-        """As far as is known."""
         return self._wire.is_connected and self._brief.is_connected and self._task is not None and not self._task.done()
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:

@@ -96,7 +96,6 @@ class Wire:
 
     @property
     def is_connected(self) -> bool:
-        """As far as is known."""
         return self._connection is not None
 
     async def connect(self) -> None:

@@ -210,5 +210,4 @@ def translated(error: BaseException, where: str) -> BackendError:
 
 
 def short(error: BaseException) -> str:
-    """One line of an error."""
     return (" ".join(str(error).split()) or type(error).__name__)[:_TEXT_CHARS_MAX]

@@ -164,7 +164,6 @@ class ServiceBusInbox:
         self.reader.settle(Settlement(delivery.native.message, "complete"))
 
     def put_aside(self, mailbox: Mailbox[LockedMessage], delivery: MailboxDelivery[LockedMessage], reason: str) -> None:
-        """It is a dead letter."""
         del mailbox
         self._bury(delivery.native.message, reason, delivery.attempt)
 

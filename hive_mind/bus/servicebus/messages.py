@@ -47,7 +47,6 @@ class LockedMessage:
 
     @property
     def number(self) -> int | None:
-        """Its place in the subscription."""
         return self.message.sequence_number
 
     def __eq__(self, other: object) -> bool:
@@ -58,7 +57,6 @@ class LockedMessage:
 
 
 def messages_of(envelope: Envelope, data: bytes, kept_s: float) -> list[ServiceBusMessage]:
-    """One message per target."""
     return [message_to(name, envelope, data, kept_s) for name in envelope.target]
 
 
@@ -78,7 +76,6 @@ def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float, suffix
 
 
 def ping_of(target: str, token: str) -> ServiceBusMessage:
-    """A message to oneself."""
     return ServiceBusMessage(
         token.encode(),
         message_id=f"{_PING}/{token}",

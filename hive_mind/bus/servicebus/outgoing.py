@@ -48,7 +48,6 @@ class Job:
         return self.has_begun or not self.done.done()
 
     def accept_one(self) -> None:
-        """One of its messages is on the broker."""
         self._left -= 1
         self.is_in_part = True
         if not self._left and not self.done.done():
@@ -89,7 +88,6 @@ class TopicSender:
 
     @property
     def is_connected(self) -> bool:
-        """As far as is known."""
         return self._line is not None
 
     @property

@@ -118,7 +118,6 @@ class QueueReader:
 
     @property
     def is_connected(self) -> bool:
-        """As far as is known."""
         return self._line is not None
 
     @property
@@ -140,7 +139,6 @@ class QueueReader:
         self._bell.set()
 
     def ring(self) -> None:
-        """There may be room again."""
         self._bell.set()
 
     async def reconnect(self) -> None:

@@ -124,7 +124,6 @@ def letter_fields(letter: DeadLetter) -> dict[str, Any]:
 
 
 def show_letter(letter: DeadLetter) -> None:
-    """Everything about one."""
     rows = [("id", letter.id), ("for", letter.name), ("put aside", _time(letter.at_ms)), ("attempts", str(letter.attempts))]
     rows.append(("reason", letter.reason))
     if (envelope := letter.envelope) is not None:

@@ -16,7 +16,6 @@ import typer
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
 from hive_mind.cli.demo.fleet import show_fleet
-from hive_mind.cli.demo.processes import ProcessesPlan, show_processes
 from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
@@ -78,7 +77,8 @@ async def demo(
     With --bus each of them is a process of its own. Databases are temporary unless --keep says where to put them. Nothing else is
     needed or touched.
     """
-    # It brings what reads workers, which only this command needs.
+    # They bring what reads workers and manifests, which only this command needs.
+    from hive_mind.cli.demo.processes import ProcessesPlan, show_processes
     from hive_mind.cli.demo.review import review, show_review
 
     is_text = output is Format.TEXT
@@ -87,9 +87,7 @@ async def demo(
     with _folder(keep) as home:
         if bus:
             over = topology if is_shared(topology) else "sharded"
-            # Two copies of each fact, so that already four processes have something to ask one another.
-            given = ("--replicas", "2", "--embed", embed, *(("--model", model) if model else ()))
-            await show_processes(ProcessesPlan(bus, over, names_of(processes), home, given), is_text=is_text)
+            await show_processes(ProcessesPlan(bus, over, names_of(processes), _settings(home, embed, model)), is_text=is_text)
             return
         if is_shared(topology):
             plan = FleetPlan(topology, names_of(agents), group_size=2)

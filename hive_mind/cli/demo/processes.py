@@ -1,119 +1,114 @@
-"""The demo over a real bus: several processes that learn apart and answer together, and the agents behind each answer."""
+"""The demo over a real bus: a fleet of processes that learn apart and answer together, and the agents behind each answer."""
 
 import asyncio
+import json
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from hive_mind.cli.output import progress, show, show_json, show_prose
+from hive_mind.cli.output import progress, say, show, show_json, show_prose
 from hive_mind.cli.running import CommandError
+from hive_mind.control.controller import HiveController
+from hive_mind.control.manifests.manifest import API_VERSION
+from hive_mind.control.manifests.reading import read_text
+from hive_mind.control.resident import embedding_of
 from hive_mind.counted import counted
-from hive_mind.errors import BackendError
 from hive_mind.evals.demo import DemoQuestion, documents, questions
-from hive_mind.runtime.buses import reach
-from hive_mind.runtime.processes import AgentProcess
-from hive_mind.runtime.workers.config import BusConfig
+from hive_mind.hive.topology.spec import reads
+from hive_mind.runtime.settings import Settings, variable
 
 # One by meaning, one by identifier, one that changed, one of two parts, and what nobody ever said.
 _SHOWN = ("q06", "q20", "q13", "q32", "q35")
-_READY_S = 60.0
 _SETTLED_S = 30.0
 _POLL_S = 0.1
+_CREDENTIAL = "HIVE_MIND_BUS_CREDENTIAL"
 
 Reply = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessesPlan:
-    """The processes to start. `names` are the agents; `options` go to each of them as they are."""
+    """The fleet to start. `names` are the agents, each a process of its own."""
 
     bus: str
     topology: str
     names: tuple[str, ...]
-    home: Path
-    options: tuple[str, ...] = ()
+    settings: Settings
 
-    def arguments(self, hive: str) -> list[str]:
-        """For `hive-mind agent run`."""
-        hive_options = ["--bus", self.bus, "--hive", hive, "--topology", self.topology, "--members", ",".join(self.names)]
-        return [*hive_options, "--home", str(self.home), "--ready-s", str(_READY_S), *self.options]
+    def manifest(self, fleet: str) -> str:
+        """As `hive-mind apply` takes it. Two copies of each fact, so that already four have something to ask one another."""
+        has_groups = reads(self.topology, "groups")
+        agents = [
+            {"name": name} | ({"group": f"group-{number // 2}"} if has_groups else {}) for number, name in enumerate(self.names)
+        ]
+        topology = {"kind": self.topology} | ({"replicas": 2} if reads(self.topology, "replicas") else {})
+        bus = {"url": self.bus} | ({"credential": f"${{env:{_CREDENTIAL}}}"} if variable(_CREDENTIAL) else {})
+        spec = {"topology": topology, "agents": agents, "bus": bus, "embedding": embedding_of(self.settings)}
+        return json.dumps({"apiVersion": API_VERSION, "kind": "Hive", "metadata": {"name": fleet}, "spec": spec}, indent=2)
 
 
 async def show_processes(plan: ProcessesPlan, *, is_text: bool) -> None:
-    """Learn apart, ask together, end everything."""
+    """Apply, learn apart, ask together, delete."""
     # A hive of its own, so that what an earlier demo left on the bus is no part of it.
-    hive = f"demo-{secrets.token_hex(3)}"
-    # Each process would end with what is wrong here, after a while.
-    await reach(BusConfig(plan.bus), plan.home)
-    async with _running(plan, hive) as agents:
-        learned = await _learn(agents)
-        await _settled(agents)
-        answered = [await _ask(agents, question, number) for number, question in enumerate(_questions())]
-        pids = {name: agent.pid for name, agent in agents.items()}
+    fleet = f"demo-{secrets.token_hex(3)}"
+    async with HiveController.open(plan.settings.home, fleet) as controller:
+        try:
+            await _apply(controller, plan)
+            learned = await _learn(controller, plan.names)
+            await _settled(controller, plan.names)
+            answered = [await _ask(controller, plan.names, *numbered) for numbered in enumerate(_questions())]
+            running = await controller.observe()
+            pids = {name: running[controller.process_of(name)].pid for name in plan.names}
+        finally:
+            for problem in (await controller.delete()).problems if controller.folder.exists else ():
+                say(problem, style="yellow")
     if is_text:
-        _show(plan, hive, pids, learned, answered)
+        _show(plan, fleet, pids, learned, answered)
     else:
-        show_json({"topology": plan.topology, "hive": hive, "learned": learned, "questions": answered})
+        show_json({"topology": plan.topology, "hive": fleet, "learned": learned, "questions": answered})
 
 
-@asynccontextmanager
-async def _running(plan: ProcessesPlan, hive: str) -> AsyncIterator[Mapping[str, AgentProcess]]:
-    """All of them, in their hive; none is left afterwards."""
-    plan.home.mkdir(parents=True, exist_ok=True)
-    agents = {name: AgentProcess(name, plan.arguments(hive), plan.home / f"{name}.log") for name in plan.names}
-    try:
-        with progress("processes") as report:
-            for number, agent in enumerate(agents.values()):
-                report(number, len(agents), f"starting {agent.name}")
-                await agent.start()
-            await asyncio.gather(*(_ready(agent, plan) for agent in agents.values()))
-        yield agents
-    finally:
-        await asyncio.gather(*(agent.stop() for agent in agents.values()))
+async def _apply(controller: HiveController, plan: ProcessesPlan) -> None:
+    with progress("processes") as report:
+        report(0, len(plan.names), "starting")
+        outcome = await controller.apply(
+            read_text(plan.manifest(controller.folder.fleet), plan.settings.home.absolute(), "the demo")
+        )
+    if not outcome.is_converged:
+        raise CommandError("; ".join(outcome.problems))
 
 
-async def _ready(agent: AgentProcess, plan: ProcessesPlan) -> None:
-    try:
-        await agent.ready(2 * _READY_S)
-    except (BackendError, TimeoutError):
-        said = (plan.home / f"{agent.name}.log").read_text("utf-8", "replace").strip().splitlines()
-        raise CommandError(f"{agent.name} did not come up: {said[-1] if said else 'it said nothing'}") from None
-
-
-async def _learn(agents: Mapping[str, AgentProcess]) -> dict[str, str]:
+async def _learn(controller: HiveController, names: Sequence[str]) -> dict[str, str]:
     """Learn all documents at the same time; the agent of each."""
-    contents, names = documents(), list(agents)
+    contents = documents()
     with progress("documents") as report:
         done = 0
 
-        async def learn(name: str) -> None:
+        async def learn(number: int, name: str) -> None:
             nonlocal done
-            for content in contents[names.index(name) :: len(names)]:
-                await agents[name].do("learn", text=content.text, source=content.source)
+            for content in contents[number :: len(names)]:
+                await controller.call(name, "learn", text=content.text, source=content.source)
                 done += 1
                 report(done, len(contents), f"{name}: {content.source}")
 
-        await asyncio.gather(*(learn(name) for name in names))
+        await asyncio.gather(*(learn(*numbered) for numbered in enumerate(names)))
     return {content.source: names[number % len(names)] for number, content in enumerate(contents)}
 
 
-async def _settled(agents: Mapping[str, AgentProcess]) -> None:
+async def _settled(controller: HiveController, names: Sequence[str]) -> None:
     """Wait until what was learned is where it belongs; what is late is only missing from the answers."""
     until_s = asyncio.get_running_loop().time() + _SETTLED_S
     while asyncio.get_running_loop().time() < until_s:
-        states = await asyncio.gather(*(agent.do("stats") for agent in agents.values()))
+        states = await asyncio.gather(*(controller.call(name, "stats") for name in names))
         if not any(state["is_busy"] for state in states):
             return
         await asyncio.sleep(_POLL_S)
 
 
-async def _ask(agents: Mapping[str, AgentProcess], question: DemoQuestion, number: int) -> Reply:
-    """Another agent answers each."""
-    asker = list(agents)[number % len(agents)]
-    return {"asker": asker, "question": question.question, **await agents[asker].do("ask", question=question.question)}
+async def _ask(controller: HiveController, names: Sequence[str], number: int, question: DemoQuestion) -> Reply:
+    asker = names[number % len(names)]
+    return {"asker": asker, "question": question.question, **await controller.call(asker, "ask", question=question.question)}
 
 
 def _questions() -> list[DemoQuestion]:

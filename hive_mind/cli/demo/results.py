@@ -48,7 +48,6 @@ def _row(one: Summary) -> tuple[str, ...]:
 
 
 def plain_result(question: DemoQuestion, answer: Answer, result: DemoResult) -> dict[str, object]:
-    """One question for JSON."""
     return {
         "id": question.id,
         "kind": question.kind,

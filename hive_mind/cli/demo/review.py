@@ -55,7 +55,6 @@ async def review(settings: Settings, home: Path) -> Reviewed:
 
 
 def show_review(reviewed: Reviewed) -> None:
-    """In a few lines."""
     document, conflicts = reviewed.document, reviewed.conflicts
     show("\nA worker reviews the notes", style="bold")
     show_prose(

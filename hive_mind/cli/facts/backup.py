@@ -15,7 +15,6 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.erasure.copies import note_copy
-from hive_mind.sqlite.replacement import is_half_replaced
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
 Copy = Annotated[Path, typer.Argument(metavar="FILE", help="The file that `backup` wrote.")]
@@ -36,8 +35,8 @@ async def backup(file: Target, at: options.OwnAgent) -> None:
     if file.exists():
         raise InvalidInput(f"{file} is there already: give another name, or remove it")
     path = database_path(settings, at.agent)
-    if not (path.exists() or is_half_replaced(path)):
-        raise InvalidInput(f"{path} is not there: a memory of an older version is converted when it is first used")
+    if not is_kept(settings, at.agent):
+        raise InvalidInput(f"agent {at.agent!r} has learned nothing yet: {path} is not there")
     note_copy(settings.home, file, "backup", at.agent)
     facts = await asyncio.to_thread(backends.load("store", settings.store).backup, path, file)
     if at.output is Format.JSON:

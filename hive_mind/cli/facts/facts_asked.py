@@ -31,7 +31,6 @@ class AskedFacts:
         return FactList(_facts(reply), reply.get("completeness", 1.0))
 
     async def statistics(self) -> MemoryStatistics:
-        """Counts of its own memory."""
         return msgspec.convert(await self.agent.call("stats"), MemoryStatistics)
 
 

@@ -30,7 +30,6 @@ _NO_LINES = "not shown line by line: an agent of a fleet tells figures only; fac
 
 
 def show_learned(files: Sequence[Reply]) -> None:
-    """For people."""
     for file in files:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
         _show_lines(file.get("lines", ()))

@@ -95,7 +95,6 @@ class LocalLearner:
     agent: LearningAgent
 
     async def learn_from_content(self, content: Content, progress: Progress, /) -> Learned:
-        """Durable when this returns."""
         return await self.agent.learn_from_content(content, progress)
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
@@ -182,7 +181,6 @@ OpenedLearner = AbstractAsyncContextManager[tuple[str, Learner]]
 
 @asynccontextmanager
 async def opened_learner(settings: Settings, agent: str, fleet: str) -> AsyncIterator[tuple[str, Learner]]:
-    """Its name, and the one who learns."""
     async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             yield running.name, RemoteLearner(running)

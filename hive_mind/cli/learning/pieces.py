@@ -90,7 +90,6 @@ def source_named(given: str, known: Container[str]) -> str:
 
 
 def piece_of(path: Path, source: str, said_at: str = "", *, is_whole: bool = True) -> Piece:
-    """A file to learn."""
     # A file's name may hold bytes that are no text; what is kept and shown is text.
     return Piece(printable(str(path)), printable(source), said_at, partial(read_document, path), is_whole)
 
@@ -143,7 +142,6 @@ async def _skip(learner: Learner, piece: Piece, why: Unreadable, tally: Tally) -
 
 
 async def withdraw(learner: Learner, source: str, tally: Tally) -> None:
-    """A source says nothing any more."""
     if former := await learner.withdraw(source):
         tally.former += former
         tally.withdrawn.append({"source": source, "former": former})

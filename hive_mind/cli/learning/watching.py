@@ -153,7 +153,6 @@ def is_gone(source: str) -> bool:
 
 
 def print_gone(sources: Sequence[str]) -> None:
-    """A word where some are."""
     if sources:
         files = counted(len(sources), "file that was learned is", "files that were learned are")
         say(f"note: {files} gone from there and still vouched for; learn the folder with --replace to make that former", "yellow")

@@ -91,7 +91,6 @@ async def diff(
 
 
 def plain_comparison(found: "Comparison") -> dict[str, Any]:
-    """Everything that was compared."""
     return {
         "before": plain_evaluation(found.before, with_questions=False),
         "after": plain_evaluation(found.after, with_questions=False),

@@ -73,7 +73,6 @@ async def deploy(
 
 
 def user() -> str:
-    """The user that runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -82,7 +81,6 @@ def user() -> str:
 
 
 def figures(measured: dict[str, Any]) -> str:
-    """Figures of the gate, in a line."""
     if "nudcg_before" not in measured:
         return f"nUDCG {measured['nudcg']:.3f}, distractors {measured['distractors']}" if measured else ""
     low, high = measured.get("interval", (None, None))

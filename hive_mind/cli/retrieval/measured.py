@@ -47,12 +47,10 @@ def draw(plot: Path | None, kind: str, evaluations: Sequence["Evaluation"]) -> N
 
 
 def signed(value: float | None) -> str:
-    """A difference with its sign."""
     return figure(value, "+.3f")
 
 
 def plain_evaluation(one: "Evaluation", *, with_questions: bool = True) -> dict[str, Any]:
-    """Everything that was measured."""
     summary: dict[str, Any] = {
         "config": one.config.name,
         "questions": one.split,
@@ -93,7 +91,6 @@ def show_evaluation(one: "Evaluation") -> None:
 
 
 def show_questions(one: "Evaluation", count: int) -> None:
-    """The questions that went worst."""
     pairs = sorted(zip(one.rows, one.measures(), strict=True), key=lambda pair: (pair[1].nudcg, pair[0].id))[:count]
     if pairs:
         show()

@@ -116,7 +116,6 @@ def golden_of(workspace: "Workspace", config: "RetrievalConfig") -> "Golden":
 
 
 async def has_embeddings(embed: str | None, model: str | None) -> bool:
-    """Whether there is a model that embeds."""
     async with embedding(settings_for(None, embed, model)) as (_, embedder):
         return embedder.dimension > 0
 

@@ -20,7 +20,6 @@ _DONE = {
 
 
 def outcome(item: Item, decision: Decision) -> str:
-    """The fate of the item, as a participle."""
     if decision.by == BY_RUN:
         return "withdrawn"
     if decision.edit is None:
@@ -29,7 +28,6 @@ def outcome(item: Item, decision: Decision) -> str:
 
 
 def done(item: Item, decision: Decision) -> str:
-    """The same with the person and the reason."""
     by = "" if decision.by in NOBODY else f" by {decision.by}"
     return f"{outcome(item, decision)}{by}" + (f" ({decision.because})" if decision.because else "")
 
@@ -71,7 +69,6 @@ def show_item(view: ItemView, alike: int) -> None:
 
 
 def document_of(view: ItemView) -> dict[str, Any]:
-    """An item as JSON has it."""
     fields: dict[str, Any] = plain(view)
     return fields | {"is_open": view.is_open}
 

@@ -83,7 +83,6 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
 
 
 def document_of(found: JudgeRecord) -> dict[str, Any]:
-    """As JSON has it."""
     figures, cost, calibration = found.figures, found.cost, found.calibration
     return {
         "judged": figures.judged,

@@ -1,4 +1,4 @@
-"""`hive-mind rules`: begin rules, check them, try them on what an agent knows, and learn them from what people decided."""
+"""`hive-mind rules`: look at rules, try them on what an agent knows, and learn them from what people decided."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.file import write_first
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.form_commands import FileKind, NewFile, add_form_commands, write_first
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.review.rules_deciding import OfFleet, add_to
@@ -17,12 +17,10 @@ from hive_mind.errors import InvalidInput
 from hive_mind.judge import DECISIONS_MIN
 
 if TYPE_CHECKING:
-    from hive_mind.forms.form import Form
     from hive_mind.judge.mining import RuleProposal
-    from hive_mind.judge.rule_file import RuleFile
     from hive_mind.judge.trial import Trial
 
-_HELP = "Start rules, check them, try them, and learn them from what people decided."
+_HELP = "Look at rules, try them, and learn them from what people decided."
 
 RuleFiles = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Files with rules.", show_default="those at work in the fleet")
@@ -38,20 +36,11 @@ group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
     epilog=examples("hive-mind rules try rules/prices.yaml --agent harbour", "hive-mind rules propose --out rules/learned.yaml")
 )
 def rules() -> None:
-    """Start rules, check them, try them, and learn them from what people decided.
+    """Look at rules, try them, and learn them from what people decided.
 
-    A rule decides about a fact before others learn of it: it is shared, stays home, or waits for a person.
+    A rule decides about a fact before others learn of it: it is shared, stays home, or waits for a person. `hive-mind file init
+    rules` begins a file of them, `hive-mind file validate` checks one.
     """
-
-
-@group.command(epilog=examples("hive-mind rules init", "hive-mind rules init rules/prices.yaml"))
-@command
-async def init(file: NewFile = Path("rules.yaml")) -> None:
-    """Write commented rules to start from. An existing file is not overwritten."""
-    from hive_mind.judge.rule_file import FIRST
-
-    if write_first(file, FIRST):
-        say(f"{file} is written. Next: hive-mind rules validate {file}")
 
 
 @group.command("list", epilog=examples("hive-mind rules list", "hive-mind rules list --fleet town -o json"))
@@ -178,17 +167,4 @@ def _proposal(one: "RuleProposal") -> dict[str, Any]:
     return {"rule": rule, **{name: plain(value) for name, value in evidence.items()}}
 
 
-def _form() -> "Form[RuleFile]":
-    from hive_mind.judge.rule_file import RULES
-
-    return RULES
-
-
-def _read(text: str) -> object:
-    from hive_mind.judge.rule_file import rules_of
-
-    return rules_of(text)
-
-
 add_to(group)
-add_form_commands(group, FileKind("rules", "a file with rules", "spec.rules.condition", _form, _read))

@@ -52,7 +52,6 @@ class _Moved:
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the three commands."""
     group.command(
         epilog=examples(
             "hive-mind rules approve --from rules/learned.yaml",

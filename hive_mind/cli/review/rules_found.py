@@ -134,7 +134,6 @@ def agreed(record: RolloutRecord) -> str:
 
 
 def plainly(rule: EvaluationRule, record: RolloutRecord) -> dict[str, Any]:
-    """For programs."""
     fields = rule.model_dump(mode="json", by_alias=True)
     return fields | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}
 

@@ -56,7 +56,6 @@ async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bo
 
 
 def show_in_fleet(agent: FleetAgent, document: Mapping[str, Any], output: Format) -> None:
-    """One run of an agent of a fleet."""
     if output is Format.JSON:
         show_json({"fleet": agent.fleet, "agent": agent.name, **document})
     else:

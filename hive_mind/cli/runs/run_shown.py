@@ -35,7 +35,6 @@ class StepPrinter:
             self.line(line)
 
     def line(self, text: str) -> None:
-        """A line of its own."""
         self.end_line()
         if not self._is_silent:
             say(text, style="dim")
@@ -116,7 +115,6 @@ def show_document(document: Mapping[str, Any], agent: str, options: str = "", *,
 
 
 def show_table_of(documents: list[dict[str, Any]]) -> None:
-    """One line each."""
     rows = [
         (
             one["run"],

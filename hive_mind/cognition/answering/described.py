@@ -41,7 +41,6 @@ class Described:
     after: str
 
     def of(self, name: str) -> str:
-        """The question about the one of that name."""
         return f"{self.before}{name}{self.after}"
 
 

@@ -120,7 +120,6 @@ def intent_of(question: str) -> Intent:
 
 
 def direct(question: str) -> str:
-    """The question as it is asked directly."""
     found = _INDIRECT.match(question[:QUESTION_CHARS_MAX])
     if found is None:
         return question

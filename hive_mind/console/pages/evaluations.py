@@ -12,19 +12,16 @@ _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-sr
 
 
 async def show(visit: Visit) -> web.StreamResponse:
-    """All runs."""
     return visit.show("evaluations.html", runs=await asyncio.to_thread(visit.console.evaluations.runs))
 
 
 async def show_one(visit: Visit) -> web.StreamResponse:
-    """The figures of one."""
     if (run := await asyncio.to_thread(visit.console.evaluations.run, visit.request.match_info["run"])) is None:
         raise web.HTTPNotFound(reason="there is no such run here any more")
     return visit.show("evaluation.html", run=run)
 
 
 async def report(visit: Visit) -> web.StreamResponse:
-    """The report of one."""
     run = await asyncio.to_thread(visit.console.evaluations.run, visit.request.match_info["run"])
     if run is None or not run.has_report:
         raise web.HTTPNotFound(reason="there is no report here: hive-mind eval report RUN writes it")

@@ -15,7 +15,6 @@ _CONCEPTS_MAX = 6
 
 
 async def show(visit: Visit) -> web.StreamResponse:
-    """A page of the list."""
     agent, words = await visit.agent(), visit.given("q")
     concept, number = visit.given("concept"), visit.number("page", 1, _PAGES_MAX)
     if words:
@@ -39,7 +38,6 @@ async def show(visit: Visit) -> web.StreamResponse:
 
 
 async def show_one(visit: Visit) -> web.StreamResponse:
-    """All about one fact."""
     agent, fact_id = await visit.agent(), visit.request.match_info["fact"]
     call = visit.fleet.call
     fact, evidence = await together(call(agent, "why", fact_id=fact_id), call(agent, "evidence", fact_id=fact_id))
@@ -62,7 +60,6 @@ async def correct(visit: Visit) -> web.StreamResponse:
 
 
 async def retract(visit: Visit) -> web.StreamResponse:
-    """Take it back."""
     form, fact_id = await visit.form(), visit.request.match_info["fact"]
     agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
     await visit.decide(agent, "retract", fact_id, reason, fact_id=fact_id, text=reason)

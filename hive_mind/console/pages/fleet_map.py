@@ -40,7 +40,6 @@ class AgentRow:
 
     @property
     def is_of_use(self) -> bool:
-        """Whether it answers."""
         return self.phase in ("ready", "asleep", "learning")
 
 
@@ -102,7 +101,6 @@ async def _look(visit: Visit) -> _Seen:
 
 
 async def show(visit: Visit) -> web.StreamResponse:
-    """The page."""
     return visit.show("fleet.html", seen=await _look(visit), query=visit.request.rel_url.raw_query_string)
 
 

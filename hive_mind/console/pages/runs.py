@@ -24,7 +24,6 @@ async def show(visit: Visit) -> web.StreamResponse:
 
 
 async def show_one(visit: Visit) -> web.StreamResponse:
-    """One of them."""
     agent, run = await visit.agent(), visit.request.match_info["run"]
     shown = await visit.fleet.call(agent, "run_shown", run=run)
     return visit.show("run.html", agent=agent, run=shown, nodes=_nodes(shown), key=secrets.token_hex(8))
@@ -36,7 +35,6 @@ async def follow(visit: Visit) -> web.StreamResponse:
 
 
 async def cancel(visit: Visit) -> web.StreamResponse:
-    """Give it up."""
     form, run = await visit.form(), visit.request.match_info["run"]
     agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
     await visit.decide(agent, "run_cancelled", run, reason, run=run, source=f"the console: {reason}")

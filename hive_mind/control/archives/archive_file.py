@@ -81,7 +81,6 @@ class Writer:
         self._digests: dict[str, str] = {}
 
     def add(self, name: str, lines: Iterable[bytes]) -> int:
-        """How many lines."""
         digest, count = sha256(), 0
         with self._zip.open(name, "w", force_zip64=True) as member:
             for line in lines:
@@ -120,12 +119,10 @@ class Archive:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agents whose memories are in it."""
         named = (_MEMBER.fullmatch(name) for name in self._members)
         return tuple(sorted(found[1] for found in named if found and found[2] == "jsonl"))
 
     def has(self, name: str) -> bool:
-        """Whether there is such a member."""
         return name in self._members
 
     def text(self, name: str) -> str:

@@ -203,7 +203,6 @@ class _Restored:
 
 
 async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
-    """Take in what an agent remembers."""
     try:
         async with unindexed(settings_at(home), agent) as target:
             done = await import_all(lines, target.keep, target.meta)

@@ -19,7 +19,6 @@ _AZURE = ".servicebus."
 
 
 def bus_findings(manifest: HiveManifest) -> Iterator[Finding]:
-    """All of them."""
     bus = manifest.spec.bus
     yield from _url_findings(bus.url, (*_BUS, "url"))
     yield from _url_findings(bus.searches, (*_BUS, "searches"))

@@ -34,7 +34,6 @@ _MADE_FOR = {
 
 
 def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
-    """All of them."""
     yield from name_findings(manifest)
     if number_of_agents(manifest) > AGENTS_MAX:
         return
@@ -147,7 +146,9 @@ def _variable(name: str, path: Path) -> Iterator[Finding]:
     if not (name.isascii() and name.isidentifier()):
         yield Finding(path, "is not the name of a variable; use letters, digits and underscores, no digit first")
     elif name.startswith("HIVE_MIND_"):
-        yield Finding(path, "is hive-mind's own and follows from the manifest; say it there (see hive-mind manifest explain)")
+        yield Finding(
+            path, "is hive-mind's own and follows from the manifest; say it there (see hive-mind file explain manifest)"
+        )
 
 
 def _moderators(manifest: HiveManifest) -> Iterator[Finding]:

@@ -415,8 +415,8 @@ class HiveManifest(ManifestSection):
 MANIFEST = Form(
     "manifest",
     HiveManifest,
-    begin="begin with `hive-mind manifest init`",
-    help="hive-mind manifest explain",
+    begin="begin with `hive-mind file init manifest`",
+    help="hive-mind file explain manifest",
     fewer=", aliases counted out; use `count` for many agents alike",
     secret=frozenset(("credential", "searchesCredential", "key")),
     patterns={NAME: "has to be lower-case letters, digits and dashes, at most 52 of them, a letter or digit first and last"},

@@ -6,7 +6,7 @@ _HEAD = """\
 # A fleet for hive-mind. Look at what would happen, then let it happen:
 #     hive-mind plan -f {file}
 #     hive-mind apply -f {file}
-# Other fields: hive-mind manifest explain
+# Other fields: hive-mind file explain manifest
 apiVersion: hive-mind/v1
 kind: Hive
 metadata:
@@ -36,7 +36,6 @@ _TAIL = """\
 
 
 def first_manifest(topology: TopologyName, name: str, file: str) -> str:
-    """The text of it."""
     has_groups = reads(topology, "groups")
     agents = _AGENTS.format(
         group_of_ada="\n      group: north" if has_groups else "",

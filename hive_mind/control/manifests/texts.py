@@ -22,7 +22,6 @@ _REFERENCE = regex(r"(?<!\$)\$\{[^{}]*\}")
 
 
 def texts(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every text with its path."""
     if isinstance(tree.value, str):
         yield path, tree.value
     for step, part in tree.parts.items():
@@ -30,7 +29,6 @@ def texts(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def text_findings(tree: Tree) -> Iterator[Finding]:
-    """All of it."""
     for path, text in texts(tree):
         yield from _references(path, text)
         if not _holds_secret(path, text):

@@ -33,17 +33,14 @@ class Allocation(msgspec.Struct, frozen=True):
 
     @property
     def nodes(self) -> dict[str, str]:
-        """The process of each node."""
         return {node: process for process, nodes in self.processes.items() for node in nodes}
 
     @property
     def attached(self) -> dict[str, str]:
-        """The node of each agent."""
         return {agent: node for nodes in self.processes.values() for node, agents in nodes.items() for agent in agents}
 
     @property
     def hosts(self) -> dict[str, str]:
-        """The process of each agent."""
         return {agent: name for name, nodes in self.processes.items() for agents in nodes.values() for agent in agents}
 
     def beside(self, before: Placed) -> dict[str, dict[str, tuple[str, ...]]]:

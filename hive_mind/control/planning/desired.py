@@ -74,7 +74,6 @@ class Desired:
 
     @property
     def attached(self) -> dict[str, str]:
-        """The node of each agent."""
         return self.allocation.attached
 
 
@@ -292,6 +291,5 @@ def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
 
 
 def triggers(given: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
-    """As a process is configured with them."""
     for one in given:
         yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", one.events, seen_from_here(one.token), dict(one.inputs))

@@ -19,7 +19,6 @@ _IN_MEMORY = "it keeps nothing on disk: what it knows is gone when it ends, but 
 
 
 def impact_of_start(config: WorkerConfig) -> str:
-    """A process begins."""
     if config.hive.topology == SINGLE:
         return "each of its agents reads its own memory, and shares nothing"
     if any(node.is_joining for node in config.nodes):
@@ -46,7 +45,6 @@ def _impact_of_ending(name: str, status: AgentStatus | None, *, is_shared: bool)
 
 
 def impact_of_change(differing: Iterable[Change], config: WorkerConfig) -> Impact:
-    """A process is started again."""
     by_path = {change.path: change for change in differing}
     if (store := by_path.get("spec.store")) is not None:
         if store.new == "memory":
@@ -104,7 +102,6 @@ def _impact_of_handing_over(found: Running, config: WorkerConfig, desired: Desir
 
 
 def _holders(config: WorkerConfig, desired: Desired) -> str:
-    """The holders of what its nodes kept."""
     staying, hive = set(desired.allocation.nodes), desired.hive
     if reads(hive.topology, "replicas"):
         return counted(min(hive.replicas, len(staying)), "replica")
@@ -116,7 +113,6 @@ def _holders(config: WorkerConfig, desired: Desired) -> str:
 
 
 def impact_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Impact:
-    """Another generation."""
     statuses = [one.status for one in running.values() if one.status is not None]
     facts = max((node.facts for status in statuses for node in status.nodes), default=0)
     known = "all facts" if not facts else f"all facts (at least {facts})"

@@ -60,7 +60,6 @@ def hear_each_other(seen: Running | None, config: WorkerConfig) -> bool:
 
 
 def is_ready_to_leave(now: Running, leaver: WorkerConfig) -> bool:
-    """Whether it can leave as it runs now."""
     mine = {agent.name for agent in now.config.agents} if now.config else set()
     return hear_each_other(now, leaver) and mine == {agent.name for agent in leaver.agents}
 

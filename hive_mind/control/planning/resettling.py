@@ -59,7 +59,6 @@ def why_to_move(hives: Hives) -> tuple[str, ...]:
 
 
 def founders_of(hive: HiveConfig | None) -> dict[str, str]:
-    """The group of each founder."""
     return {node: group for group, nodes in hive.founders.items() for node in nodes} if hive else {}
 
 
@@ -102,7 +101,6 @@ def _of_nodes(hives: Hives) -> Iterator[str]:
 
 
 def _attached(placed: Placed) -> Iterator[tuple[str, str]]:
-    """Each node with each of its agents."""
     return ((node, agent) for nodes in placed.values() for node, agents in nodes.items() for agent in agents)
 
 

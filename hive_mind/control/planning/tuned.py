@@ -39,7 +39,6 @@ def tuning(spec: Spec, quota_per_agent: int) -> HiveSettings:
 
 
 def membership(gossip: Gossip) -> MembershipSettings:
-    """Signs of life."""
     return MembershipSettings(beat_ms=milliseconds(gossip.beat_s), suspect_after_ms=milliseconds(gossip.suspect_after_s))
 
 
@@ -88,7 +87,6 @@ def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:
-    """Settings of the ranking."""
     return RankingSettings(
         semantic_weight=retrieval.semantic_weight,
         evidence_strength=retrieval.evidence_strength,

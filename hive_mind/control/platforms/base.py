@@ -43,7 +43,6 @@ class Running:
 
     @property
     def is_alive(self) -> bool:
-        """Whether there is a process at all."""
         return self.pid > 0 or self.is_hidden
 
 
@@ -67,7 +66,7 @@ class Platform(Protocol):
         ...
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it is not
+        """Put a request of `runtime.calls` to an agent; what it answers. Raises `BackendUnavailable` where it is not
         running, and `BackendTimeout` where its process is silent for that time."""
         ...
 

@@ -219,7 +219,6 @@ def _service(source: Source, worker: Contained, port: int, has_redis: bool) -> d
 
 
 def _heading(source: Source, workers: list[Contained], has_redis: bool) -> str:
-    """The prerequisites, as comments."""
     keys = sorted({key for worker in workers for name, key in worker.secret.items() if name != TOKEN_VARIABLE})
     lines = [f"Fleet {source.manifest.metadata.name}. Before `docker compose up --wait`, in this folder:"]
     if not source.manifest.spec.platform.image:

@@ -221,7 +221,6 @@ def _in_image(path: str, folder: Path) -> str:
 
 
 def _sources(sources: tuple[SourceConfig, ...], folder: Path) -> tuple[SourceConfig, ...]:
-    """As they are in the image."""
     for one in sources:
         if not Path(one.path).is_relative_to(folder):
             wanted = f"{one.path} is not below the folder of the manifest, where an image takes its sources from; move it there"

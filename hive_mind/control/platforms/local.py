@@ -79,7 +79,6 @@ class LocalPlatform:
         await asking.evict(self._contact(process), member, timeout_s)
 
     async def close(self) -> None:
-        """Processes run on."""
         self._reap()
 
     def _look(self) -> list["_Seen"]:

@@ -83,7 +83,6 @@ class RedisFiles:
 
     @property
     def password(self) -> bytes:
-        """The password that it asks for."""
         return read_own(self.folder / "password")
 
     @property

@@ -82,7 +82,6 @@ class ProcessFiles:
         self.config.unlink(missing_ok=True)
 
     def note(self, begun: Identity) -> None:
-        """Remember who was started."""
         write_whole(self._begun, msgspec.json.encode(begun))
 
     def forget(self) -> None:

@@ -26,7 +26,6 @@ _TROUBLES = frozenset(
 
 
 def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) -> FleetStatus:
-    """How the fleet is."""
     expected = {} if state.is_stopped else state.allocation
     views = {name: process_view(name, running.get(name), state) for name in sorted({*expected, *_there(running)})}
     agents = tuple(sorted(_agents(expected, running, views), key=lambda one: one.name))
@@ -51,7 +50,6 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
 
 
 def process_view(name: str, seen: Running | None, state: FleetState) -> ProcessView:
-    """How one process is."""
     restarts = state.restarts.get(name, Restarts())
     if seen is None or not seen.is_alive:
         if name in state.drained:
@@ -238,7 +236,6 @@ def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
 
 
 def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
-    """Work on its way."""
     sending = [f"{node.name}: {node.lag} behind, {node.outbox} to send" for node in nodes if node.lag or node.outbox]
     return [*sending, *(f"{agent.name}: {agent.pending} pending" for agent in agents if agent.pending)]
 

@@ -47,12 +47,10 @@ def ushort(value: int) -> bytes:
 
 
 def boolean(value: object) -> bytes:
-    """True or false."""
     return TRUE if value else FALSE
 
 
 def encoded_list(items: Iterable[bytes]) -> bytes:
-    """A list of values that are encoded already."""
     parts = tuple(items)
     return _compound(0xC0, len(parts), b"".join(parts)) if parts else b"\x45"
 

@@ -78,7 +78,6 @@ class Output:
         return has_room
 
     def write(self, data: bytes) -> None:
-        """Write with all else of this turn."""
         self._frames.append(data)
         self._bytes += len(data)
         if not self._is_scheduled:

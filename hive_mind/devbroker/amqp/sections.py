@@ -66,7 +66,6 @@ class Message:
         return described_value.value if isinstance(described_value, Described) else None
 
     def with_application(self, entries: Mapping[Any, Any]) -> "Message":
-        """The same message with other application properties."""
         return replace(self, application=_prefix(APPLICATION) + encode(dict(entries)))
 
     def encoded(self, *, header: bytes | None = None, annotations: Iterable[tuple[bytes, bytes]] = ()) -> bytes:

@@ -106,7 +106,6 @@ class Session:
         self.write(amqp.FLOW, [*fields, boolean(is_draining), FALSE, NULL])
 
     def on_transfer(self, fields: list[Any], payload: bytes) -> None:
-        """A frame of a delivery."""
         transfer = amqp.read_transfer(fields)
         self._next_incoming_id = (self._next_incoming_id + 1) & ID_MASK
         self._unacknowledged_frames += 1

@@ -30,7 +30,7 @@ from hive_mind.devbroker.amqp.sections import (
     unbatch,
 )
 from hive_mind.devbroker.amqp.types import Symbol, Timestamp, UInt
-from hive_mind.devbroker.servicebus.sql_filter import Properties
+from hive_mind.devbroker.servicebus.rules import Properties
 
 ID_LENGTH_MAX = 128
 
@@ -85,7 +85,7 @@ def letter_of(message: Message, now: float) -> BrokeredMessage:
 
 
 def properties_of(message: Message) -> Properties:
-    """The properties that filters look at. Senders may write names as bytes."""
+    """The properties that rules look at. Senders may write names as bytes."""
     fields = message.property_fields
     system = {name: fields[place] for name, place in _SYSTEM.items() if fields[place] is not None}
     return Properties(system, {text_of(name): value for name, value in message.application_map.items()})
@@ -162,7 +162,6 @@ def tag_of(token: UUID) -> bytes:
 
 
 def milliseconds(time: float) -> Timestamp:
-    """A time as it stands in messages."""
     return Timestamp(int(time * 1000))
 
 

@@ -139,7 +139,6 @@ class Queue:
         return (kept for kept in self._store if kept.sequence >= start)
 
     def advance(self, now: float) -> None:
-        """Do what has become due."""
         for kept in self.locks.ended(now):
             self.locks.open(kept)
             self._put_back(kept, now, is_failed=True)

@@ -79,7 +79,6 @@ class MessageStore:
             self._expiries.enter(kept.sequence, kept.expires_at)
 
     def remove(self, kept: StoredMessage) -> None:
-        """Take a message out for good."""
         del self._kept[kept.sequence]
         self._expiries.strike_out(kept.sequence)
         self._ready.strike_out(kept.sequence)

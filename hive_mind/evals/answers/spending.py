@@ -106,7 +106,6 @@ class RunBudget(Budget):
 
 
 def since(before: Usage, now: Usage) -> Usage:
-    """The use in between."""
     return Usage(now.input_tokens - before.input_tokens, now.output_tokens - before.output_tokens, now.calls - before.calls)
 
 

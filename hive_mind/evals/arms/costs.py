@@ -49,7 +49,6 @@ class Learning:
         self._kept_s = time.perf_counter()
 
     def done(self) -> "Measured":
-        """Everything is where it belongs."""
         now_s, cpu_s = time.perf_counter(), time.process_time() - self._cpu_s
         return Measured(cpu_s, now_s - self._wall_s, now_s - self._kept_s, self._memory)
 

@@ -26,7 +26,6 @@ Newness = Mapping[str, int]
 
 
 def newness_of(documents: Iterable[Document]) -> Newness:
-    """Of each fact that the documents become."""
     kept = worded(documents)
     days = {day: number for number, day in enumerate(sorted({document.said_at for document in kept}))}
     is_dated = bool(days.keys() - {""})

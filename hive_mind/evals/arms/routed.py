@@ -50,7 +50,6 @@ class _Routed(Federated):
 @dataclass(frozen=True, slots=True)
 class _RoutedPlan(FleetPlan):
     def build_topology(self) -> Topology:
-        """A node for each agent."""
         return _Routed({name: (name,) for name in self.agents}, broadcast_threshold=_NEVER)
 
 

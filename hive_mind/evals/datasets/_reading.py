@@ -30,7 +30,6 @@ class NamedTurns:
 
 
 def turns_named(evidence: Iterable[str]) -> NamedTurns:
-    """Read what can be read."""
     turns: dict[str, None] = {}
     mended = unreadable = 0
     for entry in evidence:

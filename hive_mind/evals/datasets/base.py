@@ -83,12 +83,10 @@ class Dataset:
 
     @property
     def documents(self) -> int:
-        """How many documents there are in all scopes."""
         return sum(len(scope.documents) for scope in self.scopes)
 
     @property
     def questions(self) -> int:
-        """How many questions there are in all scopes."""
         return sum(len(scope.questions) for scope in self.scopes)
 
 

@@ -154,7 +154,6 @@ GATE: Form[ExperimentForm] = replace(EXPERIMENT, model=GateForm)
 
 
 def explained() -> Iterable[tuple[str, str]]:
-    """Every field with what it means."""
     from hive_mind.forms.form import everywhere
 
     return [(path, info.description or "") for path, info in everywhere(ExperimentForm)]

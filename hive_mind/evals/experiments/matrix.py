@@ -30,7 +30,6 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
 
 
 def cell_of(data: DataSource, arm: Arm, retrieval: Retrieval, seed: int, fault: Fault = Fault()) -> Cell:  # noqa: B008 - a value
-    """One cell, with its name."""
     return Cell(_id(data, arm, retrieval, seed, fault), data, arm, retrieval, seed, fault)
 
 
@@ -98,7 +97,6 @@ def _id(data: DataSource, arm: Arm, retrieval: Retrieval, seed: int, fault: Faul
 
 
 def _unusual(arm: Arm, fault: Fault) -> Iterator[str]:
-    """Differences from the defaults."""
     if arm.groups:
         yield f"g{arm.groups}"
     if arm.fan_out:

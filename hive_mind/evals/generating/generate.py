@@ -113,7 +113,6 @@ def _labelled(id_: str, draft: Draft, documents: dict[DraftTurn, Document]) -> L
 
 
 def small_talk(world: World, turns: int) -> Iterator[Exchange]:
-    """As many turns, of all agents in turn."""
     words, chance = world.words.smalltalk, world.chance("small talk")
     order = chance.sample(range(world.agents), world.agents)
     lists = {name: getattr(words, name) for name in ("weather", "mood", "thing", "food", "event", "colour", "weekday")}

@@ -92,7 +92,6 @@ class Asks:
         return Draft("order", "state-lookup", text, turns, required=earlier, acceptable=earlier, answer=answer)
 
     def why(self, what: Discovery, turn: DraftTurn, other: DraftTurn, other_reason: str) -> Draft:
-        """The reason for a decision."""
         text = self.chance.choice(what.asked).format(name=self.name)
         reason = (what.answer,)
         return Draft("why", "why-decision", text, [turn], [other], reason, reason, (other_reason,), answer=turn.text)

@@ -22,17 +22,14 @@ def share(value: float | None, *, digits: int = 1) -> str:
 
 
 def score(value: float | None) -> str:
-    """A measure, as it was computed."""
     return NOTHING if value is None else _signed(f"{value:.3f}")
 
 
 def change(value: float | None) -> str:
-    """A difference, with its sign."""
     return NOTHING if value is None else _signed(f"{value:+.3f}")
 
 
 def between(low: float | None, high: float | None, *, is_change: bool = False) -> str:
-    """An interval."""
     if low is None or high is None:
         return NOTHING
     write = change if is_change else score
@@ -56,7 +53,6 @@ def number(value: float | None) -> str:
 
 
 def size(value: float | None) -> str:
-    """Bytes."""
     if value is None:
         return NOTHING
     for unit in ("B", "kB", "MB"):
@@ -67,14 +63,12 @@ def size(value: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A time of one question."""
     if value is None:
         return NOTHING
     return f"{_three(value)}{_THIN}ms" if value < 1000 else seconds(value / 1000)
 
 
 def seconds(value: float | None) -> str:
-    """A longer time."""
     if value is None:
         return NOTHING
     if value < 1:

@@ -70,7 +70,6 @@ class Column(Generic[Item]):
 
 
 def words(name: str, of: Callable[[Item], Content]) -> Column[Item]:
-    """A column of words."""
     return Column(name, of, is_number=False)
 
 

@@ -86,5 +86,4 @@ class Material:
 
 
 def material_of(card: Scorecard, run: MeasuredRun, drawings: Drawings) -> Material:
-    """Put it together."""
     return Material(card, run, tuple(settings_of(card)), drawings)

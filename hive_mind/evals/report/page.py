@@ -45,7 +45,6 @@ PAGE = "report.html"
 
 
 def page(material: Material) -> str:
-    """The whole file."""
     title = f"Evaluation: {material.card.name}"
     body = joined(_missing(material), (section(material) for section in _SECTIONS))
     style = Template(_resource("page.css")).substitute(light=declarations(dark=False), dark=declarations(dark=True))

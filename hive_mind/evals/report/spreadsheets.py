@@ -37,7 +37,6 @@ def cells_csv(card: Scorecard) -> str:
 
 
 def safe(value: Value) -> Value:
-    """The value as a spreadsheet may have it."""
     if isinstance(value, str) and (value.lstrip().startswith(_FORMULA) or value[:1] in _SPACES):
         return f"'{value}"
     return value

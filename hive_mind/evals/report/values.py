@@ -19,7 +19,6 @@ Spent = TypeVar("Spent")
 
 
 def arm(setting: Setting) -> CellColumn:
-    """The name of a cell in its setting."""
     return Column("arm", lambda cell: cell_name(cell, with_seed=setting.has_seeds))
 
 
@@ -47,7 +46,6 @@ def _mean(metric: str, cell: CellCard) -> Markup:
 
 
 def estimate(one: Estimate | None) -> Markup:
-    """A mean and its interval."""
     if one is None:
         return joined(figures.NOTHING)
     return joined(figures.score(one.mean), " ", tag("span", figures.between(one.low, one.high), class_="interval"))
@@ -108,7 +106,6 @@ def drawing(plot: Plot) -> Markup:
 
 
 def drawings(plots: tuple[Plot, ...]) -> Markup:
-    """Drawings beside each other where there is room."""
     return tag("div", (drawing(plot) for plot in plots), class_="plots") if plots else Markup()
 
 
@@ -119,5 +116,4 @@ def section(id: str, title: str, *content: Markup | str) -> Markup:
 
 
 def paragraph(*content: Markup | str) -> Markup:
-    """A paragraph."""
     return tag("p", *content)

@@ -78,7 +78,6 @@ class RunResult:
 
 
 def default_folder(name: str) -> Path:
-    """The default folder of a run."""
     return Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 

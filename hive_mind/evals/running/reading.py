@@ -46,7 +46,6 @@ class MeasuredCell:
 
     @property
     def answered(self) -> list[Row]:
-        """Rows with a result."""
         return [row for row in self.rows.values() if not row.error]
 
 

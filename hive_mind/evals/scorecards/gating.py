@@ -148,7 +148,6 @@ def _ground(cell: CellChange, one: MetricChange, certain: Sequence[str]) -> Grou
 
 
 def evidence(one: MetricChange) -> str:
-    """A difference in a line."""
     found = one.difference
     if found is None:
         return one.evidence()

@@ -102,7 +102,6 @@ def _figures(done: Mapping[str, MeasuredCell], references: Mapping[str, str], li
 
 
 def _columns(cell: MeasuredCell) -> Iterator[_Column]:
-    """Everything of a cell that has a mean."""
     rows = list(cell.rows.values())
     names = metrics_of(rows)
     parts = [((part, value), some) for part, values in _broken_out(rows).items() for value, some in values.items()]

@@ -52,7 +52,6 @@ class Columns:
         self._voices[position] = self._number_of.setdefault(evidence.agents, len(self._number_of))
 
     def forget_trust(self) -> None:
-        """It may have changed."""
         self._trust = array("f")
 
     def at(self, positions: Positions, trust_of: Callable[[Voices], float], place_of: Callable[[int], bytes]) -> EvidenceColumns:

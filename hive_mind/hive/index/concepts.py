@@ -27,7 +27,6 @@ class Concepts:
         """The smallest ids of each concept, in order: at least `COMPARED_MAX + 1` of them, or all."""
 
     def add(self, fact_id: str, concept: str) -> None:
-        """A fact is about this."""
         if not (name := _name(concept)):
             return
         ids, first = self._ids.setdefault(name, set()), self._first.setdefault(name, [])

@@ -92,7 +92,6 @@ class Shares:
     copies: Collection[str] = frozenset()
 
     def visible(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> list[Sealed]:
-        """The assertions of a fact that count."""
         found = (given for name in partitions for given in self.by_partition[name].assertions(fact_id))
         return [given for given in found if judge.is_visible(given)]
 

@@ -157,7 +157,6 @@ class MemberState:
 
 
 def state_of(name: str, heartbeats: Heartbeats, now_ms: int, *, is_member: bool, is_suspect: bool) -> MemberState:
-    """The state of one member."""
     last = heartbeats.get(name)
     if last is None:
         return MemberState(name, "suspected" if is_suspect else "alive", is_member, None, 0, "", "", has_twin=False)

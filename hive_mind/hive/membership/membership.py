@@ -338,7 +338,6 @@ class Membership:
     # ── the topology ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _made(self, topology: Topology, follows: int) -> TopologyVersion:
-        """One that this node made, or began with."""
         announced = AnnouncedTopology(pack(topology), self.name, follows)
         return TopologyVersion(topology, sealed_topology(self._seal, self._hive, announced))
 

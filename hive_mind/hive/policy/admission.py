@@ -195,6 +195,5 @@ def answerable(probe: Probe, dimension: int) -> Probe:
 
 
 def are_counts(statistics: TermStatistics) -> bool:
-    """Whether all are valid counts."""
     figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
     return all(map(isfinite, figures)) and min(figures) >= 0

@@ -218,7 +218,6 @@ def has_erasure(entries: Iterable[RegistryEntry]) -> bool:
 
 
 def record_of(entry: RegistryEntry) -> Put:
-    """The journal record of an entry."""
     return Put(REGISTRY, record_key(entry), msgspec.msgpack.encode(entry))
 
 

@@ -79,7 +79,6 @@ class ReplyCollector:
         return tuple(sorted(item for items in self._together().open.values() for item in items))
 
     def open_of(self, name: str) -> frozenset[str]:
-        """The same of one replica set."""
         return self._together().open[name]
 
     def unsure(self) -> Mapping[str, frozenset[str]]:

@@ -129,7 +129,6 @@ class Round:
 
     @property
     def names(self) -> Set[str]:
-        """The parts it is about."""
         return self._quests.keys()
 
     @property
@@ -144,7 +143,6 @@ class Round:
 
     @property
     def end_ms(self) -> int:
-        """When it is over at the latest."""
         return self._window.end_ms
 
     def move(self, window: Window) -> None:
@@ -164,11 +162,9 @@ class Round:
         return tuple(sorted(self._quests[name].open))
 
     def asked(self) -> set[str]:
-        """Every other node that was asked."""
         return {node for quest in self._quests.values() for node in quest.asked} - {self._node}
 
     def answered(self, name: str) -> frozenset[str]:
-        """Members that answered about one part."""
         return frozenset(node for node, one in self._quests[name].asked.items() if one.is_answered)
 
     def parts_awaited_of(self, node: str) -> list[str]:

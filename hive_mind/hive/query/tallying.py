@@ -55,7 +55,6 @@ class TallyScatter(PagedScatter):
         return self._sent(self._round.take(sender, name, still if is_endless else reply.missing, now_ms), now_ms)
 
     def gathered(self) -> Tallied:
-        """The counts so far."""
         pages, open_items = (page for some in self._pages.values() for page in some), self._round.open_items()
         if self._tally.with_wording:
             return Tallied({}, self._partitions, open_items, self._silent, signature.first_of_each(pages))

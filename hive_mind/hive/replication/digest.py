@@ -75,7 +75,6 @@ class Digest:
         return _root(self._live_digest, session)
 
     def seen_root(self, session: bytes) -> bytes:
-        """A fingerprint of everything seen."""
         return _root(self._seen_digest, session)
 
     def index(self, session: bytes) -> DotIndex:

@@ -160,7 +160,6 @@ class Exchanges:
         return (digest.live_root(session), digest.seen_root(session)) == (summary.live, summary.seen)
 
     def seen_root(self, share: Share, key: bytes) -> bytes:
-        """A fingerprint of everything a share has seen."""
         return self._digest(share).seen_root(key)
 
     def index(self, share: Share, session: bytes) -> DotIndex:

@@ -200,7 +200,6 @@ def fitting(given: Sequence[Sealed], settings: GossipSettings, taken_bytes: int 
 
 
 def unlimited(agent: str) -> int:
-    """As many as there are."""
     del agent
     return 1 << 40
 
@@ -285,7 +284,6 @@ def size_of_proof(proof: Removal) -> int:
 
 
 def size_of_span(span: Span) -> int:
-    """The same."""
     return SPAN_BYTES + sum(map(len, (span.low, span.high, span.fingerprint, span.cuts, span.dots or b"")))
 
 

@@ -114,7 +114,6 @@ class Gossip:
         return stuck
 
     def choose(self, peers: Sequence[str], trust_of: Callable[[str], float]) -> tuple[str, ...]:
-        """The peers of one round."""
         peers = [peer for peer in peers if peer != self._node]
         if len(peers) <= self._settings.fanout:
             return tuple(peers)

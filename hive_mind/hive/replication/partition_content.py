@@ -31,14 +31,12 @@ class Proofs(dict[Dot, Removal]):
         self._numbers: Counter[str] = Counter()
 
     def keep(self, dot: Dot, removal: Removal) -> None:
-        """In place of one that was there."""
         self.forget(dot)
         self[dot] = removal
         self.version += 1
         self._numbers[removal.by] += 1
 
     def forget(self, dot: Dot) -> bool:
-        """Whether there was one."""
         if (former := self.pop(dot, None)) is None:
             return False
         self.version += 1
@@ -95,7 +93,6 @@ class PartitionContent:
         return self._proofs.get(dot)
 
     def assertions(self, fact_id: str) -> Iterator[Sealed]:
-        """The live assertions of a fact."""
         return (self._sealed[dot] for dot in self.members.dots_of(fact_id))
 
     def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
@@ -137,7 +134,6 @@ class PartitionContent:
         return digest
 
     def stamp_of(self, dot: Dot) -> Stamp:
-        """When a live dot was asserted."""
         return self._sealed[dot].assertion.stamp
 
     def own_heads(self) -> tuple[Head, ...]:

@@ -119,7 +119,6 @@ class PartitionReplica(PartitionContent):
         self._note_seen([*gone, *observed, *(given.dot for given in fresh)], change)
 
     def take_changes(self, changes: Changes, authority: Authority) -> Taken:
-        """The same for a message."""
         return self.take(changes.adds, changes.removals, changes.heads, authority)
 
     def join(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot], heads: Iterable[Head], authority: Authority) -> Taken:
@@ -357,7 +356,6 @@ class PartitionReplica(PartitionContent):
             change.refused[TOO_MANY_BOOTS] += len(gone)
 
     def _forget_boots(self, actors: Collection[Actor], change: Change) -> None:
-        """Their heads, and what was seen of them."""
         for actor in [actor for actor in actors if actor in self.heads]:
             self._heads_of[self.heads.pop(actor).node] -= 1
             self._own_heads.pop(actor, None)

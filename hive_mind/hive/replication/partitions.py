@@ -200,7 +200,6 @@ class Partitions:
         )
 
     def erased(self) -> set[str]:
-        """Facts of which something is to be erased."""
         live = (given.assertion for share in self.shares.values() for given in share.all_sealed())
         return {assertion.fact_id for assertion in live if self._policy.is_erased(assertion)}
 

@@ -82,7 +82,6 @@ class Sender:
         return sum(len(lane.waiting) for lane in self._lanes.values())
 
     def wake_at_ms(self) -> int | None:
-        """When something is to be said again."""
         return min((lane.due_ms for lane in self._lanes.values() if lane.due_ms is not None), default=None)
 
     def load(self, records: Iterable[Put], mono_ms: int) -> None:

@@ -32,7 +32,6 @@ class Flat:
         return replace(self, epoch=epoch)
 
     def home(self, fact_id: str, node: str) -> str:  # noqa: ARG002
-        """Always the one partition."""
         return ALL
 
     def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:  # noqa: ARG002
@@ -44,7 +43,6 @@ class Flat:
         return self.nodes if partition == ALL else ()
 
     def held_by(self, node: str) -> tuple[str, ...]:
-        """The one partition, for every node."""
         return (ALL,) if node in self._everyone else ()
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:  # noqa: ARG002

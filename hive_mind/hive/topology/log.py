@@ -102,7 +102,6 @@ class TopologyLog:
         return TopologyLog((*before, made)[-STEPS_MAX:])
 
     def since(self, epoch: int) -> TopologyUpdate:
-        """The versions that follow this epoch."""
         known = [made.topology.epoch for made in self.steps]
         if epoch not in known:
             return TopologyUpdate(self.epoch, (self.steps[-1].announced,))

@@ -126,7 +126,6 @@ class _Table:
     voices: Floats
 
     def only(self, rows: NDArray[np.bool_]) -> "_Table":
-        """Without the other rows."""
         rater, subject, voices = self.rater[rows], self.subject[rows], self.voices[rows]
         return _Table(self.names, rater, subject, self.good[rows], self.bad[rows], voices)
 

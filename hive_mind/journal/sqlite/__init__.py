@@ -38,11 +38,9 @@ class _SqliteJournal:
         self._forgotten = weakref.finalize(self, worker.stop)
 
     async def load(self) -> list[Kept]:
-        """Every value, and where there is damage."""
         return await self._worker.do(Database.load)
 
     async def write(self, records: Sequence[Record]) -> None:
-        """All records or none, durable when this returns."""
         await self._worker.write(tuple(records))
 
     async def scrub(self) -> None:

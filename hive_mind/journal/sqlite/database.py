@@ -70,7 +70,6 @@ class Database:
             return [_kept(*row) for row in connection.execute(_LOAD)]
 
     def write(self, items: Sequence[Record]) -> None:
-        """All of them, durable, or none."""
         aside = [record for record in items if isinstance(record, SetAside)]
         # The last word on each key, in the order of the tree they go to.
         final = {(record.table, record.key): record for record in items if not isinstance(record, SetAside)}

@@ -96,7 +96,6 @@ class _Row(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether it is as it was written."""
         try:
             return self.sum == _checksum(*self[:6])
         except TypeError:

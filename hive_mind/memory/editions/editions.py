@@ -30,11 +30,9 @@ class Edits:
 
     @property
     def ids(self) -> list[str]:
-        """All that change."""
         return [*self.replaced_by, *self.returned]
 
     def revised(self, fact: Fact) -> Fact:
-        """The fact as it is then."""
         if fact.id in self.returned:
             return replace(fact.said_by(self.returned[fact.id]), superseded_by="")
         if others := tuple(source for source in fact.sources if source != self.source):

@@ -84,7 +84,6 @@ async def kept_changes(store: FactStore, said: Sequence[Fact], changes: Sequence
 
 
 def kept_episode(episode: Episode | None, erasures: Erasures) -> Episode | None:
-    """A text, where it may be kept."""
     return None if episode is None or (erasures and erasures.covers_episode(episode)) else episode
 
 

@@ -53,7 +53,6 @@ _DIGITS_MIN = 3
 
 
 def holds_identity_number(text: str) -> bool:
-    """Whether a part of the text is one."""
     if _SHAPES.search(text) or any(map(_is_brazilian, _BRAZILIAN.findall(text))):
         return True
     if any(map(_is_chinese, _CHINESE.findall(text))) or any(map(_is_swedish, _SWEDISH.findall(text))):

@@ -30,12 +30,10 @@ class SecondLook:
 
     @property
     def ends_s(self) -> float:
-        """When the question's time is over."""
         return self.began_s + self.settings.refine_within_ms / 1000
 
     @property
     def over(self) -> str:
-        """The text of the note then."""
         return f"the {self.settings.refine_within_ms:,} ms of the question were over"
 
     @property

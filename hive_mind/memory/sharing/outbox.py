@@ -57,7 +57,6 @@ class Outbox:
         self._is_closed = False
 
     def note(self, fact: Fact) -> None:
-        """The fact is durable in this state."""
         if is_due(fact):
             self._due[fact.id] = None
         else:

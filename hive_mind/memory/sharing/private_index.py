@@ -35,7 +35,6 @@ class Home:
 
     @property
     def index(self) -> FactIndex:
-        """The index, as the facts are now."""
         for fact_id in self._changed:
             self._follow(self.recall.facts[fact_id])
         self._changed.clear()

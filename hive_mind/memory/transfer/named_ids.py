@@ -24,7 +24,6 @@ class NamedIds:
         self._count = 0
 
     def hold(self, id: str) -> None:
-        """This one is there."""
         digest = bytes.fromhex(id)
         self._held[digest[0] % _FILES].write(digest)
 

@@ -30,7 +30,6 @@ def config_findings(
 
 
 def contradictions(config: RetrievalConfig, tree: Tree | None = None) -> Iterator[Finding]:
-    """Contradictions that hold for any collection."""
     yield from _bounds(config, tree)
     yield from _detection(config)
     yield from _without_effect(config)

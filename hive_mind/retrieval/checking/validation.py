@@ -82,7 +82,6 @@ def check_config(
 
 
 def check_collection(workspace: Workspace, name: str) -> Checked[Collection]:
-    """A collection of a workspace with its documents."""
     file = workspace.existing(workspace.collection_file(name))
     collection, tree, wrong = _read(workspace, file, COLLECTION)
     if collection is None:

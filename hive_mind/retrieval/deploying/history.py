@@ -73,7 +73,6 @@ def add(file: Path, entry: Deployment) -> None:
 
 
 def encoded(entry: Deployment) -> str:
-    """An entry as one line."""
     return msgspec.json.encode(entry).decode()
 
 

@@ -33,7 +33,6 @@ def written(config: RetrievalConfig) -> dict[str, Any]:
 
 
 def text_of(config: RetrievalConfig) -> str:
-    """A configuration as the text of a file."""
     return json.dumps(written(config), indent=2, ensure_ascii=False)
 
 

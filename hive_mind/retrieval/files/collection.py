@@ -53,7 +53,6 @@ class Collection(ConfigurationSection):
 
     @property
     def known_fields(self) -> dict[str, FieldOf]:
-        """All fields, however they were declared."""
         short = {name: FieldOf(type="keyword", filterable=True) for name in self.filterable_fields if name not in self.fields}
         return {**self.fields, **short}
 
@@ -86,7 +85,6 @@ class Golden(ConfigurationSection):
 
     @property
     def documents(self) -> frozenset[str]:
-        """Every document that has a label."""
         return frozenset(name for one in self.queries for name in (*one.relevant, *one.distractors))
 
     def renamed(self, id_of: Callable[[str], str]) -> "Golden":

@@ -90,7 +90,6 @@ def listed(folder: Path) -> Listing:
 
 
 def read(seen: ListedFile) -> Document | Skipped:
-    """A document with what is known of it."""
     try:
         raw = Path(seen.path).read_bytes()
     except OSError as error:
@@ -216,7 +215,6 @@ def left_out(listing: Listing, names: Container[str]) -> dict[str, str]:
 
 
 def all_read(folder: Path) -> Iterator[Document | Skipped]:
-    """Every document of a folder, read."""
     listing = listed(folder)
     yield from listing.skipped
     for seen in listing.seen:

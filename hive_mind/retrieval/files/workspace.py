@@ -60,7 +60,6 @@ class Workspace:
 
     @property
     def golden_file(self) -> Path:
-        """The questions with their labels."""
         return self.root / "evals" / "golden.json"
 
     @property

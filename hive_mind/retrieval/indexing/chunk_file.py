@@ -141,7 +141,6 @@ class ChunkFile:
         return bool(self._rows("SELECT 1 FROM vector LIMIT 1"))
 
     def vector_keys(self, model: str) -> set[bytes]:
-        """Which texts have an embedding of this model."""
         return {key for (key,) in self._rows("SELECT key FROM vector WHERE model = ?", model)}
 
     def chunk_keys(self) -> list[tuple[bytes, int]]:

@@ -65,7 +65,6 @@ class Ranking:
 
 
 def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> SearchQuery:
-    """The search of a configuration for a query."""
     wanted = config.retrieval
     named = anchors(query) if wanted.adaptive in ("anchors", "both") else Anchors()
     semantic = wanted.semantic_weight

@@ -83,7 +83,6 @@ def changes_since(file: ChunkFile, folder: Path, chunking: Chunking, report: Rep
 
 
 def write(file: ChunkFile, changes: Changes, chunking: Chunking, unused_vectors: Iterable[bytes]) -> None:
-    """Make all changes durable, or none."""
     if not (changes.documents or changes.gone or changes.touched) and file.meta().get("form") == form_of(chunking):
         return
     with file.changing():
@@ -121,7 +120,6 @@ class _Numbers:
 
 
 def _look(seen: ListedFile, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
-    """Take in a file that may have changed."""
     chunking, is_same_form, now_ns = how
     document = read(seen)
     if isinstance(document, Skipped):
@@ -149,7 +147,6 @@ def _add(document: Document, state: bytes, changes: Changes, numbers: _Numbers, 
 
 
 def chunk_rows(document: Document, number: int, first: int, chunking: Chunking) -> Sequence[ChunkRow]:
-    """A document's chunks as rows."""
     rows = []
     for ordinal, chunk in enumerate(chunks_of(document.body, chunking)):
         row = ChunkRow(first + ordinal, number, ordinal, chunk.heading, chunk.text, b"")

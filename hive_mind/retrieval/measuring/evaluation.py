@@ -71,7 +71,6 @@ def held_out(golden: Golden) -> tuple[tuple[GoldenQuery, ...], str]:
 async def measured(
     index: Index, config: RetrievalConfig, questions: Sequence[GoldenQuery], split: str, progress: Progress | None = None
 ) -> Evaluation:
-    """Measure with these questions."""
     rows = []
     for number, question in enumerate(questions, 1):
         rows.append(await _row(index, config, question))

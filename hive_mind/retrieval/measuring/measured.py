@@ -76,7 +76,6 @@ class QuestionRow:
         return dict.fromkeys(self.relevant, 1) | dict.fromkeys(self.distractors, DISTRACTOR)
 
     def label(self, document: str) -> Label:
-        """The label of a document for this question."""
         judgement = self.judgements.get(document, 0)
         return "relevant" if judgement > 0 else "distractor" if judgement < 0 else ""
 
@@ -113,7 +112,6 @@ class Evaluation:
     rows: tuple[QuestionRow, ...]
 
     def at(self, k: int) -> "Evaluation":
-        """The same at another cut."""
         return self if k == self.k else replace(self, k=k)
 
     def measures(self) -> list[Measures]:

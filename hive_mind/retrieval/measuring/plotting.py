@@ -98,7 +98,6 @@ def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
 
 
 def _marks(axes: Axes, some: Sequence[tuple[float, float, str]], style: dict[str, Any], gid: str, hints: Hints) -> None:
-    """Marks, each with its tooltip."""
     axes.plot([x for x, _, _ in some], [y for _, y, _ in some], gid=gid, **style)
     hints[gid] = [hint for _, _, hint in some]
 

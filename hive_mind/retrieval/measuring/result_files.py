@@ -38,7 +38,6 @@ class Environment:
 
 
 def environment(bench: Bench) -> Environment:
-    """The circumstances of a measurement on this bench."""
     golden = bench.workspace.golden_file
     digest = blake2b(golden.read_bytes(), digest_size=8).hexdigest() if golden.exists() else ""
     return Environment(

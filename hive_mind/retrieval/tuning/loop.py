@@ -234,7 +234,6 @@ def write_planned(workspace: Workspace, config: RetrievalConfig, origin: str, re
 
 
 def write_measured(workspace: Workspace, step: Step, start: Step, origin: str) -> None:
-    """The same with what came of it."""
     _write(workspace, step.config, [origin, f"Why: {step.reason}", _figures(step, start)])
 
 

@@ -85,7 +85,6 @@ class NodeSpec(GoalSection):
 
     @property
     def may_write(self) -> frozenset[str]:
-        """The keys it may set."""
         return frozenset((*self.outputs, *self.writes))
 
 
@@ -157,7 +156,6 @@ class WorkerSpec(GoalSection):
         return {key: self.scopes[key] for key in keys if key in self.scopes}
 
     def from_(self, node: str) -> list[EdgeSpec]:
-        """The edges that leave a node."""
         return [edge for edge in self.edges if edge.source == node]
 
     def fails_over(self, node: str) -> bool:
@@ -199,7 +197,6 @@ def resolved(node: NodeSpec, known: Mapping[str, Any], optional: Collection[str]
 
 
 def keys_in(given: Any) -> Iterator[str]:
-    """The keys that arguments take."""
     if isinstance(given, str) and given.startswith("$") and not given.startswith("$$"):
         yield given[1:]
     elif isinstance(given, dict):

@@ -28,7 +28,7 @@ WORKER = Form(
     "worker",
     WorkerFile,
     begin="begin with `hive-mind worker show incident-review`",
-    help="hive-mind worker explain",
+    help="hive-mind file explain worker",
     levels="six",
 )
 

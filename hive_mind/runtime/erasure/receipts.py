@@ -54,7 +54,6 @@ class Receipt(msgspec.Struct, frozen=True):
 
     @property
     def key_id(self) -> str:
-        """The name of the key."""
         return key_id(base64.b64decode(self.key)).hex() if self.key else ""
 
 
@@ -91,7 +90,6 @@ def read(path: Path) -> Receipt:
 
 
 def is_own(home: Path, receipt: Receipt) -> bool:
-    """Whether this home signed it."""
     return (home / _KEY).exists() and base64.b64encode(_key_of(home).public).decode() == receipt.key
 
 

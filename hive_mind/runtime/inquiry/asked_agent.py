@@ -39,7 +39,6 @@ class AskedAgent:
 
     @property
     def _own(self) -> CognitiveMemory:
-        """This agent's own memory."""
         memory = self._agent.memory.local if isinstance(self._agent.memory, DistributedCognitiveMemory) else self._agent.memory
         assert isinstance(memory, CognitiveMemory)  # noqa: S101 - an agent is opened with one or the other
         return memory

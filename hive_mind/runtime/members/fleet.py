@@ -64,7 +64,6 @@ class FleetPlan:
         return {f"group-{n}": self.agents[start : start + self.group_size] for n, start in enumerate(starts)}
 
     def node_of(self, agent: str) -> str:
-        """The node an agent is attached to."""
         match self._node_per:
             case "group":
                 return next((group for group, members in self.grouped().items() if agent in members), "")

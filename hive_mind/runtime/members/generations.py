@@ -139,7 +139,6 @@ async def _journals(folder: Path, names: Iterable[str], *, while_open: bool) -> 
 
 
 async def _write(folder: Path, work: Resettlement) -> None:
-    """Every journal, durable."""
     await asyncio.to_thread(_emptied, folder)
     sqlite: Any = backends.load("journal", "sqlite")
     journals = work.journals()

@@ -134,7 +134,6 @@ class RunningMember:
         self._news, self._eraser = News(self.runner), Eraser(self.plan.name, self.runner)
 
     def now(self) -> Now:
-        """The clocks of its machine."""
         return system_clock()
 
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
@@ -261,7 +260,6 @@ class RunningMember:
         return True
 
     def members_seen(self) -> MembersSeen:
-        """The members, as this node sees them."""
         return members_seen(self.member, system_clock())
 
     async def close(self) -> None:

@@ -61,7 +61,6 @@ class News:
         self._app_messages: set[asyncio.Task[None]] = set()
 
     def attach(self, memory: DistributedCognitiveMemory) -> None:
-        """From now on."""
 
         def notify(fact_ids: tuple[str, ...]) -> None:
             task = asyncio.ensure_future(memory.on_shared(fact_ids))
@@ -76,7 +75,6 @@ class News:
         return bool(self._app_messages)
 
     async def finish(self) -> None:
-        """Return when all have been notified."""
         await asyncio.gather(*self._app_messages)
 
 

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hive_mind import backends
-from hive_mind.errors import DatabaseUnreadable
 from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.replacing import REPLACED, UNFINISHED, publish
-from hive_mind.runtime.agent_files import database_path
+from hive_mind.replacing import REPLACED, UNFINISHED
 from hive_mind.runtime.members.generations import estate_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
@@ -34,20 +31,13 @@ class GivenBack:
 async def give_back(settings: Settings, agent: str) -> GivenBack:
     """Add to an agent's memory what its hives have of it, also while their nodes run.
 
-    Where nothing of the memory can be read, it begins anew with that; an older version's file stays where it is. Raises
-    `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
+    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
     folders = sorted(path for path in (settings.home / "hives").glob("*") if path.is_dir() and not _is_leftover(path))
     vouched = [one for folder in folders for one in await _vouched(settings.home, folder.name, agent)]
     facts = _facts(vouched)
-    path = database_path(settings, agent)
-    try:
-        async with opened_store(settings, agent) as store:
-            added = await _add(store, facts)
-    except DatabaseUnreadable:
-        if path.exists():
-            raise
-        added = await _begin(path, facts)
+    async with opened_store(settings, agent) as store:
+        added = await _add(store, facts)
     return GivenBack(added, len(facts), tuple(folder.name for folder in folders))
 
 
@@ -82,17 +72,3 @@ async def _add(store: FactStore, facts: Sequence[Fact]) -> int:
     missing = [fact for fact in facts if fact.id not in known]
     await store.write([AddFact(fact) for fact in missing])
     return len(missing)
-
-
-async def _begin(path: Path, facts: Sequence[Fact]) -> int:
-    """A memory in place of one that can't be read, whole or not at all."""
-    unborn = path.with_name(path.stem + "-given-back" + path.suffix)
-    unborn.unlink(missing_ok=True)
-    store = await backends.load("store", "sqlite").open(unborn)
-    try:
-        added = await _add(store, facts)
-    finally:
-        await store.close()
-    unborn.with_name(unborn.name + ".lock").unlink(missing_ok=True)
-    publish(unborn, path)
-    return added

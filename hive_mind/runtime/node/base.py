@@ -36,7 +36,6 @@ class RunnerSettings:
     start: Literal["new", "earliest"] = _SUBSCRIPTION.start
 
     def subscription(self, name: str) -> Subscription:
-        """The subscription of a node of this name."""
         return Subscription(
             self.hive,
             name,
@@ -71,5 +70,4 @@ class Figures:
 
 
 def system_clock() -> Now:
-    """The machine's clocks."""
     return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)

@@ -202,7 +202,6 @@ class EffectExecutor:
             self._outgoing.add(self.envelope((answer.reply_to,), reply, now, trace))
 
     def envelope(self, to: Sequence[str], message: Message, now: Now, trace: str = "") -> Envelope:
-        """A message as it is sent from here."""
         envelope = Envelope(
             next(self._ids),
             self._hive,

@@ -58,7 +58,6 @@ class Intake:
         """Ids of envelopes the node sent to itself, to see that they come."""
 
     def take(self, inbox: Inbox, deliveries_max: int, now: Now) -> None:
-        """Hand on what is there."""
         for delivery in inbox.take(deliveries_max):
             self._take_one(delivery, now)
 

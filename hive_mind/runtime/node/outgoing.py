@@ -102,7 +102,6 @@ class OutgoingQueue:
             return False
 
     def stop(self) -> None:
-        """Send nothing more."""
         self._stopped.set()
         self._waiting.clear()
         self._bell.ring()

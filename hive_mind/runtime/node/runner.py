@@ -126,7 +126,6 @@ class NodeRunner(Requests):
 
     @property
     def figures(self) -> Figures:
-        """The counts so far."""
         executor, counts = self._executor, self._intake.counts
         return Figures(
             self._outgoing.lost,
@@ -146,12 +145,10 @@ class NodeRunner(Requests):
 
     @property
     def hive(self) -> str:
-        """The hive whose messages it takes."""
         return self._settings.hive
 
     @property
     def health(self) -> BusHealth:
-        """How its bus does."""
         return self._bus.health
 
     @property

@@ -63,7 +63,6 @@ class HiveCollector:
         return ()
 
     def collect(self) -> "Iterable[Metric]":
-        """Everything, as it is now."""
         core = _core()
         nodes = self._source()
         for name, text, value in _GAUGES:

@@ -24,7 +24,6 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many there were."""
         return sum(self.counts)
 
     def cumulative(self) -> list[tuple[str, int]]:
@@ -43,7 +42,6 @@ class Timings:
         self.of: dict[str, Histogram] = {}
 
     def observe(self, what: str, seconds: float) -> None:
-        """Record a duration."""
         if (histogram := self.of.get(what)) is None:
             histogram = self.of[what] = Histogram()
         histogram.observe(seconds)

@@ -136,7 +136,6 @@ class AgentRuns:
 
     @property
     def desk_agent(self) -> str:
-        """The agent at whose desk people decide."""
         return self._config.review.desk.agent or self._agent.name
 
     async def reply(self, token: str, by: str, because: str, text: str) -> tuple["How", "Item"]:

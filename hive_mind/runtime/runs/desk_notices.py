@@ -29,7 +29,6 @@ class DeskNotices:
         self._following: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Send what is due, and what will be."""
         self._following = asyncio.create_task(self._follow(), name=f"notices of {self._agent}")
 
     async def close(self) -> None:

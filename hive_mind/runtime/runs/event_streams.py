@@ -67,7 +67,6 @@ class EventReader:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that end in this piece."""
         if self._after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]
         self._after_cr = chunk[-1:] == b"\r" if chunk else self._after_cr

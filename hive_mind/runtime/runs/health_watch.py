@@ -103,7 +103,6 @@ class HealthWatch:
         return tuple(duty for duty, name in found if name == self._agent)
 
     def begin(self) -> None:
-        """Begin what this agent is there for."""
         if "watcher" in self.duties:
             self._tasks.append(asyncio.create_task(self._look(), name="health of runs"))
         if "queen" in self.duties:

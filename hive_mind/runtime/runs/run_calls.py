@@ -52,7 +52,6 @@ class RunCalls:
         return {"run": found}
 
     async def cancelled(self, run: str, by: str) -> Reply:
-        """Give it up."""
         found = await run_called(self.ledger, run)
         await self._keeper.cancel(found, by)
         return {"run": found}
@@ -81,7 +80,6 @@ class RunCalls:
 
     @property
     def ledger(self) -> Ledger:
-        """Where they are kept."""
         return self._keeper.parts.ledger
 
     def _spec(self, worker: Mapping[str, Any]) -> WorkerSpec:

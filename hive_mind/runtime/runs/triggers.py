@@ -57,7 +57,6 @@ class Triggers:
         ]
 
     async def close(self) -> None:
-        """Begin nothing more."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:

@@ -60,7 +60,6 @@ class KeyFolder:
 
     @property
     def is_founded(self) -> bool:
-        """Whether it has a root."""
         return (self.path / "root.pub").exists()
 
     def found(self) -> PrivateKey:
@@ -262,7 +261,6 @@ class KeyFolder:
         return public
 
     def _all(self) -> Iterator[bytes]:
-        """Every certificate, as it was issued."""
         for file in (*sorted(self.path.glob("*.cert")), self.path / _ALL):
             yield from self._lines(file.name)
 
@@ -324,5 +322,4 @@ def _text(body: bytes) -> str:
 
 
 def _file(name: str) -> str:
-    """A name as that of a file."""
     return quote(name, safe="")

@@ -42,7 +42,6 @@ def is_html(text: str) -> bool:
 
 
 def text_of_html(page: str) -> str:
-    """The text of a page."""
     reader = _Reader()
     for is_tag, piece in _pieces(page):
         if not is_tag:
@@ -114,7 +113,6 @@ class _Reader:
         return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip() + "\n"
 
     def start(self, tag: str) -> None:
-        """A tag begins."""
         if tag in _HIDDEN:
             self._hidden += 1
         elif title := _TITLE.fullmatch(tag):
@@ -134,7 +132,6 @@ class _Reader:
                 self._paragraph()
 
     def end(self, tag: str) -> None:
-        """A tag ends."""
         if tag in _HIDDEN:
             self._hidden = max(0, self._hidden - 1)
         elif tag == "tr":

@@ -68,7 +68,6 @@ class WorkerAgent:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.config.name
 
     @property
@@ -78,7 +77,6 @@ class WorkerAgent:
 
     @property
     def phase(self) -> AgentPhase:
-        """The phase it is in."""
         if self._error or self._bad_sources or self._trouble:
             return "failed"
         if not self._is_open:
@@ -191,7 +189,6 @@ class WorkerAgent:
         _log.error("%s has failed: %s", self.name, error, exc_info=error)
 
     async def close(self) -> None:
-        """Finish what is under way."""
         await self.runs.close()
         if self._reviewing is not None:
             await self._reviewing.close()

@@ -226,7 +226,6 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: dict[str, str] = {}
 
     def packed(self) -> bytes:
-        """As it is written to a file."""
         return msgspec.json.format(msgspec.json.encode(self, order="deterministic"))
 
 

@@ -40,6 +40,7 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from hive_mind.clocks import FINISH_S, LEAVE_S
 from hive_mind.counted import counted
 from hive_mind.errors import (
     BackendBusy,
@@ -54,11 +55,11 @@ from hive_mind.errors import (
 )
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
+from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.desk_notices import REPLIES
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.runs.notifying import SIGNATURE_HEADER, signature
-from hive_mind.runtime.serving import FINISH_S, LEAVE_S, refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS
 from hive_mind.runtime.workers.metrics import WorkerCollector

@@ -17,11 +17,9 @@ class WorkerCollector:
         self._status, self._tallies = status, tallies
 
     def describe(self) -> "Iterable[Metric]":
-        """Nothing in advance."""
         return ()
 
     def collect(self) -> "Iterable[Metric]":
-        """Everything, as it is now."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         status = self._status()

@@ -80,7 +80,6 @@ class WorkerNode:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.config.name
 
     @property
@@ -132,11 +131,9 @@ class WorkerNode:
         return await self.running.leave(timeout_s)
 
     def figures(self) -> list[NodeFigures]:
-        """For Prometheus."""
         return figures_of(self.running)
 
     def status(self) -> NodeStatus:
-        """How it does."""
         running, figures = self.running, next(iter(self.figures()), None)
         topology = running.member.membership.topology
         received = running.runner.timings.of.get("received")

@@ -33,10 +33,10 @@ from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
+from hive_mind.runtime.requests import REQUEST_BYTES_MAX
 from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
-from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agents import WorkerAgent
@@ -63,7 +63,6 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
 
 
 def settings_of(config: WorkerConfig) -> Settings:
-    """The settings of agents' memories."""
     models, default = config.models, Settings()
     return Settings(
         home=Path(config.home),
@@ -106,7 +105,7 @@ class Hosting:
     embedder: Callable[[WorkerConfig], Awaitable[Embedder]] = open_embedder_of
     bus: Callable[[WorkerConfig], Awaitable[EventBus]] = open_bus_of
     calls: NewCalls = AgentCalls
-    request_bytes_max: int = LINE_BYTES_MAX
+    request_bytes_max: int = REQUEST_BYTES_MAX
 
 
 ORDINARY = Hosting()
@@ -164,7 +163,6 @@ class WorkerParts:
         return Reviewing(self.config.review, agent, memory, node.running, partial(shared_ledger, self.settings, agent), models)
 
     async def close(self) -> None:
-        """Close what was opened here."""
         for opening in self._models.values():
             await asyncio.wait([opening])
         await self._stack.aclose()

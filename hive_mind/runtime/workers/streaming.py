@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from hive_mind.errors import HiveError
+from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.requests import OnEvent
-from hive_mind.runtime.serving import refusal
 
 # A reader that does not read keeps no more than this waiting; figures of progress are left out then.
 _WAITING_MAX = 1000

@@ -102,12 +102,10 @@ class Worker:
         )
 
     def _folders(self) -> list[Path]:
-        """Where it writes."""
         home = Path(self.config.home)
         return [home, home / "hives" / self.config.hive.id, *(home / "agents" / agent.name for agent in self.config.agents)]
 
     def figures(self) -> list[NodeFigures]:
-        """For Prometheus."""
         return [figures for node in self._nodes.values() for figures in node.figures()]
 
     def tallies(self) -> dict[str, JudgeTally]:

@@ -184,7 +184,6 @@ def agreement(world: World) -> float:
 
 
 def promises_of(world: World) -> Promises:
-    """The promises to clients."""
     return Promises(world.history.operations, forgetful=world.restored, stolen={world.victim: world.rekeyed_ms})
 
 
@@ -303,7 +302,6 @@ class LettingGo:
         self._waiting: dict[str, dict[str, frozenset[str]]] = {}
 
     def look(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> None:
-        """At what a machine has just handled."""
         if node_of(machine).partitions.leaving or self._waiting.get(machine.name):
             for found in self._violations(machine, event, effects):
                 self._world.violate(found.invariant, found.what)

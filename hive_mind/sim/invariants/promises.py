@@ -55,7 +55,6 @@ class Promises:
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
 
     def live(self, now_ms: int) -> Iterator[Promise]:
-        """The promises that must be live now."""
         for voice, (operation, ends_ms) in self._last_words().items():
             if ends_ms - TIME_SLACK_MS <= now_ms or voice.fact_id in self._redacted or self._may_be_taken_back(voice, operation):
                 continue

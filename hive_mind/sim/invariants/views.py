@@ -27,7 +27,6 @@ class ReplicaView:
 
 
 def node_of(machine: Machine) -> HiveNode:
-    """The node of a machine that runs."""
     if machine.node is None:
         raise LookupError(f"{machine.name} is down")
     return machine.node
@@ -73,14 +72,12 @@ def note_promoted(machine: Machine, request: Promote, operation: Operation) -> N
 
 
 def redacted_by(request: Request) -> set[str]:
-    """The facts a request wants redacted."""
     if not isinstance(request, Write):
         return set()
     return {key.partition("/")[2] for key, _ in request.entries if key.startswith("redacted/")}
 
 
 def voiced(given: Sealed) -> Voice:
-    """The voice of an assertion."""
     return Voice(given.assertion.fact_id, given.assertion.agent, given.assertion.root)
 
 

@@ -215,5 +215,4 @@ class LyingNode(HiveNode):
         return self.liar.unseen(event) or self.liar.twisted(self, event, super().handle(event, now), now)
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """Search, then lie about it."""
         return self.liar.reply(super().search(request, now))

@@ -20,8 +20,8 @@ from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.sqlite.file import translating
 from hive_mind.sqlite.unwritable import is_unwritable
-from hive_mind.store._kuzu.pipe import Child, PipeClosed, code_of
 from hive_mind.store.graph import questions
+from hive_mind.store.graph.pipe import Child, PipeClosed, code_of
 from hive_mind.store.graph.seal import GraphLocation
 from hive_mind.store.graph.values import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.values import Path as Way

@@ -10,7 +10,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from hive_mind.store._kuzu.engine import Engine
+from hive_mind.store.graph.engine import Engine
 from hive_mind.store.graph.schema import COLUMNS, FACT, KINDS, Pair, Row, kind_of, node_tables, relation_tables, row_of
 from hive_mind.store.sqlite.reading import Edge, RecordNode, RecordReader
 
@@ -27,7 +27,6 @@ _COPIED_BYTES_MAX = 8 << 20
 
 
 def make(reader: RecordReader, path: Path, report: Report) -> None:
-    """Make a graph of the whole record."""
     engine = Engine(path, _POOL_BYTES)
     try:
         for statement in node_tables():

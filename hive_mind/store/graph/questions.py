@@ -94,7 +94,6 @@ def history(reader: RecordReader, given: str, limit: int) -> list[Thing]:
 
 
 def sources_of(reader: RecordReader, given: str, limit: int) -> list[Thing]:
-    """The sources a thing derives from."""
     ends = _ends(reader, Relation.DERIVES_FROM, found(reader, given).place, limit)
     return list(_at(reader, ends).values())
 

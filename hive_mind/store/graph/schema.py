@@ -84,7 +84,6 @@ def state_of(fact: Fact) -> str:
 
 
 def node_tables() -> list[str]:
-    """Statements that create them."""
     return [
         f"CREATE NODE TABLE {kind}({', '.join(f'`{name}` {type_}' for name, type_ in columns.items())}, PRIMARY KEY(id))"
         for kind, columns in COLUMNS.items()

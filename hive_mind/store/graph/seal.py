@@ -51,7 +51,6 @@ class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def closed(seal: Seal) -> Seal:
-    """The same with its own digest."""
     body = msgspec.json.encode(msgspec.structs.replace(seal, own_crc=0))
     return msgspec.structs.replace(seal, own_crc=zlib.crc32(body))
 

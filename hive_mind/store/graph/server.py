@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.store._kuzu.engine import VERSION, Engine, EngineError
-from hive_mind.store._kuzu.pipe import Parent
 from hive_mind.store.graph import guard, making
+from hive_mind.store.graph.engine import VERSION, Engine, EngineError
+from hive_mind.store.graph.pipe import Parent
 from hive_mind.store.graph.seal import GraphLocation, Seal
 from hive_mind.store.graph.values import Rows
 from hive_mind.store.sqlite.reading import RecordReader

@@ -35,7 +35,6 @@ class Neighbourhood:
 
     @property
     def centre(self) -> Thing:
-        """The centre of the neighbourhood."""
         return self.things[0]
 
 

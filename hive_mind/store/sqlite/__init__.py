@@ -15,7 +15,6 @@ from hive_mind.model.fact import Fact
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
 from hive_mind.store.sqlite.backup import backup, restore
-from hive_mind.store.sqlite.converting import convert_if_former
 from hive_mind.store.sqlite.reading import RecordReader, problems
 from hive_mind.store.sqlite.record import Health, RecordFile, RecordView
 from hive_mind.store.sqlite.repair import repair
@@ -27,10 +26,8 @@ __all__ = ["backup", "facts_in", "open", "open_for_reading", "problems", "repair
 async def open(path: Path) -> FactStore:
     """The record in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
 
-    An older version's Kuzu database beside it is converted first. Raises `DatabaseLocked`, `DatabaseUnreadable` or
-    `BackendError`; the file is then as it was.
+    Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
     """
-    await convert_if_former(path)
     health = Health(path)
     worker = Worker[RecordFile, Change](partial(RecordFile, path, health), name=f"record {path.name}")
     await worker.start()
@@ -40,7 +37,7 @@ async def open(path: Path) -> FactStore:
 async def open_for_reading(path: Path) -> FactStore:
     """The record in the file `path` as it is at this moment, also while others read or write it. It takes no lock.
 
-    Where there is none yet, or only an older version's, it is opened to write first. Raises like `open`.
+    Where there is none yet, it is opened to write first. Raises like `open`.
     """
     if not await asyncio.to_thread(path.exists):
         await (await open(path)).close()

@@ -71,7 +71,6 @@ class Edge(msgspec.Struct, frozen=True):
 
     @property
     def link(self) -> Link:
-        """The change that made it."""
         return Link(self.relation, self.from_id, self.to_id)
 
 
@@ -84,7 +83,6 @@ class Reading:
         connection.text_factory = lambda text: text.decode(errors="replace")
 
     def rows(self, kind: type[AnyRow], where: str = "", *values: object) -> Iterator[AnyRow]:
-        """The sound rows of a table."""
         for columns in self._connection.execute(f"{SELECT[kind]} {where}", values):
             row = kind(*columns)
             if is_sound(row):
@@ -163,7 +161,6 @@ class Reading:
         return {key: value for key, value in self._named().items() if key not in (IDENTITY_KEY, PROBE_KEY)}
 
     def counts(self) -> dict[str, int]:
-        """How many of each kind."""
         kept = dict(self._connection.execute("SELECT kind, rows FROM total"))
         (vectors,) = self._connection.execute("SELECT count(*) FROM vector").fetchone()
         return {"facts": kept[FACT], "episodes": kept[FACT + 1], "entities": kept[FACT + 2], "vectors": vectors}

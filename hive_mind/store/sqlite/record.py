@@ -231,7 +231,6 @@ def _sum(made: bytes) -> bytes:
 
 
 def remove(record: Path) -> None:
-    """Leave nothing there."""
     _place(record).unlink(missing_ok=True)
 
 

@@ -98,7 +98,6 @@ class NodeRow(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Its name in a message."""
         return f"{KIND_NAMES.get(self.kind, 'node')} {self.id.decode(errors='replace')}"
 
 
@@ -121,7 +120,6 @@ class EdgeRow(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Its name in a message."""
         return f"edge {self.seq}"
 
 
@@ -145,7 +143,6 @@ class VectorRow(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Its name in a message."""
         return f"embedding {self.key.decode(errors='replace')}"
 
 
@@ -163,7 +160,6 @@ class NamedRow(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Its name in a message."""
         return f"named value {self.key.decode(errors='replace')}"
 
 
@@ -180,13 +176,11 @@ SELECT: dict[type[Row], str] = {
 
 
 def node_row(seq: int, id: str, value: Fact | Episode | str, changed: int) -> NodeRow:
-    """A node as it is written."""
     kind = FACT if isinstance(value, Fact) else EPISODE if isinstance(value, Episode) else ENTITY
     return summed(NodeRow(seq, kind, id.encode(), changed, _encode(value)))
 
 
 def summed(row: AnyRow) -> AnyRow:
-    """The row with its checksum."""
     return structs.replace(row, sum=row.checksum())
 
 

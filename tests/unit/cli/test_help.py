@@ -61,7 +61,7 @@ def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
 def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(commands: dict[tuple[str, ...], Any]) -> None:
     titled = {path[0] for path, command in commands.items() if len(path) == 1 and command.rich_help_panel == PANEL}
     looks, changes = "get describe status top wait logs".split(), "apply plan diff scale rollout drain delete".split()
-    assert titled == {"manifest", *looks, *changes, "controller", "export", "import"}
+    assert titled == {*looks, *changes, "controller", "export", "import"}
 
 
 def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str, ...], Any]) -> None:

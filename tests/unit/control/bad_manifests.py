@@ -41,8 +41,8 @@ _BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 _MERGE_BOMB = "m0: &m0 {k: v}\n" + "".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 10)}]}}\n" for n in range(1, 12))
 
 NO_YAML = (
-    bad("an empty file", "", (1, "manifest", "manifest init")),
-    bad("nothing but a comment", "# later\n", (1, "manifest", "manifest init")),
+    bad("an empty file", "", (1, "manifest", "file init manifest")),
+    bad("nothing but a comment", "# later\n", (1, "manifest", "file init manifest")),
     bad("a list", "- apiVersion: hive-mind/v1\n", (1, "manifest", "has to be a mapping")),
     bad("a word", "\nhello\n", (2, "manifest", "has to be a mapping")),
     bad("a tab for indentation", HEAD + "\tagents: []\n", (5, "manifest", "use spaces")),
@@ -100,7 +100,7 @@ WRONG_FORM = (
     bad("a misspelled kind", within("  topology: shraded\n"), (7, "spec.topology", "did you mean sharded?")),
     bad("a key in snake_case", within("  gossip: {period_s: 5}\n"), (7, "spec.gossip.period_s", "did you mean periodS?")),
     bad("a key one level too high", within("  replicas: 3\n"), (7, "spec.replicas", "spec.topology.replicas")),
-    bad("a key of nobody", within("  zzz: 1\n"), (7, "spec.zzz", "manifest explain spec")),
+    bad("a key of nobody", within("  zzz: 1\n"), (7, "spec.zzz", "file explain manifest spec")),
     bad(
         "several at once",
         within("  stor: x\n  gossip: {beatS: no}\n"),

@@ -23,8 +23,8 @@ def full_broker() -> Broker:
     namespace = broker.entities.namespace
     namespace.add_queue("queue", {"MaxSizeInMegabytes": 1, "RequiresDuplicateDetection": True})
     namespace.add_topic("topic")
-    sql = {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "target = 'a' OR size > 5 OR sys.label LIKE 'a%'"}}
-    namespace.add_subscription("topic", "a", {"MaxSizeInMegabytes": 1}, [{"Name": "mine", "Properties": sql}])
+    rule = {"FilterType": "Correlation", "CorrelationFilter": {"Label": "about", "Properties": {"target": "a", "size": 7}}}
+    namespace.add_subscription("topic", "a", {"MaxSizeInMegabytes": 1}, [{"Name": "mine", "Properties": rule}])
     return broker
 
 

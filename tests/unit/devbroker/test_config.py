@@ -11,7 +11,7 @@ from hive_mind.errors import InvalidInput
 
 def config():
     """As in the emulators' own examples, with both parts."""
-    rule = {"Name": "mine", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "target = 'b'"}}}
+    rule = {"Name": "mine", "Properties": {"FilterType": "Correlation", "CorrelationFilter": {"Properties": {"target": "b"}}}}
     subscriptions = [{"Name": "a"}, {"Name": "b", "Properties": {"LockDuration": "PT1M"}, "Rules": [rule]}]
     service_bus = {
         "Name": "sbemulatorns",
@@ -78,7 +78,7 @@ TOPIC = ("Namespaces", 0, "Topics", 0)
         (wrong(("Namespaces", 0, "Queues", 0, "Properties", "Colour"), "red"), "UserConfig.Namespaces[0].Queues[0]: "),
         (wrong((*TOPIC, "Subscriptions", 1, "Name"), "A"), "UserConfig.Namespaces[0].Topics[0].Subscriptions[1]: "),
         (
-            wrong((*TOPIC, "Subscriptions", 1, "Rules", 0, "Properties", "SqlFilter", "SqlExpression"), "((("),
+            wrong((*TOPIC, "Subscriptions", 1, "Rules", 0, "Properties", "CorrelationFilter", "Colour"), "red"),
             "Topics[0].Subscriptions[1]: ",
         ),
         (wrong((*TOPIC, "Name"), "jobs"), "UserConfig.Namespaces[0].Topics[0]: "),

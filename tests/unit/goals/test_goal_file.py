@@ -110,7 +110,7 @@ def test_ids_that_stand_twice_are_told_in_a_file_that_is_right_otherwise() -> No
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "goal: it is empty; begin with `hive-mind goal init`"),
+        ("", "goal: it is empty; begin with `hive-mind file init goal`"),
         ("- a", "goal: has to be a mapping (key: value)"),
         (BEGIN.replace("Goal", "Hive") + "  id: g\n", 'kind: has to be Goal, not the text "Hive"; did you mean Goal?'),
         ("kind: Goal\nspec: {id: g}\n", "apiVersion: is missing; add it"),
@@ -139,7 +139,7 @@ def test_every_field_says_what_it_is(path: str) -> None:
 
 
 def test_the_published_schema_is_the_current_one() -> None:
-    """If this fails: hive-mind goal schema > docs/goal.schema.json."""
+    """If this fails: hive-mind file schema goal > docs/goal.schema.json."""
     assert json.loads((ROOT / "docs" / "goal.schema.json").read_text("utf-8")) == schema_of(GOAL)
 
 

@@ -1,6 +1,5 @@
 """One table of bounds: each number of each request is taken or refused alike, whichever way it comes."""
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from math import inf, nan
@@ -25,12 +24,10 @@ from hive_mind.model.content import Candidate
 from hive_mind.model.query import Query
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import Call, Request, requests_of
-from hive_mind.runtime.serving import MemberCalls, Service
 from hive_mind.runtime.workers.openapi import document
 from tests.builders import Home
 from tests.unit.mcp.test_server import ScriptedAgent
 from tests.unit.memory.hives import SharedHome, SmallHive
-from tests.unit.runtime.members.town import opened, plan
 from tests.unit.runtime.workers.test_health import calling
 
 HUGE = 10**400
@@ -55,7 +52,7 @@ def inside(bounds: Bounds) -> Iterator[object]:
 
 
 def bounded() -> Iterator[tuple[Request, str, Bounds]]:
-    for asked in requests_of(MemberCalls).values():
+    for asked in requests_of(AgentCalls).values():
         for field, bounds in asked.bounds.items():
             yield asked, field, bounds
 
@@ -90,29 +87,10 @@ async def http_by_name(folder: Path) -> AsyncIterator[Door]:
         yield put
 
 
-@asynccontextmanager
-async def json_lines(folder: Path) -> AsyncIterator[Door]:
-    replies: list[dict[str, Any]] = []
-
-    async def write(line: bytes) -> None:
-        replies.append(json.loads(line))
-
-    async with opened(folder) as town:
-        service = Service(await town.begin(plan("ada", "ada")), write)
-
-        async def put(name: str, fields: dict[str, Any]) -> str:
-            await service._answer(json.dumps({"id": 1, "do": name, **fields}).encode())
-            return refusal(replies.pop())
-
-        yield put
-
-
-@pytest.mark.parametrize("door", [http, http_by_name, json_lines])
+@pytest.mark.parametrize("door", [http, http_by_name])
 async def test_every_number_of_every_request_has_its_bounds_at_every_door(door: Any, tmp_path: Path) -> None:
     async with door(tmp_path) as put:
         for asked, field, bounds in bounded():
-            if door is not json_lines and asked.name not in requests_of(AgentCalls):
-                continue
             for value in outside(bounds):
                 said = await put(asked.name, needed(asked) | {field: value})
                 assert said.startswith(f"`{field}` is a "), (asked.name, field, value, said)
@@ -131,14 +109,13 @@ def test_every_number_of_a_request_is_in_the_table() -> None:
 def test_the_description_of_http_says_the_bounds() -> None:
     said = document()["paths"]
     for asked, field, bounds in bounded():
-        if asked.name in requests_of(AgentCalls):
-            body = said[f"/v1/agents/{{agent}}/{asked.name}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-            assert {"minimum": bounds.least, "maximum": bounds.most}.items() <= body["properties"][field].items(), asked.name
+        body = said[f"/v1/agents/{{agent}}/{asked.name}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert {"minimum": bounds.least, "maximum": bounds.most}.items() <= body["properties"][field].items(), asked.name
 
 
 @pytest.mark.parametrize("field", ["limit", "offset"])
 async def test_a_field_of_another_request_is_named_at_every_door(field: str, tmp_path: Path) -> None:
-    for number, door in enumerate((http, http_by_name, json_lines)):
+    for number, door in enumerate((http, http_by_name)):
         (folder := tmp_path / str(number)).mkdir()
         async with door(folder) as put:
             assert await put("stats", {field: 1}) == f"stats has no field '{field}'; it has id, key"

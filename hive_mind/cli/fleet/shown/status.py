@@ -43,7 +43,6 @@ def phase_cell(phase: str) -> Text:
 
 
 def fleet_line(status: "FleetStatus") -> str:
-    """Everything on one line."""
     ready = sum(agent.is_ready for agent in status.agents)
     agents = f"{ready} of {counted(len(status.agents), 'agent')} ready"
     running, all_ = sum(process.pid > 0 for process in status.processes), len(status.processes)
@@ -60,7 +59,6 @@ def show_fleet_line(status: "FleetStatus") -> None:
 
 
 def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None, *, is_wide: bool = False) -> None:
-    """A line for each agent."""
     rows = agent_rows(agents, now_ms)
     if is_wide and rows:
         wide = [(*row, agent.domain, str(agent.pid or "")) for row, agent in zip(rows, agents, strict=True)]
@@ -96,6 +94,5 @@ def _once(agent: "AgentView", first: dict[str, str]) -> str:
 
 
 def show_conditions(conditions: Sequence["Condition"], now_ms: int | None = None) -> None:
-    """A line for each."""
     rows = [(one.type, phase_cell(one.status), ago(one.since_ms, now_ms), one.reason, one.message) for one in conditions]
     show_table(CONDITION_TITLES, rows, right=(2,))

@@ -167,7 +167,6 @@ async def _facts_of(controller: "HiveController", agent: str, limit: int, *, is_
 
 
 def show_hives(found: Sequence["FleetStatus"], home: Path) -> None:
-    """A line for each fleet."""
     if not found:
         show(f"there is no fleet in {home}: hive-mind apply -f MANIFEST")
         return

@@ -123,7 +123,6 @@ def process_labels(source: Source, worker: Contained) -> dict[str, str]:
 
 
 def metadata(source: Source, name: str, selecting: dict[str, str] | None = None) -> dict[str, object]:
-    """Name, namespace and labels of an object."""
     labels = {
         **(selecting or fleet_labels(source)),
         "app.kubernetes.io/component": "worker",

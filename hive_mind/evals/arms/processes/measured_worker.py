@@ -144,12 +144,10 @@ class Measuring:
         self.members: dict[str, RunningMember] = {}
 
     async def embedder(self, config: WorkerConfig) -> GivenVectors:
-        """Of the model that vectors are of."""
         self.vectors = GivenVectors(config.models.embed_model, self._dimension)
         return self.vectors
 
     async def bus(self, config: WorkerConfig) -> EventBus:
-        """The bus, which is counted from here on."""
         given = BusSettings(credential=config.bus.credential, measure=self.traffic.weigh)
         bus = cast(_CountedBus, await backends.load("bus", "redis").open(address_of(config.bus.url), given))
         self.traffic.bus = bus

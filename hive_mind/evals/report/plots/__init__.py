@@ -20,7 +20,6 @@ _NAME_MAX = 40
 
 
 def drawn(card: Scorecard) -> Drawings:
-    """All of them."""
     metric, settings = quality_metric(card), list(_named(settings_of(card)))
     return Drawings(
         tuple(tuple(plot for plot in _own(setting, metric, name) if plot) for setting, name in settings),

@@ -62,7 +62,6 @@ def _drawn(
 
 
 def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
-    """A line for each arm, under its name."""
     for place, one in enumerate(arms):
         ends = [value for value in (one.per_fact, one.per_query) if value is not None]
         axes.plot([min(ends), max(ends)], [place, place], color=COLOURS["line"].light, linewidth=3)

@@ -19,7 +19,6 @@ _SHORT = 29
 
 
 def finished(figure: Figure, name: str, title: str, caption: str) -> Plot:
-    """Both forms of a figure."""
     return Plot(name, title, caption, as_png(figure, title, caption), as_part(figure, name, title, caption))
 
 

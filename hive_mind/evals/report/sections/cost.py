@@ -68,7 +68,6 @@ def _asking(setting: Setting) -> Markup:
 
 
 def _model(setting: Setting) -> Markup:
-    """Only where a model was called."""
     called = [cell for cell in setting.cells if cell.system and cell.system.tokens_in_total + cell.system.tokens_out_total]
     columns = (
         arm(setting),

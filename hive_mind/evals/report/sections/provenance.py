@@ -56,7 +56,6 @@ def reading(material: Material) -> Markup:
 
 
 def environment(material: Material) -> Markup:
-    """The environment it ran on."""
     rows = list(_flat({name: value for name, value in material.card.environment.items() if name not in _ELSEWHERE}))
     embeddings = sorted({cell.embedding for cell in material.card.done if cell.embedding})
     if embeddings:

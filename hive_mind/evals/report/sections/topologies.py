@@ -48,7 +48,6 @@ def merged_by_rank(material: Material) -> Markup:
 
 
 def baselines(material: Material) -> Markup:
-    """Results of the baselines on the same questions."""
     introduction = (
         "No figure stands alone: keywords over one memory, a draw by chance, and, where a model answers, everything as its "
         "context, which ranks nothing. Beside single:"

@@ -51,5 +51,4 @@ def count(archive: ZipFile, folder: str, prefix: str = "") -> int:
 
 
 def found(counts: dict[str, int]) -> dict[str, int]:
-    """Those of which there are any."""
     return {name: times for name, times in counts.items() if times}

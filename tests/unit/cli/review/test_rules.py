@@ -25,7 +25,7 @@ def command(tmp_path: Path) -> HiveMind:
 @pytest.fixture
 def rules(command: HiveMind, tmp_path: Path) -> Path:
     file = tmp_path / "rules.yaml"
-    assert command("rules", "init", file).code == 0
+    assert command("file", "init", "rules", file).code == 0
     return file
 
 
@@ -52,11 +52,11 @@ def decide(command: HiveMind, *said: tuple[str, JudgmentAction]) -> None:
 
 
 def test_what_init_writes_is_right_and_a_mistake_is_told_with_its_line(command: HiveMind, rules: Path) -> None:
-    assert command("rules", "validate", rules).out == f"{rules}: nothing is wrong\n"
-    assert command("rules", "init", rules).code == 2
+    assert command("file", "validate", rules).out == f"{rules}: nothing is wrong\n"
+    assert command("file", "init", "rules", rules).code == 2
 
     rules.write_text(rules.read_text().replace("'euros' in", "open("))
-    told = command("rules", "validate", rules)
+    told = command("file", "validate", rules)
 
     assert told.code == 2
     assert f"{rules}:11: spec.rules[0].condition: the condition can't be used" in told.out
@@ -96,7 +96,7 @@ def test_rules_follow_from_what_people_decided_alike(command: HiveMind, tmp_path
 
     assert (found["rule"]["action"], found["rule"]["mode"], found["coverage"]) == ("retry", "shadow", 12)
     assert found["rule"]["condition"] == "'class' in result.get('text', '').lower()"
-    assert command("rules", "validate", written).code == 0
+    assert command("file", "validate", written).code == 0
     assert found["rule"]["id"] in command("rules", "propose").out
 
     decide(command, ("A berth of another class costs 20 euros.", ACCEPT))

@@ -75,7 +75,7 @@ def test_a_manifest_of_before_ranks_as_its_file_says_now(tmp_path):
         settled(before)
 
 
-@pytest.mark.parametrize("command", [["manifest", "validate"], ["plan", "-f"]])
+@pytest.mark.parametrize("command", [["file", "validate"], ["plan", "-f"]])
 def test_what_a_fleet_does_not_heed_is_said_once(command, tmp_path):
     file = manifest(tmp_path, '{"name": "one", "filters": {"category": ["faqs"]}, "retrieval": {"top_k": 3}}')
     ended = CliRunner().invoke(app, [*command, str(file)], env={"HIVE_MIND_HOME": str(tmp_path / "home")})

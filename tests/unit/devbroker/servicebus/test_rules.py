@@ -6,8 +6,9 @@ from hive_mind.devbroker.amqp.encoding import encode
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, SUBJECT, split, value_message
 from hive_mind.devbroker.servicebus.message import letter_of, properties_of
-from hive_mind.devbroker.servicebus.namespace import RULES_MAX, Topic, rules_of
+from hive_mind.devbroker.servicebus.namespace import Topic
 from hive_mind.devbroker.servicebus.queue import Queue
+from hive_mind.devbroker.servicebus.rules import RULES_MAX, rules_of
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.letters import TurnedHost, letter, text_of
@@ -22,17 +23,13 @@ def configured(name="r", **properties):
     return {"Name": name, "Properties": properties}
 
 
-def sql(name, expression):
-    return configured(name, SqlFilter={"SqlExpression": expression})
+def to_target(name, target):
+    return configured(name, CorrelationFilter={"Properties": {"target": target}})
 
 
 @pytest.mark.parametrize(
     ("properties", "is_match"),
     [
-        ({"FilterType": "Sql", "SqlFilter": {"SqlExpression": "target = 'agent-1'"}}, True),
-        ({"FilterType": "Sql", "SqlFilter": {"SqlExpression": "target = 'agent-2'"}}, False),
-        ({"SqlFilter": {"SqlExpression": "sys.Label = 'urgent'"}}, True),
-        ({"FilterType": "Sql"}, True),
         ({"FilterType": "Correlation", "CorrelationFilter": {"Label": "urgent", "CorrelationId": "c-1"}}, True),
         ({"CorrelationFilter": {"Subject": "urgent", "Properties": {"target": "agent-1"}}}, True),
         ({"CorrelationFilter": {"Subject": "urgent", "Properties": {"target": "agent-2"}}}, False),
@@ -51,10 +48,10 @@ def test_a_configured_rule_matches(properties, is_match):
     [
         ({"Name": "r"}, "has a Name and Properties"),
         ({"Properties": {}}, "has a Name and Properties"),
-        (configured(FilterType="True"), "Sql or Correlation"),
-        (configured(SqlFilter={"SqlExpression": "a ="}), "SQL filter, at its end"),
-        (configured(SqlFilter={"SqlExpression": 1}), "must be text"),
-        (configured(SqlFilter="a = 1"), "SqlFilter is an object"),
+        (configured(FilterType="True"), "FilterType is Correlation here, not 'True'"),
+        (configured(FilterType="Sql"), "FilterType is Correlation here, not 'Sql'"),
+        (configured(SqlFilter={"SqlExpression": "target = 'agent-1'"}), "not 'Sql': name the values wanted"),
+        (configured(CorrelationFilter="a = 1"), "CorrelationFilter is an object"),
         (configured(FilterType="Correlation"), "names at least one property"),
         (configured(CorrelationFilter={"Colour": "red"}), "'Colour' of a correlation filter"),
         (configured(CorrelationFilter={"Label": 1}), "'Label' of a correlation filter"),
@@ -69,23 +66,23 @@ def test_a_wrong_rule_is_refused(rule, complaint):
 
 def test_without_rules_everything_matches_and_with_several_one_is_enough():
     assert rules_of([])(MESSAGE)
-    assert rules_of([sql("no", "1=0"), sql("yes", "n = 1")])(MESSAGE)
+    assert rules_of([to_target("no", "agent-2"), to_target("yes", "agent-1")])(MESSAGE)
 
 
 def test_names_are_unique_and_their_number_is_limited():
-    rules = [sql(str(number), "1=0") for number in range(RULES_MAX)]
+    rules = [to_target(str(number), "nobody") for number in range(RULES_MAX)]
     assert not rules_of(rules)(MESSAGE)
     with pytest.raises(InvalidInput, match="a rule '0' already"):
-        rules_of([*rules[:2], sql("0", "1=1")])
+        rules_of([*rules[:2], to_target("0", "agent-1")])
     with pytest.raises(InvalidInput, match=f"at most {RULES_MAX}"):
-        rules_of([*rules, sql("one more", "1=1")])
+        rules_of([*rules, to_target("one more", "agent-1")])
 
 
 def topic_of(*subscriptions, **settings):
     topic, queues = Topic(TurnedHost(), QueueSettings(**settings)), []
-    for rules, own in subscriptions:
+    for target, own in subscriptions:
         queues.append(Queue("t/s", QueueSettings(**own)))
-        topic.subscribe(queues[-1], rules_of([sql("r", rules)] if rules else []))
+        topic.subscribe(queues[-1], rules_of([to_target("r", target)] if target else []))
     return topic, queues
 
 
@@ -112,7 +109,7 @@ def test_when_one_subscription_is_full_nobody_gets_any_of_a_batch():
 
 
 def test_a_full_subscription_holds_up_only_what_it_wants():
-    topic, (large, small) = topic_of(("", {}), ("target = 'small'", {"messages_max": 1}))
+    topic, (large, small) = topic_of(("", {}), ("small", {"messages_max": 1}))
     topic.send([to("a", "small")], NOW)
     topic.send([to("b", "large")], NOW)
     assert taken(large) == ["a", "b"]

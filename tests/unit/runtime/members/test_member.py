@@ -1,11 +1,11 @@
 """One process as a member: what it founds, when it is ready, what it serves, and how it comes and goes."""
 
 import asyncio
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hive_mind.cognition.extractive import ExtractiveReader
@@ -16,13 +16,13 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
+from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, open_node
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.requests import Call
-from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read_line
+from hive_mind.runtime.requests import Call, read_call
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
-from tests.unit.runtime.members.town import Town, opened, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
 # ── founding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,61 +148,18 @@ async def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tow
     await until(lambda: not ann.app_messages.unconfirmed)
 
 
-# ── serving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def served(requests: list[Any], folder: Path) -> list[dict[str, Any]]:
-    """What a lone agent replies to some lines, in the order in which it does."""
-    replies: list[dict[str, Any]] = []
+async def test_an_agent_answers_what_it_is_asked(town: Town) -> None:
+    member = await town.begin(plan("ann", "ann"))
+    calls = AgentCalls(member.agent, member, is_kept=False)
 
-    async def write(line: bytes) -> None:
-        replies.append(json.loads(line))
-
-    async def play() -> None:
-        async with opened(folder) as town:
-            service = Service(await town.begin(plan("ann", "ann")), write)
-            reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-            serving = asyncio.create_task(service.serve(reader))
-            for request in requests:
-                reader.feed_data(request if isinstance(request, bytes) else json.dumps(request).encode() + b"\n")
-                answered = len(replies)
-                await until(lambda answered=answered: len(replies) > answered)  # type: ignore[misc]
-            reader.feed_eof()
-            await serving
-            await service.finish(5)
-            assert service.failure is None
-
-    asyncio.run(play())
-    return replies
-
-
-def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
-    replies = served(
-        [
-            {
-                "id": 1,
-                "do": "store",
-                "content": "The pump is red.",
-                "concept": "pump",
-                "labels": ["hall 3"],
-                "said_at": "2023-05",
-            },
-            {"id": "two", "do": "learn", "text": "The door of hall 4 is blue.", "source": "tour"},
-            {"id": 3, "do": "search", "query": "which colour has the pump?"},
-            {"id": 4, "do": "ask", "question": "What colour is the door?"},
-            {"id": 5, "do": "facts", "limit": 0},
-            {"id": 6, "do": "told"},
-            {"id": 7, "do": "members"},
-            {"id": 8, "do": "stats"},
-            {"id": 9, "do": "stop"},
-        ],
-        tmp_path,
+    stored = await calls.do(
+        Call("store", content="The pump is red.", concept="pump", labels=("hall 3",), said_at="2023-05"),
     )
-
-    assert [reply["id"] for reply in replies] == [1, "two", *range(3, 10)]
-    stored, learned, found, answer, facts, told, members, stats, stopped = (reply["ok"] for reply in replies)
     assert stored["sharing"] == "shared"
-    assert learned["added"] == 1
+    assert (await calls.do(Call("learn", text="The door of hall 4 is blue.", source="tour")))["added"] == 1
     told_of_it = {
         "fact_id": stored["fact_id"],
         "content": "The pump is red.",
@@ -215,46 +172,46 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
         "former": "",
         "rivals": [],
     }
+    found = msgspec.to_builtins(await calls.do(Call("search", query="which colour has the pump?")))
     assert {name: found["hits"][0][name] for name in told_of_it} == told_of_it
     assert found["completeness"] == 1.0
+    answer = msgspec.to_builtins(await calls.do(Call("ask", question="What colour is the door?")))
     assert "blue" in answer["answer"]
     assert answer["sources"][0]["sources"] == ["tour"]
-    held = {one["content"]: one["labels"] for one in facts["facts"]}
-    assert held == {"The pump is red.": ["hall 3"], "The door of hall 4 is blue.": []}
-    assert told == []
-    assert [one["name"] for one in members] == ["ann"]
-    assert stats["facts"] == 2
-    assert stopped == {}
+    facts = msgspec.to_builtins(await calls.do(Call("facts", limit=0)))["facts"]
+    assert {fact["content"]: fact["labels"] for fact in facts} == {
+        "The pump is red.": ["hall 3"],
+        "The door of hall 4 is blue.": [],
+    }
+    assert await calls.do(Call("told")) == []
+    assert [row["name"] for row in await calls.do(Call("members"))] == ["ann"]
+    assert (await calls.do(Call("stats")))["facts"] == 2
 
 
 @pytest.mark.parametrize(
-    ("line", "kind", "text"),
+    ("fields", "text"),
     [
-        ({"id": 1, "do": "dance"}, "InvalidInput", "there is no 'dance'; known: aggregate, ask,"),
-        ({"id": 1, "do": "__init__"}, "InvalidInput", "there is no"),
-        ({"id": 1, "do": "retract", "fact_id": "0" * 32}, "InvalidInput", "no fact"),
-        ({"id": 1, "do": "store", "content": " "}, "InvalidInput", ""),
-        ({"id": 1, "do": "tell", "to": "ann"}, "InvalidInput", "send to another node"),
-        ({"id": 1, "do": "search", "query": 7}, "InvalidInput", "no request"),
-        ({"id": 1, "do": "search", "query": "x", "colour": "red"}, "InvalidInput", "search has no field 'colour'; it has query"),
-        (b"hello\n", "InvalidInput", "no request"),
-        (b"[" * 100_000 + b"\n", "InvalidInput", "no request"),
-        (b'{"id":1,"do":"store","content":"\xff"}\n', "InvalidInput", "no request"),
-        (b"x" * (LINE_BYTES_MAX + 100) + b"\n", "InvalidInput", "a line has at most"),
+        ({"do": "dance"}, "there is no 'dance'; known: aggregate, ask,"),
+        ({"do": "__init__"}, "there is no"),
+        ({"do": "retract", "fact_id": "0" * 32}, "no fact"),
+        ({"do": "store", "content": " "}, "a fact needs words"),
+        ({"do": "tell", "to": "ann"}, "send to another node"),
+        ({"do": "search", "query": 7}, "no request"),
+        ({"do": "search", "query": "x", "colour": "red"}, "search has no field 'colour'; it has query"),
     ],
 )
-def test_nonsense_is_refused_and_the_next_request_is_answered(line: Any, kind: str, text: str, tmp_path: Path) -> None:
-    refused, answered = served([line, {"id": 2, "do": "told"}], tmp_path)
-    assert refused["kind"] == kind
-    assert text in refused["error"]
-    assert refused["id"] in (0, 1)
-    assert answered == {"id": 2, "ok": []}
+async def test_nonsense_is_refused_and_the_next_request_is_answered(fields: dict[str, Any], text: str, town: Town) -> None:
+    member = await town.begin(plan("ann", "ann"))
+    calls = AgentCalls(member.agent, member, is_kept=False)
+    with pytest.raises(InvalidInput, match=re.escape(text)):
+        await calls.do(read_call(calls.register, fields))
+    assert await calls.do(Call("told")) == []
 
 
 async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(town: Town) -> None:
     nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
     both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
-    ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
+    ann, ben = (AgentCalls(member.agent, member, is_kept=False) for member in both)
 
     assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
     assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
@@ -276,21 +233,21 @@ async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_wo
 async def test_what_a_moderator_took_back_is_not_taken_back_again_by_the_same_request(town: Town) -> None:
     nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
     both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
-    ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
+    ann, ben = (AgentCalls(member.agent, member, is_kept=False) for member in both)
     fact_id = (await ben.do(Call("store", content="The pump is red.")))["fact_id"]
     retract = Call("retract", fact_id=fact_id, text="wrong", key="k1")
     gone = {"fact_id": fact_id, "sharing": "retracted"}
 
     assert await ann.do(retract) == gone
     # One that was killed has forgotten whom it answered.
-    ann = MemberCalls(both[0].agent, both[0], is_kept=False)
+    ann = AgentCalls(both[0].agent, both[0], is_kept=False)
     assert await ann.do(retract) == gone
     await ben.do(Call("retract", fact_id=fact_id))
     await ben.do(Call("store", content="The pump is red.", source="otto"))
     async with asyncio.timeout(60):
         while not (await ann.do(Call("facts")))["facts"]:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
-    ann = MemberCalls(both[0].agent, both[0], is_kept=False)
+    ann = AgentCalls(both[0].agent, both[0], is_kept=False)
     assert await ann.do(retract) == gone
     assert [one["fact_id"] for one in (await ann.do(Call("facts")))["facts"]] == [fact_id]
 
@@ -299,27 +256,4 @@ def test_the_page_on_agents_names_every_request() -> None:
     page = (Path(__file__).parents[4] / "docs" / "howto" / "agents.md").read_text("utf-8")
     rows = re.findall(r"^\| (`[^|]+`) \|[^|]*\|[^|]*\|$", page, re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
-    assert named == {name.removeprefix("_do_") for name in dir(MemberCalls) if name.startswith("_do_")}
-
-
-async def test_what_is_under_way_when_it_ends_is_still_answered(town: Town) -> None:
-    replies: list[dict[str, Any]] = []
-
-    async def write(line: bytes) -> None:
-        replies.append(json.loads(line))
-
-    service = Service(await town.begin(plan("ann", "ann")), write)
-    reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-    reader.feed_data(b'{"id":1,"do":"store","content":"The pump is red."}\n{"id":2,"do":"told"}\n')
-    reader.feed_eof()
-    await service.serve(reader)
-    await service.finish(5)
-    assert sorted(reply["id"] for reply in replies) == [1, 2]
-    assert all("ok" in reply for reply in replies)
-
-
-async def test_lines_are_read_one_by_one_however_they_come() -> None:
-    reader = asyncio.StreamReader(limit=8)
-    reader.feed_data(b"one\n" + b"y" * 50 + b"\ntwo\nthree")
-    reader.feed_eof()
-    assert ([await read_line(reader) for _ in range(5)]) == [b"one\n", None, b"two\n", b"three", b""]
+    assert named == {name.removeprefix("_do_") for name in dir(AgentCalls) if name.startswith("_do_")}

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 
 from hive_mind.errors import BackendError
+from hive_mind.runtime.requests import REQUEST_BYTES_MAX
 from hive_mind.runtime.runs.events import beating
-from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX
 from hive_mind.runtime.workers import health
 from hive_mind.runtime.workers.config import AgentConfig, SeenConfig, TriggerConfig
@@ -146,7 +146,7 @@ async def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
         ("/v1/agents/ada", {"do": "__class__"}, 400, "there is no"),
         ("/v1/agents/eve", {"do": "stats"}, 400, "there is no agent 'eve'"),
         ("/v1/agents/ada", {"do": "ask", "agent": "ben"}, 400, "ask has no field 'agent'"),
-        ("/v1/agents/ada", b" " * (LINE_BYTES_MAX + 1), 413, "at most 1,048,576 bytes"),
+        ("/v1/agents/ada", b" " * (REQUEST_BYTES_MAX + 1), 413, "at most 1,048,576 bytes"),
         ("/v1/leave", {"when": "now"}, 400, "no request"),
         ("/v1/evict", {}, 400, "no request"),
         ("/v1/evict", {"member": "zoe"}, 400, "zoe is not a member"),

@@ -48,7 +48,6 @@ def _encrypted(archive: ZipFile) -> set[str]:
 
 
 def _named(root: ET.Element, name: str) -> Iterator[ET.Element]:
-    """Elements of this name in any namespace."""
     return (element for element in root.iter() if element.tag.rpartition("}")[2] == name)
 
 

@@ -37,7 +37,6 @@ def code_of(module: str) -> str:
 
 
 def framed(message: object) -> bytes:
-    """A message as it goes over the pipe."""
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 

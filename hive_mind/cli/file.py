@@ -1,0 +1,305 @@
+"""`hive-mind file`: begin a manifest, a goal or rules, look whether a file is right, ask what can stand in one.
+
+None of it starts anything. The readers of such files bring pydantic, which takes a while to load: only these commands do.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.options import Format, examples
+from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
+from hive_mind.cli.running import USAGE, command
+from hive_mind.cli.runs.run import Functions, functions_of
+from hive_mind.errors import FileError, InvalidInput, Problem
+from hive_mind.hive.topology.spec import DEFAULT, TopologyName
+from hive_mind.regex import regex
+
+if TYPE_CHECKING:
+    from re import Pattern
+
+    from hive_mind.forms.explaining import Explained
+    from hive_mind.forms.form import Form
+
+_HELP = "Start a manifest, a goal or rules, check files, and look up their fields."
+STDOUT = Path("-")
+_WORDS: "dict[str, KindName]" = {"hive": "manifest", "worker": "worker", "goal": "goal", "rules": "rules"}
+_KIND = regex(r"""(?im)(?:^|[{,])[ \t]*"?kind"?[ \t]*:[ \t]*["']?(hive|worker|goal|rules)\b""")
+_SAYS_NO_KIND = "it does not say what it is: begin with `kind: Hive`, `Worker`, `Goal` or `Rules`, or give --kind"
+_BYTES_MAX = 1_000_000
+_FLEET = (regex(r"[a-z0-9](?:[a-z0-9-]{0,50}[a-z0-9])?"), "lower-case letters, digits and dashes, at most 52 of them")
+_GOAL = (regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}"), "letters, digits, dashes and underscores, at most 63 of them")
+
+KindName = Literal["manifest", "worker", "goal", "rules"]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="One or several, of any kind.")]
+Kind = Annotated[KindName, typer.Argument(metavar="KIND", help="manifest, worker, goal or rules.")]
+NewFile = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.", show_default="KIND.yaml")
+]
+Place = Annotated[
+    str, typer.Argument(metavar="PATH", help="Such as spec.topology; without it, the whole file.", show_default=False)
+]
+Topology = Annotated[TopologyName | None, typer.Option("--topology", "-t", help="manifest: how its agents share what they know.")]
+Name = Annotated[str | None, typer.Option("--name", help="manifest: name of the fleet; goal: its name in verdicts.")]
+As = Annotated[KindName | None, typer.Option("--kind", help="What the files are; by default what they say.")]
+FormOnly = Annotated[bool, typer.Option("--form", help="manifest: don't look for the variables, files and sources it names.")]
+Tools = Annotated[list[str] | None, typer.Option("--tool", metavar="NAME", help="worker: a tool that your program adds.")]
+
+group = typer.Typer(name="file", help=_HELP, no_args_is_help=True)
+
+
+@group.callback(
+    epilog=examples(
+        "hive-mind file init manifest", "hive-mind file validate hive.yaml", "hive-mind file explain manifest spec.topology"
+    )
+)
+def file() -> None:
+    """Start a manifest, a goal or rules, check files, and look up their fields.
+
+    A manifest says which fleet is wanted; a worker what an agent does, step by step; a goal what its work is judged by; rules
+    decide about facts and outputs before others learn of them.
+    """
+
+
+@group.command(
+    epilog=examples(
+        "hive-mind file init manifest",
+        "hive-mind file init manifest harbour.yaml --topology federated --name harbour",
+        "hive-mind file init goal --name weekly-report",
+        "hive-mind file init rules rules/prices.yaml",
+    )
+)
+@command
+async def init(kind: Kind, file: NewFile = None, topology: Topology = None, name: Name = None) -> None:
+    """Write a commented file to start from. An existing file is not overwritten."""
+    where = file or Path("hive.yaml" if kind == "manifest" else f"{kind}.yaml")
+    text = _first(kind, where.name if where == STDOUT else str(where), topology, name)
+    if write_first(where, text):
+        say(f"{where} is written. Next: hive-mind {'plan -f' if kind == 'manifest' else 'file validate'} {where}")
+
+
+@group.command(
+    epilog=examples(
+        "hive-mind file validate hive.yaml",
+        "hive-mind file validate manifests/*.yaml rules/*.yaml -o json",
+        "hive-mind file validate review.yaml --tool weigh",
+    )
+)
+@command
+async def validate(
+    files: Files,
+    kind: As = None,
+    form: FormOnly = False,
+    tool: Tools = None,
+    function: Functions = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Report all that is wrong, with line, path and remedy. Exit code 2 where something is.
+
+    Conditions are compiled; tools, their arguments, judges and checks of your own, and the values that nodes and goals look at
+    are looked up. Tools of MCP servers are looked up when a run begins.
+    """
+    kinds = {file: kind or _kind_of(file) for file in files}
+    if form and "manifest" not in kinds.values():
+        raise InvalidInput("--form is about manifests, and none of these files is one")
+    if (tool or function) and "worker" not in kinds.values():
+        raise InvalidInput("--tool and --function are about workers, and none of these files is one")
+    problems = {
+        str(file): _problems(file, kind, is_form_only=form, tools=tool or (), functions=function or ())
+        for file, kind in kinds.items()
+    }
+    show_problems(problems, output)
+    if any(problems.values()):
+        raise typer.Exit(USAGE)
+
+
+@group.command(epilog=examples("hive-mind file explain manifest", "hive-mind file explain goal spec.successCriteria.metric"))
+@command
+async def explain(kind: Kind, path: Place = "", output: options.Output = Format.TEXT) -> None:
+    """Explain the fields of such a file, or of one part of it: types, defaults, and what they mean."""
+    from hive_mind.forms.explaining import explained
+
+    show_explained(explained(path, _form(kind)), _CALLED[kind], output)
+
+
+@group.command("schema", epilog=examples("hive-mind file schema manifest > manifest.schema.json"))
+@command
+async def print_schema(kind: Kind) -> None:
+    """Print the JSON Schema of such a file, for editors."""
+    from hive_mind.forms.form import schema_of
+
+    show_json(schema_of(_form(kind)))
+
+
+_CALLED: dict[KindName, str] = {"manifest": "a manifest", "worker": "a worker", "goal": "a goal", "rules": "a file with rules"}
+
+
+def _form(kind: KindName) -> "Form[Any]":
+    match kind:
+        case "manifest":
+            from hive_mind.control.manifests.manifest import MANIFEST
+
+            return MANIFEST
+        case "worker":
+            from hive_mind.runs.graphs.worker_file import WORKER
+
+            return WORKER
+        case "goal":
+            from hive_mind.goals.goal_file import GOAL
+
+            return GOAL
+        case "rules":
+            from hive_mind.judge.rule_file import RULES
+
+            return RULES
+
+
+def _first(kind: KindName, shown: str, topology: TopologyName | None, name: str | None) -> str:
+    """The text that such a file begins with. Raises `InvalidInput`, also for an option that such a file does not have."""
+    if topology is not None and kind != "manifest":
+        raise InvalidInput("--topology is about a manifest")
+    if name is not None and kind not in ("manifest", "goal"):
+        raise InvalidInput(f"--name is about a manifest or a goal; {_CALLED[kind]} has none")
+    match kind:
+        case "manifest":
+            from hive_mind.control.manifests.starting import first_manifest
+
+            return first_manifest(topology or DEFAULT, _name("my-fleet" if name is None else name, *_FLEET), shown)
+        case "worker":
+            raise InvalidInput("begin with a built-in one: hive-mind worker show incident-review > worker.yaml")
+        case "goal":
+            from hive_mind.goals.goal_file import first_goal
+
+            return first_goal(_name("my-goal" if name is None else name, *_GOAL), shown)
+        case "rules":
+            from hive_mind.judge.rule_file import FIRST
+
+            return FIRST
+
+
+def _name(name: str, form: "Pattern[str]", form_in_words: str) -> str:
+    if not form.fullmatch(name):
+        raise InvalidInput(f"--name is {form_in_words}, not {name!r}")
+    return name
+
+
+def _kind_of(file: Path) -> KindName | None:
+    """The kind that a file names; None where it names none, or can't be read."""
+    try:
+        with file.open("rb") as opened:
+            match = _KIND.search(opened.read(_BYTES_MAX).decode("utf-8", "replace"))
+    except OSError:
+        return None
+    return _WORDS[match.group(1).lower()] if match else None
+
+
+def _problems(
+    file: Path, kind: KindName | None, *, is_form_only: bool, tools: Sequence[str], functions: Sequence[str]
+) -> tuple[Problem, ...]:
+    from hive_mind.forms.reading import text_of
+
+    form = _form(kind or "manifest")
+    name = form.name if kind else "file"
+    try:
+        text, problems = text_of(file, form)
+        if problems or kind is None:
+            return problems or (Problem(name, 0, _SAYS_NO_KIND),)
+        if kind == "manifest":
+            _check_manifest(file, is_form_only=is_form_only)
+        else:
+            _check(kind, text, tools, functions)
+    except FileError as error:
+        return error.problems
+    except InvalidInput as error:
+        return (Problem(name, 0, str(error)),)
+    return ()
+
+
+def _check_manifest(file: Path, *, is_form_only: bool) -> None:
+    """Raises `ManifestError`."""
+    from hive_mind.control.manifests.reading import read_form, read_manifest
+
+    if is_form_only:
+        read_form(file)
+    else:
+        fleets.say_without_effect(read_manifest(file))
+
+
+def _check(kind: KindName, text: str, tools: Sequence[str], functions: Sequence[str]) -> None:
+    """Raises `FileError`, and `InvalidInput` for `functions` that can't be had."""
+    match kind:
+        case "goal":
+            from hive_mind.goals.goal_file import goal_of
+
+            goal_of(text)
+        case "rules":
+            from hive_mind.judge.rule_file import rules_of
+
+            rules_of(text)
+        case _:
+            from hive_mind.model.dialogue import ToolSpec
+            from hive_mind.runs.graphs.checks import ANY_SERVER
+            from hive_mind.runs.graphs.worker_file import worker_of
+            from hive_mind.runtime.workers.runs import tools_without_agent
+
+            known = tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *tools)}
+            worker_of(text, tools=known, functions=functions_of(functions))
+
+
+def write_first(file: Path, text: str) -> bool:
+    """Write a new file, or to standard output; whether it is a file. Raises `InvalidInput` for one that is there already."""
+    if file == STDOUT:
+        sys.stdout.write(text)
+        return False
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        raise InvalidInput(f"{file} is there already and stays as it is; give another name") from None
+    except OSError as error:
+        raise InvalidInput(f"{file} can't be written: {error.strerror or error}") from error
+    return True
+
+
+def show_problems(found: Mapping[str, Sequence[Problem]], output: Format) -> None:
+    """All that is wrong, by file; that nothing is, too."""
+    if output is Format.JSON:
+        show_json(
+            [
+                {"file": name, "is_valid": not problems, "problems": [_plain(problem) for problem in problems]}
+                for name, problems in found.items()
+            ]
+        )
+        return
+    for name, problems in found.items():
+        if not problems:
+            show(f"{name}: nothing is wrong")
+        for problem in problems:
+            show(problem.in_file(name))
+
+
+def show_explained(place: "Explained", whole: str, output: Format) -> None:
+    """A place of a file, with the fields it has; `whole` is what the file is called."""
+    if output is Format.JSON:
+        show_json(plain(place))
+        return
+    default = f", default {place.default}" if place.default else ""
+    show(f"{place.path or whole}: {place.type}{', required' if place.path and place.is_required else ''}{default}", style="bold")
+    show_prose(place.description)
+    if place.fields:
+        show()
+        show_table(["field", "type", "default", ""], [_row(field) for field in place.fields])
+
+
+def _plain(problem: Problem) -> dict[str, object]:
+    return {"line": problem.line, "path": problem.path, "message": problem.message}
+
+
+def _row(field: "Explained") -> tuple[str, str, str, str]:
+    name = field.path.rpartition(".")[2]
+    return name, field.type, "required" if field.is_required else field.default, field.description
