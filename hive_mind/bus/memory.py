@@ -3,17 +3,19 @@
 It keeps the whole contract of `base.EventBus`, but nothing is durable: messages to a name without a subscriber are lost, and so
 are those an inbox still held when it was closed. Messages are handed over as objects, which are immutable. It starts no task and
 looks at nothing twice: a subscriber is called when there is something to take.
+
+A subscriber has a queue: a mailbox, and a line of publishers before it when it is full.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from typing import Protocol
 
 import msgspec
 
 from hive_mind.bus._meter import Meter
-from hive_mind.bus._queue import Queue, Room
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
     DEAD_LETTERS_SHOWN,
@@ -24,6 +26,7 @@ from hive_mind.bus.base import (
     BusHealth,
     BusSettings,
     DeadLetter,
+    Delivery,
     Envelope,
     Inbox,
     Measure,
@@ -31,8 +34,111 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
 )
-from hive_mind.bus.mailbox import MailboxDelivery
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
+
+Room = asyncio.Future[bool]
+"""Becomes true when an envelope that found a full queue needs to wait no longer, false when the bus is closed instead."""
+
+
+class QueueListener(Protocol):
+    """Calls of a queue to its bus."""
+
+    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
+        """Keep a dead letter."""
+        ...
+
+    def forget(self, queue: "Queue") -> None:
+        """The queue was closed."""
+        ...
+
+    def look_whether_drained(self) -> None:
+        """Something left the queue for good."""
+        ...
+
+
+class Queue:
+    """See `base.Inbox`."""
+
+    def __init__(self, owner: QueueListener, subscription: Subscription, on_ready: Callable[[], None]) -> None:
+        self.subscription = subscription
+        self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
+        self._owner = owner
+        self._numbers = count(1)
+        # Envelopes without room, in order, by their publisher's event.
+        self._outside: dict[Room, Envelope] = {}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody takes from it any more."""
+        return self.mailbox.is_closed
+
+    @property
+    def waiting(self) -> int:
+        """How many were not handed out yet."""
+        return self.mailbox.waiting + len(self._outside)
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing waits and nothing is unacknowledged."""
+        return self.mailbox.is_drained and not self._outside
+
+    @property
+    def has_room(self) -> bool:
+        """Whether an envelope would have to wait for none."""
+        return self.mailbox.has_room
+
+    def offer(self, envelope: Envelope) -> Room | None:
+        """Queue an envelope; where there is no room, behind those that wait for it: then a future tells when it is in."""
+        # Waiting publishers are admitted as soon as there is room, so room here means that none waits.
+        if self.mailbox.has_room:
+            self.mailbox.offer(next(self._numbers), envelope)
+            return None
+        room: Room = asyncio.get_running_loop().create_future()
+        self._outside[room] = envelope
+        return room
+
+    def withdraw(self, room: Room) -> None:
+        """A publisher waits no longer: an envelope that is not in the queue by now is not sent."""
+        self._outside.pop(room, None)
+
+    def take(self, deliveries_max: int) -> Sequence[Delivery]:
+        taken = self.mailbox.take(deliveries_max)
+        while self._outside and self.mailbox.room:
+            room = next(iter(self._outside))
+            self.mailbox.offer(next(self._numbers), self._outside.pop(room))
+            _resolve(room, True)
+        return taken
+
+    async def close(self) -> None:
+        """Give the name free; held messages are lost."""
+        self.end(is_accepted=True)
+
+    def end(self, *, is_accepted: bool) -> None:
+        """Drop everything. `is_accepted` is the result for publishers that wait for room."""
+        if self.is_closed:
+            return
+        self.mailbox.end()
+        for room in self._outside:
+            _resolve(room, is_accepted)
+        self._outside.clear()
+        self._owner.forget(self)
+
+    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
+        """For the mailbox: nothing of it is kept anywhere else."""
+        del mailbox, delivery
+        self._owner.look_whether_drained()
+
+    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
+        """For the mailbox: make it a dead letter."""
+        self._owner.keep_dead(mailbox.subscription.name, delivery, reason)
+        self._owner.look_whether_drained()
+
+
+def _resolve(room: Room, is_accepted: bool) -> None:
+    if not room.done():
+        room.set_result(is_accepted)
+
 
 # Enough to see what goes wrong; the oldest are dropped first.
 DEAD_LETTERS_MAX = 1000

@@ -2,32 +2,78 @@
 
 Each seed is a run of its own, so several processes can share them. A broken promise is shown with the one command that
 repeats it.
+
+With `--plot`, how they agree over virtual time is drawn.
 """
 
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Annotated, NamedTuple
 
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.convergence_plot import Curve, curve, drawn
 from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import ProgressPrinter as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.pictures import picture_kind, write_picture
 from hive_mind.cli.running import FAILED, exit_codes
+from hive_mind.drawing.palette import COLOURS, MARKERS
 from hive_mind.errors import InvalidInput
 from hive_mind.sim.faults import FAULTS, parse
 from hive_mind.sim.hives import TOPOLOGIES
 from hive_mind.sim.run import OPERATIONS, SimulationPlan, SimulationReport, run
+
+# Of a line; more of them hide it.
+_MARKS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A topology, and points of minute, median and worst share."""
+
+    name: str
+    points: tuple[tuple[float, float, float], ...]
+
+
+def curve(name: str, runs: Sequence[Sequence[tuple[float, float]]]) -> Curve:
+    """The curve of runs of (minute, share). Their clocks agree but for stalls: what lies further than most is left out."""
+    shares: defaultdict[float, list[float]] = defaultdict(list)
+    for points in runs:
+        for minute, share in points:
+            shares[round(minute * 2) / 2].append(share)
+    # A run that slept for hours has points where no other has any.
+    common = sorted(minute for minute, some in shares.items() if 2 * len(some) >= len(runs))
+    return Curve(name, tuple((minute, median(shares[minute]), min(shares[minute])) for minute in common))
+
+
+def drawn(curves: Sequence[Curve], kind: str = "svg") -> bytes:
+    """The picture as "svg" or "png". Needs the extra `plots`."""
+    from hive_mind.drawing.pictures import as_file, canvas, entitle
+
+    title, caption = "Share of facts that all their holders hold", "median, and down to the worst run"
+    with canvas(4.3, 8) as figure:
+        axes = figure.subplots()
+        entitle(axes, title, caption)
+        for one in filter(lambda one: one.points, curves):
+            minutes, middle, worst = zip(*one.points, strict=True)
+            colour, every = COLOURS[one.name].light, max(1, len(minutes) // _MARKS)
+            axes.fill_between(minutes, worst, middle, color=colour, alpha=0.12, linewidth=0)
+            axes.plot(minutes, middle, MARKERS[one.name], color=colour, linestyle="-", markevery=every, label=one.name)
+        axes.set(xlabel="minutes of virtual time", ylim=(0, 1.02))
+        if axes.lines:
+            axes.legend(loc="lower right")
+        return as_file(figure, kind, title, caption)
+
 
 _EPILOG = examples(
     "hive-mind simulate --topology flat,federated,sharded --seeds 0:500",

@@ -1,11 +1,19 @@
-"""One run: a storm, then calm, then checks. The same seed gives the same run, to the last message."""
+"""One run: a storm, then calm, then checks. The same seed gives the same run, to the last message.
+
+In the storm clients work while the world around them does what the weather wants.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_mind.hive.chance import Chance
-from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
-from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
+from hive_mind.hive.effects import Promote, Retract, Write
+from hive_mind.hive.policy.rights import clamped
+from hive_mind.hive.topology.base import Topology
+from hive_mind.model.evidence import actor_of
+from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, YEAR_MS, drawn
+from hive_mind.sim.history import Operation
+from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology, joined, left
 from hive_mind.sim.invariants.checks import (
     LettingGo,
     agreement,
@@ -19,11 +27,201 @@ from hive_mind.sim.invariants.checks import (
 )
 from hive_mind.sim.invariants.freshness import check_fresh
 from hive_mind.sim.invariants.promises import check_moderated
+from hive_mind.sim.invariants.views import Place, shares_of
 from hive_mind.sim.invariants.visible import check_answer, check_unanswered, check_visible
-from hive_mind.sim.siege.intruders import Siege
-from hive_mind.sim.storm import Storm
-from hive_mind.sim.workload import MODERATORS_NODE, Workload
+from hive_mind.sim.machine import Machine
+from hive_mind.sim.siege.intruders import FORGER, THIEF, Siege
+from hive_mind.sim.workload import MODERATORS_NODE, Workload, agents_of
 from hive_mind.sim.world import NewChance, Violation, World
+
+# A run of 100 operations so takes eight minutes of virtual time, besides stalls.
+PAUSE_MS = 5_000
+
+_JOINS_MAX = 2
+_STALLS_MS = (10 * MINUTE_MS, 2 * HOUR_MS)
+_STEPS_MS = (-30_000, 30_000)
+_SPLITS_MS = (MINUTE_MS, 5 * MINUTE_MS)
+_LEAPS_MS = (-HOUR_MS, HOUR_MS, 10 * YEAR_MS)
+
+
+class Storm:
+    """Draws operations and faults until there were enough operations."""
+
+    def __init__(self, world: World, chance: Chance, workload: Workload, operations: int) -> None:
+        self._world, self._chance, self._workload = world, chance, workload
+        self._left = operations
+        self._joins = 0
+        self._has_left = self._was_restored = False
+        self._wrong = ""
+        self._agents = tuple(agent for name in world.topology.nodes for agent in agents_of(name))
+
+    def begin(self) -> None:
+        """Set the first wrong clock and put down the first step."""
+        names = sorted(self._world.machines)
+        self._wrong = self._chance.choice(names)
+        self._world.machines[self._wrong].clock_error_ms = self._world.weather.clock_error_ms
+        self._again()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there were enough operations."""
+        return self._left <= 0
+
+    def _again(self) -> None:
+        self._world.schedule.after(self._chance.expovariate(1 / PAUSE_MS), self._step)
+
+    def _step(self) -> None:
+        self._left -= 1
+        self._operate()
+        self._spoil()
+        if not self.is_over:
+            self._again()
+
+    def _operate(self) -> None:
+        world = self._world
+        machine = self._chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
+        name = machine.name
+        is_moderated = name == MODERATORS_NODE
+        request = self._workload.next(world.history.next_request(), name, agents=self._agents, is_moderated=is_moderated)
+        if machine.node is not None and name != world.liar and name in world.topology.nodes:
+            world.request(machine, request)
+
+    def _spoil(self) -> None:
+        """Each fault draws whether it happens or not: one that is switched off leaves the others as they were."""
+        world, weather, chance = self._world, self._world.weather, self._chance
+        machine = chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
+        draws = [chance.random() for _ in range(8)]
+        if draws[0] < weather.crash_share and machine.node is not None:
+            machine.crash(loses_tail=weather.loses_tails)
+        if draws[1] < weather.partition_share:
+            self._divide()
+        if draws[2] < weather.stall_share:
+            self._stall(machine)
+        if draws[3] < weather.restore_share:
+            self._restore(machine)
+        if draws[4] < weather.clock_step_share:
+            self._step_clock(machine)
+        if draws[5] < weather.churn_share:
+            self._join()
+        if draws[6] < weather.churn_share / 2:
+            self._leave(machine)
+        if draws[7] < weather.eclipse_share:
+            self._eclipse(machine)
+
+    def _divide(self) -> None:
+        network, names = self._world.network, sorted(self._world.machines)
+        if network.is_divided:
+            network.join()
+        else:
+            network.divide(self._chance.sample(names, self._chance.randrange(1, len(names))))
+
+    def _stall(self, machine: Machine) -> None:
+        span_ms = int(self._chance.uniform(*_STALLS_MS))
+        if self._chance.random() < 0.5:
+            self._world.schedule.skip(span_ms)
+        elif machine.node is not None:
+            # The others go on exchanging meanwhile, which costs real time: so not two hours of it.
+            machine.stall(min(span_ms, _STALLS_MS[0]))
+
+    def _restore(self, machine: Machine) -> None:
+        """Once a run: what was on one machine only is lost then, and a second time could take what the first one left."""
+        if self._was_restored or machine.node is None or machine.name == self._world.liar:
+            return
+        self._was_restored = True
+        note_restored(self._world, machine)
+        machine.crash(loses_tail=False)
+        machine.disk.restore(self._chance)
+
+    def _step_clock(self, machine: Machine) -> None:
+        machine.clock_error_ms += self._chance.choice(_STEPS_MS)
+        if self._chance.random() < 0.3 and not self._world.liar and not self._world.weather.has_thief:
+            # Only one clock is ever far wrong: most must be right, or nobody can tell.
+            self._world.machines[self._wrong].clock_error_ms = self._chance.choice(_LEAPS_MS)
+
+    def _join(self) -> None:
+        if self._joins < _JOINS_MAX:
+            name = f"n{len(self._world.machines)}"
+            self._joins += 1
+            self._rearrange(joined(self._world.topology, name))
+            self._world.add(name)
+
+    def _leave(self, machine: Machine) -> None:
+        topology = self._world.topology
+        is_needed = machine.name in (MODERATORS_NODE, self._world.liar, self._world.victim) or machine.name not in topology.nodes
+        # With its last holder a partition ends: nothing to hand over to, and nothing to simulate.
+        is_last = any(len(topology.holders(partition)) == 1 for partition in topology.held_by(machine.name))
+        if not self._has_left and not is_needed and not is_last:
+            self._has_left = True
+            self._rearrange(left(self._world.topology, machine.name))
+
+    def _rearrange(self, topology: Topology) -> None:
+        """Mostly all hear of it soon; now and then some go on for minutes by the one before."""
+        names = sorted(self._world.machines)
+        late = self._chance.sample(names, len(names) // 2)
+        is_split = self._chance.random() < self._world.weather.split_share
+        self._world.rearrange(topology, late if is_split else (), int(self._chance.uniform(*_SPLITS_MS)))
+
+    def _eclipse(self, machine: Machine) -> None:
+        network, world = self._world.network, self._world
+        network.eclipse(machine.name, {world.liar, FORGER, THIEF})
+        world.schedule.after(self._chance.uniform(*_SPLITS_MS), lambda: network.shine(machine.name))
+
+
+def note_restored(world: World, machine: Machine) -> None:
+    """Put in doubt what the others who should have it don't have. Call it before a machine's disk is set back."""
+    others = [other for other in world.honest() if other is not machine]
+    for other in others:
+        other.flush()
+    world.restored.add(machine.name)
+    # Also what something newer took the place of: the newer one may be lost with it.
+    places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
+    lost = {place for place in places if not any(_keeps(world, other, place) for other in others)}
+    for operation in world.history.operations:
+        if operation.is_acknowledged and not _is_known(world, operation, machine, others, lost):
+            operation.is_unsure = True
+            operation.dots = {place for place in operation.dots if _is_gone(world, place, others)}
+
+
+def _keeps(world: World, machine: Machine, place: Place) -> bool:
+    """Whether a machine brings it to the holders again: one of them, or its author as long as that is a member.
+
+    A node that was handing it over may have finished, and nobody listens to a node that has left.
+    """
+    if machine.name not in world.topology.nodes or not _has_seen(machine, place):
+        return False
+    authors = (head.actor for head in shares_of(machine)[place[0]].own_heads())
+    return machine.name in world.topology.holders(place[0]) or actor_of(place[1]) in authors
+
+
+def _is_known(world: World, operation: Operation, machine: Machine, others: list[Machine], lost: set[Place]) -> bool:
+    """Whether somebody else has everything an operation did."""
+    event = operation.event
+    if isinstance(event, Promote):
+        return not operation.dots & lost
+    if operation.node != machine.name:
+        return True
+    if isinstance(event, Retract):
+        return all(_is_gone(world, place, others) for place in operation.dots)
+    if isinstance(event, Write):
+        return all(any(_has_entry(other, key, value) for other in others) for key, value in event.entries)
+    return True
+
+
+def _has_seen(machine: Machine, place: Place) -> bool:
+    share = shares_of(machine).get(place[0])
+    return share is not None and share.members.has_seen(place[1])
+
+
+def _is_gone(world: World, place: Place, others: list[Machine]) -> bool:
+    """Whether somebody who brings it to the holders again knows that a dot was taken back."""
+    keepers = (other for other in others if _keeps(world, other, place))
+    return any(shares_of(keeper)[place[0]].sealed(place[1]) is None for keeper in keepers)
+
+
+def _has_entry(machine: Machine, key: str, value: str) -> bool:
+    entries = machine.node.registry.entries() if machine.node is not None else ()
+    return any((entry.key, entry.value) == (key, clamped(key, value)) for entry in entries)
+
 
 OPERATIONS = 100
 

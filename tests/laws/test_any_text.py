@@ -48,7 +48,7 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 # Reading, extracting, judging at the gate, ranking, quoting and disputing.
 ROOMS = (
     "cognition.answering cognition.dates cognition.extraction cognition.extractive cognition.replies memory.gate memory.entities "
-    "memory.disputes memory.intake memory.summary memory.worth_knowing memory.editions.edited memory.editions.former "
+    "memory.disputes memory.intake memory.summary memory.worth_knowing memory.editions.editions memory.editions.former "
     "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.weights ranking.form ranking.related "
     "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.fact_replies model.ids "
     "model.fact printable"
@@ -63,7 +63,7 @@ OF_NO_TEXT = (
     "former.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document fact_replies.answer_reply fact_replies.found_reply "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
-    "feedback.as_asked_once feedback.expanded "
+    "feedback.as_asked_once feedback.expanded editions.edits_of "
     "form.mixed_vector neighbours.gained second_hop.lent second_hop.may_hop second_hop.naming_all second_hop.second_probe "
     "second_hop.unscored "
 ).split()

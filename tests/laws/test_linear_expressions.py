@@ -156,7 +156,6 @@ def _steps(matcher: Matcher, how: str, text: str) -> int:
 # Made of what a caller gives, and short: of names, keywords or numbers that are escaped, without a repetition that has no end.
 # Those that a module makes of its own tables when it is loaded are among `expressions`.
 MADE = {
-    "cli/fleet/manifest.py:init",
     "cognition/answering/aliases.py:_replaced",
     "cognition/answering/answer_forms.py:_pattern",
     "cognition/answering/definition.py:may_define",

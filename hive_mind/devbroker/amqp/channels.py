@@ -1,16 +1,212 @@
-"""The sessions of a connection, by the number of their channel, and how a link begins: its entity is found and asked."""
+"""The sessions of a connection, by the number of their channel, and how a link begins: its entity is found and asked.
 
-from collections.abc import Callable
+A session has its links, the numbers of its deliveries, and the windows in both directions.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.encoding import FALSE, NULL, TRUE, boolean, described, encode, ubyte, uint, ulong, ushort
+from hive_mind.devbroker.amqp.encoding import (
+    FALSE,
+    NULL,
+    TRUE,
+    boolean,
+    described,
+    encode,
+    encoded_list,
+    frame,
+    ubyte,
+    uint,
+    ulong,
+    ushort,
+)
 from hive_mind.devbroker.amqp.error import DECODE_ERROR, NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
-from hive_mind.devbroker.amqp.link import ServerLink, ordered
-from hive_mind.devbroker.amqp.performatives import Attach, Performative, Terminus
-from hive_mind.devbroker.amqp.session import WINDOW, Session
+from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ID_MASK, ServerLink, ordered, rejected_state
+from hive_mind.devbroker.amqp.performatives import Attach, Begin, Disposition, Flow, Performative, Terminus
 from hive_mind.devbroker.amqp.switchboard import Peer
+from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.faults import Fault
+
+# Frames a client may send before it hears of us.
+WINDOW = 1 << 14
+
+# A disposition over more unknown deliveries than this is answered for none of them.
+UNKNOWN_MAX = 1024
+
+# The bytes of a transfer beside its payload, with the longest tag.
+_TRANSFER_OVERHEAD = 80
+
+
+class Session:
+    """A channel with links in it."""
+
+    def __init__(self, connection: Peer, channel: int, begin: Begin) -> None:
+        self.connection, self.channel = connection, channel
+        self.links: dict[int, ServerLink] = {}
+        self._next_incoming_id, self._window = begin.next_outgoing_id, begin.incoming_window
+        # Deliveries and frames are counted apart: a large delivery takes several frames.
+        self._next_delivery_id = self._next_transfer_id = 0
+        self._unacknowledged_frames = 0
+        self._waiting: deque[bytes] = deque()
+        # Handles of links that we ended: frames that were under way may still name them, until the client's own detach.
+        self.detached: set[int] = set()
+
+    def write(self, code: int, fields: list[bytes]) -> None:
+        self.connection.write(frame(self.channel, described(code, fields)))
+
+    @property
+    def has_window(self) -> bool:
+        is_bounded = self.connection.waiting_bytes < self.connection.limits.partial_bytes_max
+        return self._window > 0 and not self._waiting and is_bounded
+
+    def send_delivery(self, handle: int, tag: bytes, payload: bytes, fmt: int, *, is_settled: bool) -> int:
+        """Send a delivery in as many frames as it takes, those beyond the window when it opens. Returns the delivery's id."""
+        delivery_id = self._next_delivery_id
+        self._next_delivery_id = (delivery_id + 1) & ID_MASK
+        head = [uint(handle), uint(delivery_id), encode(tag), uint(fmt), boolean(is_settled)]
+        room = self.connection.peer_frame_bytes - _TRANSFER_OVERHEAD
+        last = max(0, (len(payload) - 1) // room)
+        for number in range(last + 1):
+            # Clients index these fields by place, so the empty ones are written too.
+            fields = encoded_list([*head, boolean(number < last), NULL, NULL, NULL, NULL, NULL])
+            part = payload[number * room : (number + 1) * room]
+            self._wait(frame(self.channel, b"\x00\x53\x14" + fields + part))
+        self._send_waiting()
+        return delivery_id
+
+    def _wait(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self.connection.waiting_bytes += len(data)
+
+    def _send_waiting(self) -> None:
+        while self._waiting and self._window > 0:
+            waiting = self._waiting.popleft()
+            self.connection.waiting_bytes -= len(waiting)
+            self.connection.write(waiting)
+            self._next_transfer_id = (self._next_transfer_id + 1) & ID_MASK
+            self._window -= 1
+
+    def on_flow(self, flow: Flow) -> None:
+        """The client tells its window, and perhaps a link's credit."""
+        sent_since = (self._next_transfer_id - (flow.next_incoming_id or 0)) & ID_MASK
+        self._window = max(0, flow.incoming_window - sent_since)
+        self._send_waiting()
+        if flow.handle is None:
+            self.pump()
+            if flow.wants_echo:
+                self.send_flow()
+        elif link := self._link(flow.handle):
+            link.on_flow(flow)
+
+    def _link(self, handle: int) -> ServerLink | None:
+        """The link with a handle; None where it ended a moment ago. Raises `AmqpError` where there was none."""
+        link = self.links.get(handle)
+        if link is None and handle not in self.detached:
+            raise AmqpError("amqp:session:unattached-handle", f"handle {handle} has no link")
+        return link
+
+    def pump(self) -> None:
+        """Let all links send what they can."""
+        for link in list(self.links.values()):
+            link.pump()
+
+    def send_flow(self, link: ServerLink | None = None, *, is_draining: bool = False) -> None:
+        """Tell the client our window, and a link's credit."""
+        self._unacknowledged_frames = 0
+        fields = [uint(self._next_incoming_id), uint(WINDOW), uint(self._next_transfer_id), uint(WINDOW)]
+        if link is None:
+            fields += [NULL, NULL, NULL, NULL]
+        else:
+            fields += [uint(link.handle), uint(link.delivery_count), uint(link.credit), uint(0)]
+        self.write(amqp.FLOW, [*fields, boolean(is_draining), FALSE, NULL])
+
+    def on_transfer(self, fields: list[Any], payload: bytes) -> None:
+        transfer = amqp.read_transfer(fields)
+        self._next_incoming_id = (self._next_incoming_id + 1) & ID_MASK
+        self._unacknowledged_frames += 1
+        if link := self._link(transfer.handle):
+            link.on_transfer(transfer, payload)
+        if self._unacknowledged_frames > WINDOW // 2:
+            self.send_flow()
+
+    def send_disposition(self, delivery_id: int, state: bytes, *, is_receiver: bool) -> None:
+        """Tell the client what became of a delivery, for good."""
+        number = uint(delivery_id)
+        self.write(amqp.DISPOSITION, [boolean(is_receiver), number, number, TRUE, state, FALSE])
+
+    def on_disposition(self, said: Disposition) -> None:
+        """The client says what became of deliveries it got."""
+        # About its own deliveries there is nothing to hear: they are settled when they are answered.
+        if not said.is_receiver:
+            return
+        count = ((said.last - said.first) & ID_MASK) + 1
+        known = list(self._unsettled(said.first, count))
+        for link, delivery_id in known:
+            self._settle(link, delivery_id, said)
+        if len(known) < count <= UNKNOWN_MAX and not said.is_settled:
+            self._refuse_unknown(said.first, count, {delivery_id for _, delivery_id in known})
+
+    def _unsettled(self, first: int, count: int) -> Iterator[tuple[ServerLink, int]]:
+        for link in self.links.values():
+            if len(link.unsettled) < count:
+                found = [number for number in link.unsettled if (number - first) & ID_MASK < count]
+            else:
+                found = [number for step in range(count) if (number := (first + step) & ID_MASK) in link.unsettled]
+            for delivery_id in found:
+                yield link, delivery_id
+
+    def _settle(self, link: ServerLink, delivery_id: int, said: Disposition) -> None:
+        # Settled without an outcome is taken as accepted; a provisional state, such as "received", changes nothing.
+        outcome = said.outcome or (DeliveryOutcome("accepted") if said.is_settled else None)
+        if outcome is None or delivery_id not in link.unsettled:
+            return
+        held = link.unsettled.pop(delivery_id)
+        try:
+            link.entity.settle(link, held, outcome)
+            state = _state(outcome)
+        except AmqpError as error:
+            state = rejected_state(error)
+        if not said.is_settled:
+            self.send_disposition(delivery_id, state, is_receiver=False)
+
+    def _refuse_unknown(self, first: int, count: int, known: set[int]) -> None:
+        lost = rejected_state(AmqpError("com.microsoft:message-lock-lost", "this delivery is not, or no longer, the receiver's"))
+        for step in range(count):
+            delivery_id = (first + step) & ID_MASK
+            if delivery_id not in known:
+                self.send_disposition(delivery_id, lost, is_receiver=False)
+
+    def detach(self, link: ServerLink, error: AmqpError | None = None) -> None:
+        if not link.is_closed:
+            self.forget(link)
+            self.write(amqp.DETACH, [uint(link.handle), TRUE, error.encoded() if error else NULL])
+            link.close()
+
+    def forget(self, link: ServerLink) -> None:
+        del self.links[link.handle]
+        self.detached.add(link.handle)
+
+    def on_detach(self, handle: int) -> None:
+        """The client ends a link, or answers that we did."""
+        if link := self._link(handle):
+            self.detach(link)
+        self.detached.discard(handle)
+
+    def end(self) -> None:
+        """The session is no more."""
+        links = list(self.links.values())
+        self.links.clear()
+        self.connection.waiting_bytes -= sum(map(len, self._waiting))
+        self._waiting.clear()
+        for link in links:
+            link.close()
+
+
+def _state(outcome: DeliveryOutcome) -> bytes:
+    codes = {"rejected": amqp.REJECTED, "released": amqp.RELEASED, "modified": amqp.MODIFIED}
+    return ACCEPTED_STATE if outcome.kind == "accepted" else described(codes[outcome.kind], ())
 
 
 class Channels:

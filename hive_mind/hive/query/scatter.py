@@ -2,16 +2,17 @@
 
 Nobody knows how often the terms occur in the whole hive before all have answered. So each member scores by its own facts, and
 sends the parts of its scores; they are made anew by the statistics of all, and the merged pool is that of one index over
-everything (`reply_collector`). Each is asked for as many candidates as it is likely to have, and for more where that was too few
-(`candidate_quota`). One deadline covers everything; each request says how much of it is left. Partitions without an answer are
-counted and named. Only decides: the node sends what `start`, `take` and `tick` return.
+everything (`reply_collector`). Each is asked for as many candidates as it is likely to have, and for more where that was too few.
+One deadline covers everything; each request says how much of it is left. Partitions without an answer are counted and named. Only
+decides: the node sends what `start`, `take` and `tick` return.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil, sqrt
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.query.candidate_quota import first_depth
+from hive_mind.hive.policy.admission import DEPTH_MAX
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.reply_collector import ReplyCollector
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
@@ -19,6 +20,18 @@ from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply
 from hive_mind.model.probe import Probe
+
+_DEVIATIONS = 4.0
+"""Of a Poisson distribution (its variance is its mean): where facts are dealt by chance, one set in 30,000 has more."""
+_LEAST = 4.0
+
+
+def first_depth(depth: int, share: float) -> int:
+    """Candidates to ask a set for that is expected to have this share of the best `depth`; all where little would be saved."""
+    expected = depth * share
+    wanted = ceil(expected + _DEVIATIONS * sqrt(expected) + _LEAST)
+    return wanted if 2 * wanted <= depth <= DEPTH_MAX else depth
+
 
 Requests = list[Send | SearchLocal]
 

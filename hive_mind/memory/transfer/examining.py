@@ -1,18 +1,83 @@
 """Checks over all lines together before anything is taken in: which are bad, and which name missing ids.
 
 One bad line means that nothing is taken in. Lines are looked at one by one and none is kept, so there may be millions of them.
+
+That everything named is also held is looked at for more ids than should be in RAM (`NamedIds`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import nsmallest
+from tempfile import SpooledTemporaryFile
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.transfer.named_ids import NamedIds
 from hive_mind.memory.transfer.transfer import Record, record_of
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store.base import AddEpisode, Change, Link
+
+# 128 files at most are open. A million ids are then 31,000 in a file, some 3 MB as a set.
+_FILES = 64
+# Together 8 MB before anything goes to disk.
+_IN_RAM_BYTES = 64 << 10
+_ID_BYTES, _PLACE_BYTES = 16, 8
+
+
+class NamedIds:
+    """Ids of 32 hexadecimal digits. Use it as a context: it may have files."""
+
+    def __init__(self) -> None:
+        self._held = [_file() for _ in range(_FILES)]
+        self._named = [_file() for _ in range(_FILES)]
+        self._count = 0
+
+    def hold(self, id: str) -> None:
+        digest = bytes.fromhex(id)
+        self._held[digest[0] % _FILES].write(digest)
+
+    def name(self, id: str) -> None:
+        """This one must be there, before or after."""
+        digest = bytes.fromhex(id)
+        self._count += 1
+        self._named[digest[0] % _FILES].write(digest + self._count.to_bytes(_PLACE_BYTES, "big"))
+
+    def missing(self, shown: int) -> tuple[list[str], int]:
+        """Ids named and not held: the first ones, up to a limit, and their total."""
+        first, count = list[tuple[bytes, bytes]](), 0
+        for held, named in zip(self._held, self._named, strict=True):
+            absent = _absent(held, named)
+            count += len(absent)
+            first = nsmallest(shown, [*first, *((place, id) for id, place in absent.items())])
+        return [id.hex() for _, id in first], count
+
+    def __enter__(self) -> "NamedIds":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (*self._held, *self._named):
+            file.close()
+
+
+def _file() -> "SpooledTemporaryFile[bytes]":
+    return SpooledTemporaryFile(_IN_RAM_BYTES)
+
+
+def _absent(held: "SpooledTemporaryFile[bytes]", named: "SpooledTemporaryFile[bytes]") -> dict[bytes, bytes]:
+    """Where each was named first."""
+    known = set(_pieces(held, _ID_BYTES))
+    absent: dict[bytes, bytes] = {}
+    for piece in _pieces(named, _ID_BYTES + _PLACE_BYTES):
+        if (digest := piece[:_ID_BYTES]) not in known:
+            absent.setdefault(digest, piece[_ID_BYTES:])
+    return absent
+
+
+def _pieces(file: "SpooledTemporaryFile[bytes]", size: int) -> Iterator[bytes]:
+    file.seek(0)
+    while piece := file.read(size):
+        yield piece
+
 
 Lines = Callable[[], Iterable[bytes | str]]
 """Gives the lines, from the first one, as often as it is called."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli.convergence_plot import Curve, drawn
+from hive_mind.cli.simulate import Curve, drawn
 
 
 def test_the_picture_has_a_line_for_each_topology_with_points_over_round_minutes() -> None:

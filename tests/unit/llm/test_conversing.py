@@ -91,7 +91,7 @@ def test_a_name_that_a_model_made_up_comes_as_it_is_and_can_be_sent_again() -> N
 
 @pytest.mark.parametrize("arguments", ["{no json", "[1, 2]", '"text"', "7"])
 def test_arguments_that_are_no_object_come_under_a_name_that_every_tool_refuses(arguments: str) -> None:
-    from hive_mind.llm._conversing import UNREADABLE
+    from hive_mind.llm.providers import UNREADABLE
 
     reply, _ = conversed(Reply("", (Called("look", arguments),)))
     assert list(reply.calls[0].arguments) == [UNREADABLE]

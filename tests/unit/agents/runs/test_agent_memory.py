@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.runs.agent_memory import AgentMemory
-from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_files import AgentMemory, RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.replacing import PART
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Ask, Send
-from hive_mind.hive.query.candidate_quota import first_depth
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE, Scatter
+from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE, Scatter, first_depth
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
