@@ -89,7 +89,7 @@ class FileError(ConfigError):
 
     def __init__(self, problems: Iterable[Problem], file: str = "file") -> None:
         self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(one.in_file(file) for one in self.problems))
+        super().__init__("\n".join(problem.in_file(file) for problem in self.problems))
 
 
 class ManifestError(FileError):

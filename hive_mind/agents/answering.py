@@ -54,11 +54,11 @@ class AnsweringSteps:
     method: Method = METHOD
     on_found: OnFound | None = None
 
-    async def observe(self, given: Question) -> Question:
+    async def observe(self, question: Question) -> Question:
         """The question, if there is one. Raises `InvalidInput`."""
-        if not given.text.strip():
+        if not question.text.strip():
             raise InvalidInput("the question has no words: ask in your own")
-        return given
+        return question
 
     async def orient(self, observed: Question) -> InterpretedQuestion:
         return InterpretedQuestion(observed, intent_of(direct(observed.text)))

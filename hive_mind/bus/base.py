@@ -233,8 +233,8 @@ class BusHealth:
 
 def added(*counts: Mapping[str, int]) -> Counter[str]:
     total = Counter[str]()
-    for some in counts:
-        total.update(some)
+    for count in counts:
+        total.update(count)
     return total
 
 

@@ -62,8 +62,8 @@ def _pages(config: "WorkerConfig", token: str) -> "Mapping[str, web.Application]
     if not is_local and not hosts:
         return {}
     run = Path(config.run)
-    kept = Decisions(run.parent / "logs" / "decisions.jsonl" if config.models.store != "memory" else None)
-    return {PREFIX: console(FleetOverHttp(run), token, kept, () if is_local else hosts, name=config.fleet)}
+    decisions = Decisions(run.parent / "logs" / "decisions.jsonl" if config.models.store != "memory" else None)
+    return {PREFIX: console(FleetOverHttp(run), token, decisions, () if is_local else hosts, name=config.fleet)}
 
 
 @contextmanager

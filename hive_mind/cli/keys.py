@@ -153,24 +153,24 @@ async def export(
         show(f"{target} has {', '.join(written)}: bring it to {name}, and let nobody else read {name}.key")
 
 
-def _print_certificate(name: str, made: Certificate, output: Format) -> None:
+def _print_certificate(name: str, certificate: Certificate, output: Format) -> None:
     if output is Format.JSON:
-        show_json(_row(name, made, None))
+        show_json(_row(name, certificate, None))
     else:
-        show(f"{name} has the key {made.key_id.hex()[:12]} and a certificate until {_date(made.not_after_ms)[:10]}")
+        show(f"{name} has the key {certificate.key_id.hex()[:12]} and a certificate until {_date(certificate.not_after_ms)[:10]}")
 
 
-def _row(name: str, made: Certificate, revoked_ms: int | None) -> dict[str, Any]:
+def _row(name: str, certificate: Certificate, revoked_ms: int | None) -> dict[str, Any]:
     now_ms = time.time_ns() // 1_000_000
-    state = "revoked" if revoked_ms is not None else "expired" if made.not_after_ms < now_ms else "good"
+    state = "revoked" if revoked_ms is not None else "expired" if certificate.not_after_ms < now_ms else "good"
     revocation = {"since": _date(revoked_ms)} if revoked_ms else {}
     return {
         "name": name,
-        "key": made.key_id.hex(),
-        "until": _date(made.not_after_ms),
+        "key": certificate.key_id.hex(),
+        "until": _date(certificate.not_after_ms),
         "state": state,
-        "names": list(made.names),
-        "voucher": made.voucher,
+        "names": list(certificate.names),
+        "voucher": certificate.voucher,
         **revocation,
     }
 

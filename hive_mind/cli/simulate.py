@@ -150,7 +150,7 @@ def simulate(
             _show(totals, order)
         if plot is not None:
             write_picture(plot, drawn(_curves(totals), kind))
-    broken = any(one.broken for one in totals)
+    broken = any(total.broken for total in totals)
     if is_stopped or broken:
         raise typer.Exit(FAILED if broken else ending.code)
 
@@ -243,20 +243,20 @@ def repeat_command(report: SimulationReport, faults: str) -> str:
 
 
 def _curves(totals: Iterable[Totals]) -> list[Curve]:
-    return [curve(one.topology, one.samples) for one in totals if one.samples]
+    return [curve(total.topology, total.samples) for total in totals if total.samples]
 
 
-def _row(one: Totals, order: _Order) -> dict[str, object]:
+def _row(totals: Totals, order: _Order) -> dict[str, object]:
     return {
-        "topology": one.topology,
-        "seeds": one.seeds,
-        "violations": len(one.broken),
-        "virtual_hours": round(one.virtual_ms / 3_600_000, 2),
-        "events": one.events,
-        "messages": one.messages,
-        "cpu_seconds": round(one.seconds, 3),
-        "broken": [_broken(report, order) for report in one.broken],
-        "convergence": [{"minute": minute, "median": median, "worst": worst} for minute, median, worst in _points(one)],
+        "topology": totals.topology,
+        "seeds": totals.seeds,
+        "violations": len(totals.broken),
+        "virtual_hours": round(totals.virtual_ms / 3_600_000, 2),
+        "events": totals.events,
+        "messages": totals.messages,
+        "cpu_seconds": round(totals.seconds, 3),
+        "broken": [_broken(report, order) for report in totals.broken],
+        "convergence": [{"minute": minute, "median": median, "worst": worst} for minute, median, worst in _points(totals)],
     }
 
 
@@ -270,13 +270,13 @@ def _broken(report: SimulationReport, order: _Order) -> dict[str, object]:
     }
 
 
-def _points(one: Totals) -> Sequence[tuple[float, float, float]]:
-    return curve(one.topology, one.samples).points if one.samples else ()
+def _points(totals: Totals) -> Sequence[tuple[float, float, float]]:
+    return curve(totals.topology, totals.samples).points if totals.samples else ()
 
 
 def _show(totals: Sequence[Totals], order: _Order) -> None:
     titles = ("topology", "seeds", "violations", "virtual hours", "events", "messages", "CPU s", "seeds/s")
-    show_table(titles, [_cells(one) for one in totals], right=range(1, len(titles)))
+    show_table(titles, [_cells(total) for total in totals], right=range(1, len(titles)))
     for one in totals:
         for report in one.broken[:_SHOWN_MAX]:
             violation = report.violation

@@ -101,13 +101,13 @@ class ExtractiveReader:
         return await off_loop(characters, quoted_answer, question, list(hits), self._quoting)
 
     def _candidates(
-        self, found: Sequence[Piece], content: Content, dates: Dates, vocabulary: Vocabulary
+        self, pieces: Sequence[Piece], content: Content, dates: Dates, vocabulary: Vocabulary
     ) -> Iterator[tuple[Piece, Candidate | None]]:
         """Each piece with what becomes of it: None where it is left out."""
         before = _Before(self._settings.before_chars_max, content.speaker)
         concept = ""
-        speakers = frozenset(piece.block.speaker.casefold() for piece in found) | {content.speaker.casefold()}
-        for piece in found:
+        speakers = frozenset(piece.block.speaker.casefold() for piece in pieces) | {content.speaker.casefold()}
+        for piece in pieces:
             context = before.of(piece)
             statements = [] if piece.is_covered else [sentence for sentence in piece.sentences if _states(sentence, piece)]
             if not statements:

@@ -92,12 +92,12 @@ def report_of(run: EvaluationRun) -> bytes:
         return file.read(_BYTES_MAX)
 
 
-def _folders(named: Path) -> Iterator[Path]:
+def _folders(path: Path) -> Iterator[Path]:
     try:
-        below = [Path(entry.path) for entry in os.scandir(named) if entry.is_dir()]
+        below = [Path(entry.path) for entry in os.scandir(path) if entry.is_dir()]
     except OSError:
         below = []
-    yield from (folder for folder in (named, *below) if (folder / SCORECARD).is_file())
+    yield from (folder for folder in (path, *below) if (folder / SCORECARD).is_file())
 
 
 def _changed_us(folder: Path) -> int:

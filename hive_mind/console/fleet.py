@@ -74,7 +74,7 @@ class FleetOverHttp:
             if time.monotonic() - self._asked_s >= _FRESH_S:
                 contacts, ended = await asyncio.to_thread(lambda: (contacts_in(self._run), configured_in(self._run)))
                 found = [*await asyncio.gather(*(self._status(one) for one in contacts))]
-                found += [self._ended(ended[name]) for name in sorted(ended.keys() - {one.process for one in contacts})]
+                found += [self._ended(ended[name]) for name in sorted(ended.keys() - {contact.process for contact in contacts})]
                 self._seen, self._asked_s = {one.name: one for one in found}, time.monotonic()
         return tuple(self._seen.values())
 
@@ -103,7 +103,7 @@ class FleetOverHttp:
 
     def _ended(self, config: WorkerConfig) -> ProcessSeen:
         """As it was, or as it is to be, where it was not seen: it ended, or has not begun."""
-        agents = tuple(AgentStatus(one.name, domain=one.domain, group=one.group) for one in config.agents)
+        agents = tuple(AgentStatus(agent.name, domain=agent.domain, group=agent.group) for agent in config.agents)
         planned = WorkerStatus(config.process, 0, "", config.hive.id, "starting", 0, (), agents)
         before = self._seen.get(config.process, ProcessSeen(config.process, planned))
         return replace(before, error="it is not running: hive-mind status says why")
@@ -111,7 +111,7 @@ class FleetOverHttp:
     async def _contact(self, agent: str) -> Contact:
         process = next((one.name for one in await self.processes() for own, _ in one.agents if own.name == agent), "")
         contacts = await asyncio.to_thread(contacts_in, self._run)
-        if (found := next((one for one in contacts if one.process == process), None)) is None and process:
+        if (found := next((contact for contact in contacts if contact.process == process), None)) is None and process:
             raise BackendUnavailable(agent, f"process {process} does not run: hive-mind status says why")
         if found is None:
             raise InvalidInput(f"no process here has an agent {agent[:64]!r}")
@@ -120,13 +120,13 @@ class FleetOverHttp:
 
 def contacts_in(run: Path) -> list[Contact]:
     """How the processes of a folder are reached, by name. One that is just being written or taken away is left out."""
-    found = []
+    contacts = []
     for path in sorted(run.glob("*.json")):
         try:
-            found.append(msgspec.json.decode(path.read_bytes(), type=Contact))
+            contacts.append(msgspec.json.decode(path.read_bytes(), type=Contact))
         except (OSError, msgspec.MsgspecError):
             continue
-    return found
+    return contacts
 
 
 def configured_in(run: Path) -> dict[str, WorkerConfig]:

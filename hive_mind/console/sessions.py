@@ -46,7 +46,7 @@ class Sessions:
 
     def enter(self, code: str) -> Session | None:
         """The session that a code begins; None for one that was used, is too old or never was."""
-        known = next((one for one in self._links if _same(one, code)), "")
+        known = next((link for link in self._links if _same(link, code)), "")
         if self.clock_s() >= self._links.pop(known, 0.0):
             return None
         session = Session(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES), self.clock_s() + SESSION_S)
@@ -56,11 +56,11 @@ class Sessions:
 
     def find(self, cookie: str) -> Session | None:
         """The session of a cookie; None where it has none any more."""
-        found = next((one for known, one in self._sessions.items() if _same(known, cookie)), None)
-        if found is not None and self.clock_s() >= found.until_s:
-            del self._sessions[found.cookie]
+        session = next((one for known, one in self._sessions.items() if _same(known, cookie)), None)
+        if session is not None and self.clock_s() >= session.until_s:
+            del self._sessions[session.cookie]
             return None
-        return found
+        return session
 
 
 def _same(known: str, given: str) -> bool:

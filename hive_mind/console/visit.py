@@ -144,9 +144,9 @@ def _event_bytes(event: Any) -> bytes:
 async def together(*asked: Awaitable[Any]) -> list[Any]:
     """The answers of all of them, put side by side. Raises as the first of them did, when none is under way any more."""
     answers = await asyncio.gather(*asked, return_exceptions=True)
-    for one in answers:
-        if isinstance(one, BaseException):
-            raise one
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
     return answers
 
 

@@ -336,8 +336,8 @@ class HiveController:
         if not bus.url:
             return []
         try:
-            given = BusConfig(bus.url, bus.searches, bus.credential, bus.searches_credential)
-            for address in await self._around.purge_bus(given, hives, self._folder.home):
+            config = BusConfig(bus.url, bus.searches, bus.credential, bus.searches_credential)
+            for address in await self._around.purge_bus(config, hives, self._folder.home):
                 self._report(f"what {', '.join(hives)} left on {address} stays until it expires, or is deleted there by hand")
         except (HiveError, OSError) as error:
             advice = f"where that server is gone for good, delete {self._folder.path}"

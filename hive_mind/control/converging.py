@@ -198,7 +198,7 @@ class Converging:
     def _outcome(self, look: Look, applying: Applying) -> ConvergenceResult:
         problems = [*shortcomings(look.wanted, look.running, look.plan)]
         if problems:
-            problems += [one for one in applying.problems if one not in problems]
+            problems += [problem for problem in applying.problems if problem not in problems]
         else:
             self.remembered.finish(look.wanted)
         return ConvergenceResult(tuple(self._done), tuple(problems), self.remembered.state.revision)

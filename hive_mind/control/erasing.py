@@ -37,7 +37,7 @@ class Controller(Protocol):
 
 
 async def erase_from_fleet(
-    controller: Controller, wanted: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
+    controller: Controller, erasures: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
 ) -> set[str]:
     """Erase, or look what would go; the agents whose processes have their memories open. Raises `InvalidInput`."""
     folder = controller.folder
@@ -52,9 +52,9 @@ async def erase_from_fleet(
         erased.owed.append(Owed(f"fleet {folder.fleet}", why))
         return _agents_in(state)
     if is_dry:
-        await _look(controller, state, wanted, erased)
+        await _look(controller, state, erasures, erased)
     else:
-        await _erase(controller, state, wanted, erased, timeout_s)
+        await _erase(controller, state, erasures, erased, timeout_s)
     return _agents_in(state)
 
 
@@ -70,10 +70,10 @@ def _of_lone_agents(state: FleetState, erased: Erased) -> set[str]:
     return _agents_in(state)
 
 
-async def _look(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased) -> None:
+async def _look(controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased) -> None:
     for agent in sorted(_agents_in(state)):
         try:
-            reply = await controller.call(agent, "would_erase", erasures=[one.key for one in wanted])
+            reply = await controller.call(agent, "would_erase", erasures=[erasure.key for erasure in erasures])
         except HiveError as error:
             erased.owed.append(Owed(f"agent {agent}", str(error)))
             continue
@@ -105,7 +105,7 @@ async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Era
     erased.owed += await _scrubbed_bus(controller.folder, state, everybody, wanted)
 
 
-async def _said_by_a_moderator(controller: Controller, state: FleetState, wanted: Sequence[Erasure]) -> str:
+async def _said_by_a_moderator(controller: Controller, state: FleetState, erasures: Sequence[Erasure]) -> str:
     """Let one of the moderators say it; which. Raises `InvalidInput` where none can."""
     config = _config(controller.folder)
     named = config.tuning.standing.moderators if config is not None else ()
@@ -113,7 +113,7 @@ async def _said_by_a_moderator(controller: Controller, state: FleetState, wanted
     problems = [] if moderators else ["it has none: name an agent in spec.trust.moderators, and apply"]
     for name in moderators:
         try:
-            await controller.call(name, "erase", erasures=[one.key for one in wanted])
+            await controller.call(name, "erase", erasures=[erasure.key for erasure in erasures])
         except HiveError as error:
             problems.append(f"{name}: {error}")
         else:

@@ -65,7 +65,7 @@ def hive_members(views: Sequence[MembersSeen]) -> list[HiveMember]:
     if newest is None:
         return []
     members = {name for holders in newest.holders.values() for name in holders} | {
-        one.name for one in newest.members if one.is_member
+        member.name for member in newest.members if member.is_member
     }
     names = sorted(members | {one.name for view in views for one in view.members})
     return [_member(name, views, newest, is_member=name in members) for name in names]
@@ -91,7 +91,7 @@ def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_for
     views = [view for view in views if view.node != name] or views
     if _newest(views) is None:
         raise EvictionRefused("no node of this fleet answers and is a member, so nobody can put another out: hive-mind status")
-    members = [one.name for one in hive_members(views) if one.is_member]
+    members = [member.name for member in hive_members(views) if member.is_member]
     if name not in members:
         raise InvalidInput(f"{name} is not a member of this hive; its members are {', '.join(members)}")
     lost = lost_with(name, views)
@@ -145,7 +145,7 @@ def _member(name: str, views: Sequence[MembersSeen], newest: MembersSeen, *, is_
 def _last_heard(name: str, views: Sequence[MembersSeen]) -> MemberSeen | None:
     """As the member saw it that heard it last. A member hears itself; where no other is asked, that counts."""
     others = [view for view in views if view.node != name] or views
-    seen = [one for view in others for one in view.members if one.name == name]
+    seen = [member for view in others for member in view.members if member.name == name]
     return min(seen, key=lambda one: (one.silent_ms is None, one.silent_ms or 0), default=None)
 
 

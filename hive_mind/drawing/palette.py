@@ -78,6 +78,6 @@ def as_variables(drawing: str) -> str:
 
 def dark_rules(drawing: str) -> str:
     """The rules of a style sheet for a drawing's light colours where dark ones are preferred."""
-    used = [one for one in dict.fromkeys((*COLOURS.values(), *(one for _, one in SERIES))) if one.light in drawing]
+    used = [colour for colour in dict.fromkeys((*COLOURS.values(), *(one for _, one in SERIES))) if colour.light in drawing]
     rule = '[style*="{what}: {light}"]{{{what}:{dark}!important}}'
     return "".join(rule.format(what=what, light=one.light, dark=one.dark) for one in used for what in ("fill", "stroke"))

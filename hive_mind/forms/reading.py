@@ -63,13 +63,13 @@ def validated(value: Any, form: Form[M]) -> tuple[M | None, Sequence[ErrorDetail
 
 def news(errors: Sequence[ErrorDetails], problems: Sequence[Problem], form: Form[Any]) -> list[ErrorDetails]:
     """Errors about places that no problem names yet."""
-    paths = {one.path for one in problems}
+    paths = {problem.path for problem in problems}
     return [error for error in errors if spelled(error["loc"], form.name) not in paths][:PROBLEMS_MAX]
 
 
 def in_order(faults: Sequence[Problem]) -> tuple[Problem, ...]:
     """Each once, in the order of the file."""
-    return tuple(sorted(dict.fromkeys(faults), key=lambda one: (one.line, one.path))[:PROBLEMS_MAX])
+    return tuple(sorted(dict.fromkeys(faults), key=lambda fault: (fault.line, fault.path))[:PROBLEMS_MAX])
 
 
 def located(finding: Finding, tree: Tree, form: Form[Any]) -> Problem:

@@ -76,52 +76,52 @@ def _unknown(path: Path, form: Form[Any]) -> str:
     return f"is not known; see {form.help} {_explained(path[:-1])}".rstrip()
 
 
-def _message(error: ErrorDetails, found: Tree, path: Path, form: Form[Any]) -> str:
+def _message(error: ErrorDetails, tree: Tree, path: Path, form: Form[Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
-    if found.value is None:
+    if tree.value is None:
         return "has no value; give it one, or leave the line out"
     if kind == "value_error":
         return str(context["error"])
     if kind == "literal_error":
-        return _other_word(str(context["expected"]), found, form)
-    if kind == "string_type" and not found.parts and found.written:
-        return _no_text(found, path, form)
+        return _other_word(str(context["expected"]), tree, form)
+    if kind == "string_type" and not tree.parts and tree.written:
+        return _no_text(tree, path, form)
     if kind == "string_pattern_mismatch" and context["pattern"] in form.patterns:
         return form.patterns[context["pattern"]]
     called = _CALLED | (_YAML if form.syntax == "yaml" else _JSON)
     if kind in called:
-        return f"has to be {called[kind]}, not {_shown(found, form)}"
+        return f"has to be {called[kind]}, not {_shown(tree, form)}"
     if kind in _MESSAGES:
         return _MESSAGES[kind](context)
-    return f"can't be {_shown(found, form)}; see {form.help}"
+    return f"can't be {_shown(tree, form)}; see {form.help}"
 
 
-def _other_word(expected: str, found: Tree, form: Form[Any]) -> str:
+def _other_word(expected: str, tree: Tree, form: Form[Any]) -> str:
     words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
-    meant = did_you_mean(found.written, words)
+    meant = did_you_mean(tree.written, words)
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-    return f"has to be {listed}, not {_shown(found, form)}" + (f"; {meant}" if meant else "")
+    return f"has to be {listed}, not {_shown(tree, form)}" + (f"; {meant}" if meant else "")
 
 
-def _no_text(found: Tree, path: Path, form: Form[Any]) -> str:
+def _no_text(tree: Tree, path: Path, form: Form[Any]) -> str:
     if path[-1] in form.secret:
         return "has to be text; write a reference, ${env:NAME} or ${credential:NAME}"
-    taken = f", and YAML takes {found.written} for {_taken_for(found.value)}" if form.syntax == "yaml" else ""
-    return f'has to be text{taken}; put it in quotes: "{found.written}"'
+    taken = f", and YAML takes {tree.written} for {_taken_for(tree.value)}" if form.syntax == "yaml" else ""
+    return f'has to be text{taken}; put it in quotes: "{tree.written}"'
 
 
 def _taken_for(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else "a number"
 
 
-def _shown(found: Tree, form: Form[Any]) -> str:
+def _shown(tree: Tree, form: Form[Any]) -> str:
     """The value that stands there; text in short, since it may be long."""
-    if isinstance(found.value, dict):
+    if isinstance(tree.value, dict):
         return "a mapping" if form.syntax == "yaml" else "an object"
-    if isinstance(found.value, list):
+    if isinstance(tree.value, list):
         return "a list"
-    text = found.written if len(found.written) <= 40 else f"{found.written[:40]}…"
-    return f'the text "{text}"' if isinstance(found.value, str) else text
+    text = tree.written if len(tree.written) <= 40 else f"{tree.written[:40]}…"
+    return f'the text "{text}"' if isinstance(tree.value, str) else text
 
 
 def _explained(path: Path) -> str:

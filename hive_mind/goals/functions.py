@@ -49,7 +49,7 @@ def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]
 
 def _pay_for_call(meter: Meter, value: Any, name: str, arguments: Sequence[object]) -> None:
     if isinstance(value, str):
-        needle = next((one for one in arguments if isinstance(one, str)), "")
+        needle = next((argument for argument in arguments if isinstance(argument, str)), "")
         # As many parts as characters, at worst.
         growth = _SPLIT_COST if name == "split" else 0 if value.isascii() else _GROWTH
         meter.pay_for_text(len(value), times_for(needle) + growth)

@@ -91,7 +91,7 @@ def _exact(problems: tuple[Problem, ...], tree: Tree | None) -> tuple[Problem, .
     """With the line of each repeated id, instead of that of its list."""
     repeated = tuple(_repeated(tree)) if tree else ()
     lists = {one.path.partition("[")[0] for one in repeated}
-    return in_order([*(one for one in problems if one.path not in lists), *repeated])
+    return in_order([*(problem for problem in problems if problem.path not in lists), *repeated])
 
 
 def _repeated(tree: Tree) -> Iterator[Problem]:

@@ -132,10 +132,10 @@ class _Compiler:
         return lambda meter: tuple(listed(meter))
 
     def _dict(self, node: ast.Dict, depth: int) -> Value:
-        named = [key for key in node.keys if key is not None]
-        if len(named) < len(node.keys):
+        keys = [key for key in node.keys if key is not None]
+        if len(keys) < len(node.keys):
             raise ConditionError("** can't be used here: write the keys")
-        pairs = list(zip(self._values(named, depth), self._values(node.values, depth), strict=True))
+        pairs = list(zip(self._values(keys, depth), self._values(node.values, depth), strict=True))
 
         def made(meter: Meter) -> object:
             found = {}
@@ -148,7 +148,7 @@ class _Compiler:
         return made
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int) -> Value:
-        loops = tuple(self._loop(one, depth) for one in node.generators)
+        loops = tuple(self._loop(generator, depth) for generator in node.generators)
         element = self.value(node.elt, depth)
 
         def made(meter: Meter) -> object:

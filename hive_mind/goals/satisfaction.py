@@ -52,7 +52,7 @@ def satisfaction(
     broken: list[Broken] = []
     looked = _Looked(result, graded or {}, checks or {}, broken)
     grades = {one.id: looked.at_criterion(one) for one in goal.criteria}
-    kept = {one.id: looked.at_constraint(one) for one in goal.constraints}
+    kept = {constraint.id: looked.at_constraint(constraint) for constraint in goal.constraints}
     weights = {one.id: one.weight for one in goal.criteria}
     whole = sum(weights.values())
     score = sum(weights[id] * (grade or 0.0) for id, grade in grades.items()) / whole
@@ -105,14 +105,14 @@ class _Looked:
             self.broken.append(Broken(id, str(error)))
             return None
 
-    def _by_check(self, one: SuccessCriterion) -> float | None:
-        check = self.checks.get(one.check_name)
+    def _by_check(self, criterion: SuccessCriterion) -> float | None:
+        check = self.checks.get(criterion.check_name)
         if check is None:
-            return self._grade(one.id)
+            return self._grade(criterion.id)
         try:
-            return self._bounded(one.id, float(check(self.result)))
+            return self._bounded(criterion.id, float(check(self.result)))
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises, it has not said yes
-            self.broken.append(Broken(one.id, f"its check {one.check_name!r} failed: {error}"))
+            self.broken.append(Broken(criterion.id, f"its check {criterion.check_name!r} failed: {error}"))
             return None
 
     def _grade(self, id: str) -> float | None:

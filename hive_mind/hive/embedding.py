@@ -26,10 +26,10 @@ class GuardedEmbedder:
             return None
         return made
 
-    def _check(self, made: Vector) -> None:
-        dimension = self.dimension or made.size
-        if made.shape != (dimension,) or not dimension or not np.isfinite(made).all():
-            raise ValueError(f"a vector of shape {made.shape}, or with NaN, where the first had {dimension} numbers")
+    def _check(self, vector: Vector) -> None:
+        dimension = self.dimension or vector.size
+        if vector.shape != (dimension,) or not dimension or not np.isfinite(vector).all():
+            raise ValueError(f"a vector of shape {vector.shape}, or with NaN, where the first had {dimension} numbers")
 
     def _report(self, error: Exception) -> None:
         if not self._has_failed:

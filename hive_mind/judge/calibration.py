@@ -101,8 +101,8 @@ def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> floa
     """The lowest threshold, in hundredths, above which the target is reached; None where there is none."""
     counted, found = _Counted(), None
     steps: dict[int, list[Comparison]] = {}
-    for one in comparisons:
-        steps.setdefault(_hundredths(one), []).append(one)
+    for comparison in comparisons:
+        steps.setdefault(_hundredths(comparison), []).append(comparison)
     for hundredths in sorted(steps, reverse=True):
         counted = counted.and_also(steps[hundredths])
         if counted.effective >= SAMPLES_MIN and counted.at_least() >= target:
@@ -129,14 +129,14 @@ def _accuracy(accepted: Iterable[Comparison]) -> dict[float, float]:
     return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
 
 
-def _kind(one: Comparison) -> str:
-    return one.kind
+def _kind(comparison: Comparison) -> str:
+    return comparison.kind
 
 
-def _hundredths(one: Comparison) -> int:
+def _hundredths(comparison: Comparison) -> int:
     # 0.29 · 100 is 28.999….
-    return floor(one.confidence * _STEPS + 1e-9)
+    return floor(comparison.confidence * _STEPS + 1e-9)
 
 
-def _band(one: Comparison) -> int:
-    return min(floor(one.confidence * BANDS + 1e-9), BANDS - 1)
+def _band(comparison: Comparison) -> int:
+    return min(floor(comparison.confidence * BANDS + 1e-9), BANDS - 1)

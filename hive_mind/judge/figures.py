@@ -59,7 +59,7 @@ def cost(judged: Iterable[Judged]) -> Cost:
 
 def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
     """Of all these judgements; what a person decided is none of a judge's."""
-    own = [one for one in judgments if one.cause != "person"]
+    own = [judgment for judgment in judgments if judgment.cause != "person"]
     bands = Counter(_band(one.confidence) for one in own if one.confidence is not None)
     return JudgeFigures(
         judged=len(own),

@@ -110,19 +110,19 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
         return item_id("ticket", self.subject, f"{self.cause}/{self.window}/{self.severity}")
 
 
-def ticket_of(summary: HealthSummary, found: HealthFinding) -> EscalationTicket:
+def ticket_of(summary: HealthSummary, finding: HealthFinding) -> EscalationTicket:
     """About a run. Raises `InvalidInput` where nothing is wrong."""
     text = {
         "stall": f"run {summary.run} has not moved for {summary.stall_ms / 60_000:.1f} minutes",
         "loop": f"run {summary.run} makes the same calls again and again",
         "retries": f"run {summary.run} made {summary.without_accept} steps without anything being accepted",
-    }.get(found.cause, "")
+    }.get(finding.cause, "")
     return EscalationTicket(
         agent=summary.agent,
         run=summary.run,
-        cause=found.cause,
-        severity=found.severity,
-        window=found.window,
+        cause=finding.cause,
+        severity=finding.severity,
+        window=finding.window,
         told=text,
         evidence=summary.evidence or (f"{summary.steps} steps",),
     )

@@ -77,7 +77,7 @@ def mine(
     proposals: list[RuleProposal] = []
     # A decision about a fact says nothing about the output of a run.
     for of_facts in (True, False):
-        some = [one for one in precedents if (one.kind == FACT) is of_facts]
+        some = [precedent for precedent in precedents if (precedent.kind == FACT) is of_facts]
         tried = (_tried(pattern, some, at_least, consistency) for pattern in _frequent(some, at_least, consistency))
         found = [one for one in tried if one and (accepting or one.action is not JudgmentAction.ACCEPT)]
         for best in _best(found, at_least):
@@ -105,19 +105,19 @@ def _patterns(precedent: Precedent) -> Iterator[_Pattern]:
 
 def _frequent(precedents: Sequence[Precedent], at_least: int, consistency: float) -> Iterator[_Pattern]:
     counts: dict[_Pattern, Counter[JudgmentAction]] = defaultdict(Counter)
-    for one in precedents:
-        for pattern in set(_patterns(one)):
-            counts[pattern][one.person] += 1
+    for precedent in precedents:
+        for pattern in set(_patterns(precedent)):
+            counts[pattern][precedent.person] += 1
     for pattern, persons in counts.items():
         # Where no exception is allowed, two decisions about one word end it before its condition is tried on everything.
         if persons.total() >= at_least and (consistency < 1.0 or len(persons) == 1):
             yield pattern
 
 
-def _best(found: Iterable[_Found], at_least: int) -> Iterator[_Found]:
+def _best(matches: Iterable[_Found], at_least: int) -> Iterator[_Found]:
     """The finding that spares most first, then those that spare enough besides."""
     covered: set[int] = set()
-    for one in sorted(found, key=lambda one: (-one.agreed, one.pattern.breadth, len(one.pattern.condition), one.pattern)):
+    for one in sorted(matches, key=lambda one: (-one.agreed, one.pattern.breadth, len(one.pattern.condition), one.pattern)):
         if len(one.matched - covered) >= at_least:
             covered |= one.matched
             yield one

@@ -37,9 +37,9 @@ class Need:
     signal: Literal["custom", "model", "tools"]
 
 
-def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, given: Sequence[Signal] = ()) -> Judgment | Need:
+def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, signals: Sequence[Signal] = ()) -> Judgment | Need:
     """The decision on a case from the signals there are, or the need that comes first. For plain data it raises nothing."""
-    judged = _Judged(case, rules, settings, tuple(given))
+    judged = _Judged(case, rules, settings, tuple(signals))
     for step in _STEPS:
         found = step(judged)
         if isinstance(found, Need):
@@ -81,7 +81,7 @@ class _Judged:
 
     def unchecked(self, seen: Satisfaction) -> list[str]:
         """Hard constraints that nobody has looked at."""
-        hard = {one.id for one in self.case.constraints if one.constraint_type == "hard"}
+        hard = {constraint.id for constraint in self.case.constraints if constraint.constraint_type == "hard"}
         return [id for id in seen.unchecked if id in hard]
 
     def left_to_grade(self, seen: Satisfaction) -> list[str]:
@@ -147,7 +147,7 @@ def _by_constraints(judged: _Judged) -> Judgment | None:
     seen = judged.seen()
     if seen is None:
         return None
-    constraints = {one.id: one for one in judged.case.constraints}
+    constraints = {constraint.id: constraint for constraint in judged.case.constraints}
     if failed := [one for one in seen.broken if one.id in constraints]:
         return _escalated(f"constraint {failed[0].id} can't be checked: {failed[0].why}", "broken")
     hard = [id for id in seen.violated if constraints[id].constraint_type == "hard"]
@@ -238,15 +238,15 @@ def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
     return _decided(judged, found, found.confidence, signal, cause)
 
 
-def _stopped(judged: _Judged, seen: Satisfaction, signal: Signal) -> Judgment | None:
+def _stopped(judged: _Judged, satisfaction: Satisfaction, signal: Signal) -> Judgment | None:
     """The obstacle to an ACCEPT of a judge. A custom judge answers for the parts it does not grade, a model grades all."""
-    if unchecked := judged.unchecked(seen):
+    if unchecked := judged.unchecked(satisfaction):
         return _unchecked(unchecked)
-    ungraded = [one.id for one in judged.case.criteria if one.id in seen.unchecked]
+    ungraded = [one.id for one in judged.case.criteria if one.id in satisfaction.unchecked]
     if ungraded and signal.name != CUSTOM:
         return _escalated(f"nobody graded {', '.join(ungraded)}", "unchecked")
-    goal, score = judged.case.goal, seen.possible if signal.name == CUSTOM else seen.score
-    return _scored(judged, seen) if goal and score < goal.accept_at else None
+    goal, score = judged.case.goal, satisfaction.possible if signal.name == CUSTOM else satisfaction.score
+    return _scored(judged, satisfaction) if goal and score < goal.accept_at else None
 
 
 def _decided(judged: _Judged, found: Pooled, sure: float, signal: Signal, cause: Cause) -> Judgment:
@@ -274,13 +274,13 @@ def _unsure(judged: _Judged, action: JudgmentAction, share: float, signal: Signa
     return _escalated(TOO_UNSURE, "threshold")
 
 
-def _scored(judged: _Judged, seen: Satisfaction) -> Judgment:
+def _scored(judged: _Judged, satisfaction: Satisfaction) -> Judgment:
     goal = judged.case.goal
-    if goal is None or seen.score >= goal.accept_at:
-        return _accepted("criteria", f"reaches {seen.score:.2f} of the goal", "criteria")
-    reasoning = f"reaches {seen.score:.2f} of the goal; not met: {', '.join(seen.unmet)}"
+    if goal is None or satisfaction.score >= goal.accept_at:
+        return _accepted("criteria", f"reaches {satisfaction.score:.2f} of the goal", "criteria")
+    reasoning = f"reaches {satisfaction.score:.2f} of the goal; not met: {', '.join(satisfaction.unmet)}"
     descriptions = {one.id: one.description for one in judged.case.criteria if not one.hidden}
-    unmet = [f"{id}{_described(descriptions[id])}" for id in seen.unmet if id in descriptions]
+    unmet = [f"{id}{_described(descriptions[id])}" for id in satisfaction.unmet if id in descriptions]
     feedback = f"not met: {'; '.join(unmet)}" if unmet else "it is not good enough yet"
     return Judgment(action=JudgmentAction.RETRY, reasoning=reasoning, cause="criteria", feedback=feedback)
 
@@ -304,14 +304,14 @@ def _attended(settings: JudgeSettings, judgment: Judgment) -> Judgment:
     reasoning = f"nobody attends ({settings.unattended}): {judgment.reasoning}"
     if settings.unattended == "hold":
         return replace(judgment, reasoning=reasoning)
-    said = Signal(name="unattended", origin="unattended", action=JudgmentAction.ACCEPT, reasoning=reasoning)
+    signal = Signal(name="unattended", origin="unattended", action=JudgmentAction.ACCEPT, reasoning=reasoning)
     return replace(
         judgment,
         action=JudgmentAction.ACCEPT,
         reasoning=reasoning,
         cause="unattended",
         confidence=None,
-        signals=(*judgment.signals, said),
+        signals=(*judgment.signals, signal),
     )
 
 

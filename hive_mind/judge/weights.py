@@ -34,14 +34,14 @@ class SignalWeights:
 def learned_weights(precedents: Iterable[Precedent]) -> SignalWeights:
     """The weights that these decisions speak for. A kind without a signal that has a confidence is left out."""
     kinds: dict[str, list[Precedent]] = defaultdict(list)
-    for one in precedents:
-        kinds[one.kind].append(one)
+    for precedent in precedents:
+        kinds[precedent.kind].append(precedent)
     rows = {kind: row for kind, some in sorted(kinds.items()) if (row := _row(some))}
     return SignalWeights(rows, {kind: len(kinds[kind]) for kind in rows})
 
 
 def _row(precedents: Sequence[Precedent]) -> dict[str, float]:
-    said = [leanings(one.signals) for one in precedents]
+    said = [leanings(precedent.signals) for precedent in precedents]
     origins = sorted({origin for one in said for origin in one})
     odds = np.array([[one.get(origin, 0.0) for origin in origins] for one in said])
     accepted = np.array([float(one.person is JudgmentAction.ACCEPT) for one in precedents])

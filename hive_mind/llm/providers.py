@@ -85,8 +85,8 @@ def conversation_of(turn: Turn) -> list[ModelMessage]:
 def parameters_of(turn: Turn) -> ModelRequestParameters:
     """The tools; where one has to be called, no text is allowed instead."""
     tools = [
-        ToolDefinition(name=_sent(one.name), description=one.description, parameters_json_schema=dict(one.parameters))
-        for one in turn.tools
+        ToolDefinition(name=_sent(tool.name), description=tool.description, parameters_json_schema=dict(tool.parameters))
+        for tool in turn.tools
     ]
     if turn.must_call:
         return ModelRequestParameters(output_tools=tools, output_mode="tool", allow_text_output=False)
@@ -95,7 +95,7 @@ def parameters_of(turn: Turn) -> ModelRequestParameters:
 
 def reply_of(response: ModelResponse, turn: Turn) -> Reply:
     """The reply of a response, with the names that the tools of the turn have here."""
-    names = {_sent(one.name): one.name for one in turn.tools}
+    names = {_sent(tool.name): tool.name for tool in turn.tools}
     calls = tuple(
         ToolCall(part.tool_call_id, names.get(part.tool_name, part.tool_name), _arguments(part))
         for part in response.parts
@@ -106,7 +106,7 @@ def reply_of(response: ModelResponse, turn: Turn) -> Reply:
 
 def _said(message: Message) -> list[TextPart | ToolCallPart]:
     text = [TextPart(sendable(message.text))] if message.text or not message.calls else []
-    return [*text, *(ToolCallPart(_sent(one.name), _json(one.arguments), tool_call_id=one.id) for one in message.calls)]
+    return [*text, *(ToolCallPart(_sent(call.name), _json(call.arguments), tool_call_id=call.id) for call in message.calls)]
 
 
 def _json(arguments: Arguments) -> str:
@@ -339,7 +339,7 @@ def _first_line(error: Exception) -> str:
 
 
 async def streamed(
-    asked: AbstractAsyncContextManager[StreamedResponse],
+    manager: AbstractAsyncContextManager[StreamedResponse],
     on_text: OnText,
     on_event: Callable[[], None],
     name: str,
@@ -350,7 +350,7 @@ async def streamed(
 
     `on_event` is called for each piece of it, text or not.
     """
-    async with asked as stream:
+    async with manager as stream:
         try:
             async for event in stream:
                 on_event()

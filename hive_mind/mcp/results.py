@@ -263,8 +263,8 @@ async def history_of(agent: ServedAgent, id: str) -> list[Why]:
 
 
 async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_back: bool) -> list[Why]:
-    found, coming = list[Why](), list(ids)
-    while coming and len(found) < _STEPS_MAX:
+    reasons, coming = list[Why](), list(ids)
+    while coming and len(reasons) < _STEPS_MAX:
         id = coming.pop(0)
         if not id or id in seen:
             continue
@@ -272,6 +272,6 @@ async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_ba
         # A fact replaced because its text no longer says it leads nowhere.
         with suppress(InvalidInput):
             one = why_of(await agent.call("why", fact_id=id))
-            found.append(one)
+            reasons.append(one)
             coming += one["replaces"] if is_back else [one["replaced_by"]]
-    return found
+    return reasons

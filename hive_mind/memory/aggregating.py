@@ -11,24 +11,24 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 
 
-def aggregated_of(wanted: Aggregation, facts: Iterable[Fact]) -> Aggregated:
+def aggregated_of(aggregation: Aggregation, facts: Iterable[Fact]) -> Aggregated:
     """The facts one memory holds. Raises `InvalidInput` for a limit out of its bounds."""
-    BOUNDS["limit"].refuse("limit", wanted.limit)
-    own = _about(wanted, facts)
-    shown = first_of(wanted, _moments(own))
-    return Aggregated(wanted, len(own), tuple(own[id] for id in shown))
+    BOUNDS["limit"].refuse("limit", aggregation.limit)
+    own = _about(aggregation, facts)
+    shown = first_of(aggregation, _moments(own))
+    return Aggregated(aggregation, len(own), tuple(own[id] for id in shown))
 
 
-def together(wanted: Aggregation, known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
+def together(aggregation: Aggregation, known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
     """The moments of all facts, the hive's where it tells one, and those of this agent. Facts it knows it decides by itself."""
-    own = _about(wanted, known.values())
+    own = _about(aggregation, known.values())
     others = {id: moment for id, moment in hive.moments.items() if id in own or id not in known}
     return _moments(own) | others, own
 
 
-def first_of(wanted: Aggregation, moments: Mapping[str, int]) -> list[str]:
+def first_of(aggregation: Aggregation, moments: Mapping[str, int]) -> list[str]:
     """The ids that are shown, in their order."""
-    return [] if wanted.kind == "count" else in_order(moments, wanted.kind)[: wanted.limit]
+    return [] if aggregation.kind == "count" else in_order(moments, aggregation.kind)[: aggregation.limit]
 
 
 def shown_of(ids: Iterable[str], own: Mapping[str, Fact], fetched: Iterable[HiveFact]) -> tuple[Fact, ...]:

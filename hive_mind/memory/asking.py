@@ -82,15 +82,15 @@ class Asking:
             found = await self._expanded(found, probe, query)
         return await self._second_hop(found, probe, query) if settings.second_hop and may_hop(probe) else found
 
-    async def _expanded(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
+    async def _expanded(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
         """Candidates for the question with words of the best of them. Where the hive is away meanwhile, as they are."""
         try:
-            best = next(iter(await self._facts_in(found, self._first(found, 1), query)), None)
+            best = next(iter(await self._facts_in(candidates, self._first(candidates, 1), query)), None)
             again = expanded(probe, best) if best else None
-            more = await self._found(again, found.method, query) if again else None
+            more = await self._found(again, candidates.method, query) if again else None
         except BackendError:
-            return found
-        return replace(more, gathered=more.gathered.with_more(found.gathered)) if more else found
+            return candidates
+        return replace(more, gathered=more.gathered.with_more(candidates.gathered)) if more else candidates
 
     async def _second_hop(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
         """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
@@ -109,17 +109,17 @@ class Asking:
         gathered = found.gathered.with_more(second.gathered)
         return Candidates(pool, merged, found.method, gathered, lent(further, second.pool, found.pool, best.id), found.named)
 
-    def _first(self, found: Candidates, count: int) -> list[str]:
+    def _first(self, candidates: Candidates, count: int) -> list[str]:
         """The best of what was found, by id."""
-        return [one.id for one in self._ranked(found, count)]
+        return [one.id for one in self._ranked(candidates, count)]
 
-    def _ranked(self, found: Candidates, count: int) -> list[Ranked]:
+    def _ranked(self, candidates: Candidates, count: int) -> list[Ranked]:
         settings = self.home.recall.settings
-        return rank(found.pool, in_columns(found.evidence), count, found.method, settings, found.related)
+        return rank(candidates.pool, in_columns(candidates.evidence), count, candidates.method, settings, candidates.related)
 
-    async def _facts_in(self, found: Candidates, ids: Sequence[str], query: Query) -> list[Fact | None]:
+    async def _facts_in(self, candidates: Candidates, ids: Sequence[str], query: Query) -> list[Fact | None]:
         """These facts, None where nobody has one any more. Raises `BackendError`."""
-        facts = await self._facts(dict.fromkeys(ids), found.gathered.holders, query)
+        facts = await self._facts(dict.fromkeys(ids), candidates.gathered.holders, query)
         return [_as_fact(facts[id]) if id in facts else None for id in ids]
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
@@ -243,9 +243,9 @@ class Asking:
         return EvidenceColumns(first, trust, confidence, recall.places(pool.ids))
 
 
-def _without(found: Candidates, gone: set[str]) -> Candidates:
-    kept = [row for row, fact_id in enumerate(found.pool.ids) if fact_id not in gone]
-    return replace(found, pool=_rows(found.pool, kept), evidence=rows_of(found.evidence, kept))
+def _without(candidates: Candidates, gone: set[str]) -> Candidates:
+    kept = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in gone]
+    return replace(candidates, pool=_rows(candidates.pool, kept), evidence=rows_of(candidates.evidence, kept))
 
 
 def _rows(pool: Pool, rows: list[int]) -> Pool:

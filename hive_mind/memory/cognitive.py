@@ -343,9 +343,9 @@ class CognitiveMemory:
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
-    async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
-        before = current_count(fact for one in said if (fact := self.known(one.id)))
-        return current_count(await self.keep(said, None, extra)) - before
+    async def _keep_imported(self, facts: Sequence[Fact], extra: Sequence[Change]) -> int:
+        before = current_count(fact for one in facts if (fact := self.known(one.id)))
+        return current_count(await self.keep(facts, None, extra)) - before
 
     async def _once(
         self, awake: Awake, request: str, fact_ids: Sequence[str], planned: Callable[[], Intake], new: NewVectors
@@ -366,10 +366,10 @@ class CognitiveMemory:
 
         return await self._commits.run(awake.store, fact_ids, plan)
 
-    async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
+    async def _new_vectors(self, awake: Awake, facts: Sequence[Fact]) -> NewVectors:
         if not awake.embeds_with(self._vectors):
             return NewVectors()
-        by_id, cache = await self._vectors.of_facts(fact for fact in said if not awake.recall.is_searchable(fact.id))
+        by_id, cache = await self._vectors.of_facts(fact for fact in facts if not awake.recall.is_searchable(fact.id))
         return NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
 
     def _applied(self, awake: Awake, facts: Sequence[Fact], new: NewVectors) -> list[Fact]:

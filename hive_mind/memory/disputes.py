@@ -78,13 +78,13 @@ async def conflicts_of(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
     return sorted(pairs, key=lambda pair: (-max(fact.learned_at_us for fact in pair), pair[0].id, pair[1].id))
 
 
-def disputable(own: Sequence[Fact], others: Sequence[Worded]) -> set[str]:
+def disputable(facts: Sequence[Fact], others: Sequence[Worded]) -> set[str]:
     """Ids of the facts that may be in a pair of `disputed`, as their signatures tell. Both come in the order of a listing."""
-    topics = {fact.id: topic(fact.concept) for fact in own}
+    topics = {fact.id: topic(fact.concept) for fact in facts}
     often = Counter(chain(topics.values(), (fact.concept for fact in others)))
     here = (
         Worded(fact.id, fact.learned_at_us, topics[fact.id], signed(fact.content, fact.speaker))
-        for fact in own
+        for fact in facts
         if often[topics[fact.id]] > 1
     )
     about: defaultdict[bytes, list[Worded]] = defaultdict(list)
@@ -152,9 +152,9 @@ def _rival_text(fact: Fact, rival: Fact) -> str:
     )
 
 
-def _later(one: Fact, other: Fact) -> int:
+def _later(one: Fact, fact: Fact) -> int:
     """1 where `one` is newer, -1 where it is older: as they were said, where that is known of both, else as they were learned."""
-    precision = min(len(one.said_at), len(other.said_at))
-    if one.said_at[:precision] != other.said_at[:precision]:
-        return 1 if one.said_at > other.said_at else -1
-    return (one.learned_at_us > other.learned_at_us) - (one.learned_at_us < other.learned_at_us)
+    precision = min(len(one.said_at), len(fact.said_at))
+    if one.said_at[:precision] != fact.said_at[:precision]:
+        return 1 if one.said_at > fact.said_at else -1
+    return (one.learned_at_us > fact.learned_at_us) - (one.learned_at_us < fact.learned_at_us)

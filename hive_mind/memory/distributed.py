@@ -140,12 +140,12 @@ class DistributedCognitiveMemory:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             known = awake.recall.facts.copy()
-        own = [fact for fact in reversed(known.held.values()) if fact.is_current]
+        facts = [fact for fact in reversed(known.held.values()) if fact.is_current]
         worded, completeness = await self._shared.worded(known)
-        size = sum(len(fact.content) for fact in own) + ROW_BYTES * len(worded)
-        ids = await off_loop(size, disputable, own, worded)
+        size = sum(len(fact.content) for fact in facts) + ROW_BYTES * len(worded)
+        ids = await off_loop(size, disputable, facts, worded)
         others = await self._shared.fetched_in_order([fact.fact_id for fact in worded if fact.fact_id in ids])
-        return _newest_first([fact for fact in own if fact.id in ids], FactList(others, others.completeness * completeness))
+        return _newest_first([fact for fact in facts if fact.id in ids], FactList(others, others.completeness * completeness))
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts about this concept or entity, newest first; letter case does not matter."""
@@ -319,10 +319,10 @@ class DistributedCognitiveMemory:
     async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
         """Let go of what is meant for good, here; the hive hears anew of what stays in another form."""
         self._home = None
-        found = await erase_from(self._local, wanted, at_us, everything=everything)
-        if found.revised:
+        scope = await erase_from(self._local, wanted, at_us, everything=everything)
+        if scope.revised:
             await self._settle_after_waking()
-        return found
+        return scope
 
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""
@@ -423,11 +423,11 @@ class DistributedCognitiveMemory:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             known = awake.recall.facts.copy()
-        own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
-        others = await self._shared.listed(concept, limit, known, [fact.learned_at_us for fact in own])
-        return _newest_first(own, others, limit)
+        facts = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
+        others = await self._shared.listed(concept, limit, known, [fact.learned_at_us for fact in facts])
+        return _newest_first(facts, others, limit)
 
 
-def _newest_first(own: Sequence[Fact], others: FactList, limit: int | None = None) -> FactList:
+def _newest_first(facts: Sequence[Fact], others: FactList, limit: int | None = None) -> FactList:
     """Own facts in the order in which they came, others where their time puts them."""
-    return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)
+    return FactList(list(merge(facts, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)

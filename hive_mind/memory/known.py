@@ -85,10 +85,10 @@ class KnownFacts:
         return len(self._put_away)
 
     def copy(self) -> "KnownFacts":
-        made = KnownFacts(self._fetch)
-        made.held, made._put_away = dict(self.held), set(self._put_away)
-        made.current, made.on_its_way = self.current, self.on_its_way
-        return made
+        facts = KnownFacts(self._fetch)
+        facts.held, facts._put_away = dict(self.held), set(self._put_away)
+        facts.current, facts.on_its_way = self.current, self.on_its_way
+        return facts
 
     def _count(self, fact: Fact | None, change: int) -> None:
         # Facts put away are not current, and neither were they before.

@@ -144,8 +144,8 @@ async def _load(awake: Awake, vectors: VectorSource) -> None:
     cached = await _cached(awake, vectors)
     awake.recall.current.reserve(len(cached))
     facts = [fact async for batch in awake.store.facts() for fact in batch]
-    known = KnownTerms(await awake.store.aside())
-    for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), known):
+    terms = KnownTerms(await awake.store.aside())
+    for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), terms):
         await asyncio.sleep(0)
 
 
@@ -168,8 +168,8 @@ async def look_back(awake: Awake, vectors: VectorSource) -> None:
 async def _cached(awake: Awake, vectors: VectorSource) -> dict[str, Narrow]:
     found: dict[str, Narrow] = {}
     if vectors.is_on and awake.recorded == vectors.model:
-        async for some in awake.store.vectors(vectors.model):
-            found.update(usable(some, vectors.dimension))
+        async for vector in awake.store.vectors(vectors.model):
+            found.update(usable(vector, vectors.dimension))
     return found
 
 

@@ -79,8 +79,8 @@ class Recall:
             there, terms, rest = known.take(fact for fact in facts if self._index_for(fact) is index)
             index.add_all([fact.id for fact in there], terms)
             yield
-            for some in _batches(rest):
-                index.add_all([fact.id for fact in some], vocabulary.weighted_terms(some))
+            for batch in _batches(rest):
+                index.add_all([fact.id for fact in batch], vocabulary.weighted_terms(batch))
                 yield
             for ids in _batches([fact.id for fact in (*there, *rest) if fact.id in vectors]):
                 index.set_vectors({id: vectors[id] for id in ids})

@@ -67,7 +67,7 @@ def rows_in(packed: bytes) -> Iterator[tuple[str, int]]:
 
 def in_order(moments: Mapping[str, int], kind: Kind) -> list[str]:
     """Ids in the order of a kind; of the same moment the greater id is the later one."""
-    return sorted(moments, key=lambda one: (moments[one], one), reverse=kind != "earliest")
+    return sorted(moments, key=lambda moment: (moments[moment], moment), reverse=kind != "earliest")
 
 
 def earliest_of(found: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -78,7 +78,7 @@ def inverse_document_frequency(documents: int, with_term: int) -> float:
 
 def rarities_of(statistics: Sequence[TermStatistics], terms: Sequence[str]) -> NDArray[np.float64]:
     """The idf of each term by each of several statistics, shape (statistics, terms); equal to the other but for the last bits."""
-    frequencies = [[one.document_frequency.get(term, 0) for term in terms] for one in statistics]
+    frequencies = [[statistic.document_frequency.get(term, 0) for term in terms] for statistic in statistics]
     present = np.array(frequencies, dtype=np.float64).reshape(len(statistics), len(terms))
     absent = np.maximum(np.array([[one.documents] for one in statistics], dtype=np.float64) - present, 0.0)
     rarities: NDArray[np.float64] = np.log1p((absent + 0.5) / (present + 0.5))

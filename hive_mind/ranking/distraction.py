@@ -26,8 +26,8 @@ def disagreement(keyword: Scores, semantic: Scores, ids: Sequence[str], depth: i
         return np.zeros(len(ids))
     by_words = np.where(by_words == 0, by_words.max(initial=0) + 1, by_words)
     by_meaning = np.where(by_meaning == 0, by_meaning.max(initial=0) + 1, by_meaning)
-    found: Signal = np.abs(by_words - by_meaning) / np.maximum(by_words, by_meaning).clip(1)
-    return found
+    signal: Signal = np.abs(by_words - by_meaning) / np.maximum(by_words, by_meaning).clip(1)
+    return signal
 
 
 def ranks(scores: Scores, ids: Sequence[str], depth: int, floor: float) -> NDArray[np.int64]:
@@ -47,8 +47,8 @@ def margin(keyword: Scores, semantic: Scores) -> Signal:
     words = keyword / max(float(keyword.max(initial=0.0)), 1e-9)
     cosine = np.clip(np.nan_to_num(semantic), 0.0, 1.0)
     meaning = cosine / max(float(cosine.max(initial=0.0)), 1e-9)
-    found: Signal = np.minimum(2.0 * (1.0 - meaning), 1.0).astype(np.float64) * np.minimum(2.0 * words, 1.0)
-    return found
+    signal: Signal = np.minimum(2.0 * (1.0 - meaning), 1.0).astype(np.float64) * np.minimum(2.0 * words, 1.0)
+    return signal
 
 
 def missing(query_terms: Sequence[str], idf: Mapping[str, float], documents: Sequence[Container[str]]) -> Signal:

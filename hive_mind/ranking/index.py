@@ -373,13 +373,13 @@ class _Nearest:
             none = np.empty(len(positions), dtype=np.float32)
             none.fill(np.nan)
             return none
-        found = self._seen[positions]
+        scores = self._seen[positions]
         if self._has_all or self._vectors is None or self._query is None:
-            return found
-        unseen = np.flatnonzero(np.isnan(found))
+            return scores
+        unseen = np.flatnonzero(np.isnan(scores))
         if len(unseen):
-            found[unseen] = self._vectors.cosines(self._query, positions[unseen])
-        return found
+            scores[unseen] = self._vectors.cosines(self._query, positions[unseen])
+        return scores
 
 
 def with_statistics(probe: Probe, parts: Iterable[FactIndex]) -> Probe:

@@ -230,7 +230,7 @@ class Bm25Index:
             return [added for term, weight in asked.items() for added in self._added_within({term: weight}, part)]
         entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
         is_inside = part.mask[entries["position"]]
-        bounds = accumulate([len(one) // _ENTRY.itemsize for one in postings], initial=0)
+        bounds = accumulate([len(posting) // _ENTRY.itemsize for posting in postings], initial=0)
         counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
         within = TermStatistics(len(part.rows), part.total_length, dict(zip(asked, counts, strict=True)))
         gains = gains_of(asked, within, self._settings).repeat(counts)

@@ -119,22 +119,22 @@ def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, resco
     return numbers
 
 
-def _cut(found: Scores, depth: int) -> np.float32 | None:
+def _cut(scores: Scores, depth: int) -> np.float32 | None:
     """The score a candidate must reach to be among the best `depth`; None where there are no more than these. Reorders them."""
-    if (beyond := len(found) - depth) <= 0:
+    if (beyond := len(scores) - depth) <= 0:
         return None
-    found.partition(beyond)
-    cut: np.float32 = found[beyond]
+    scores.partition(beyond)
+    cut: np.float32 = scores[beyond]
     return cut
 
 
 def total(statistics: Iterable[TermStatistics]) -> TermStatistics:
     """Statistics of disjoint corpora taken together."""
     documents, length, frequency = 0, 0.0, dict[str, int]()
-    for one in statistics:
-        documents += one.documents
-        length += one.total_length
-        for term, count in one.document_frequency.items():
+    for statistic in statistics:
+        documents += statistic.documents
+        length += statistic.total_length
+        for term, count in statistic.document_frequency.items():
             frequency[term] = frequency.get(term, 0) + count
     return TermStatistics(documents, length, frequency)
 

@@ -29,7 +29,7 @@ def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together:
     `asked` are the query's terms with their weights (`bm25.asked_for`). The pools are of indexes with the default settings, as
     every replica's is.
     """
-    lengths = np.concatenate([one.lengths for one in pools])
+    lengths = np.concatenate([pool.lengths for pool in pools])
     starts = np.cumsum([0, *(len(one.lengths) for one in pools[:-1])])
     counts = np.array([one.counts for one in pools], dtype=np.int64).reshape(len(pools), len(asked))
     rows = np.frombuffer(b"".join([one.rows for one in pools]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
@@ -85,5 +85,5 @@ def _most_left(
 def _all_given(pools: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
     """Of which terms every document that has them is in the pool; shape (pools, terms)."""
     given = np.array([one.counts for one in pools], dtype=np.int64).reshape(len(pools), len(terms))
-    there = np.array([[one.statistics.document_frequency.get(term, 0) for term in terms] for one in pools])
+    there = np.array([[pool.statistics.document_frequency.get(term, 0) for term in terms] for pool in pools])
     return given >= there.reshape(given.shape)

@@ -153,8 +153,8 @@ class ExactVectors:
 
     def cosines_of_present(self, query: Vector, positions: Positions) -> Cosines:
         """The same at positions all of which have a vector."""
-        found: Cosines = np.vecdot(_wide(self._matrix[positions]), query)
-        return found
+        cosines: Cosines = np.vecdot(_wide(self._matrix[positions]), query)
+        return cosines
 
     def __len__(self) -> int:
         return self._count

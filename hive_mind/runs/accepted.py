@@ -29,37 +29,37 @@ _ACCEPT, _ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 _WANTS_PLAN = "a person wants another plan"
 
 
-def judged(writing: Writing, place: ActiveNode, said: Judgment) -> None:
+def judged(writing: Writing, place: ActiveNode, judgment: Judgment) -> None:
     """A judgement about a place. Where nobody attends to what it can't decide, the place has failed."""
-    if said.action is _ESCALATE and said.cause == "unattended":
-        writing.add(_kept(place.id, said))
+    if judgment.action is _ESCALATE and judgment.cause == "unattended":
+        writing.add(_kept(place.id, judgment))
         if writing.state.spec.fails_over(place.node):
             leave(writing, writing.state.places[place.id], "failure")
         else:
-            writing.end("failed", said.reasoning)
+            writing.end("failed", judgment.reasoning)
         return
-    if said.action is _REPLAN and _may_replan(writing.state):
-        writing.add(_kept(place.id, said))
-        replan(writing, said.feedback or said.reasoning)
+    if judgment.action is _REPLAN and _may_replan(writing.state):
+        writing.add(_kept(place.id, judgment))
+        replan(writing, judgment.feedback or judgment.reasoning)
         return
-    action = _ESCALATE if said.action is _REPLAN else said.action
+    action = _ESCALATE if judgment.action is _REPLAN else judgment.action
     is_again = action is not _RETRY or _may_try_again(writing, place)
-    writing.add(_kept(place.id, said, action, is_again=is_again))
+    writing.add(_kept(place.id, judgment, action, is_again=is_again))
     if action is _ACCEPT:
         _on_if_free(writing, place.id)
     elif not is_again and writing.state.spec.fails_over(place.node):
         leave(writing, writing.state.places[place.id], "failure")
 
 
-def judged_whole(writing: Writing, said: Judgment) -> None:
+def judged_whole(writing: Writing, judgment: Judgment) -> None:
     """A judgement about what the run came to."""
-    writing.add(_kept("", said))
-    if said.action is _ACCEPT:
+    writing.add(_kept("", judgment))
+    if judgment.action is _ACCEPT:
         finish(writing)
-    elif said.action is _ESCALATE and said.cause == "unattended":
-        writing.end("failed", said.reasoning)
-    elif said.action in (_RETRY, _REPLAN):
-        _once_more(writing, "Judge feedback", said.feedback or said.reasoning)
+    elif judgment.action is _ESCALATE and judgment.cause == "unattended":
+        writing.end("failed", judgment.reasoning)
+    elif judgment.action in (_RETRY, _REPLAN):
+        _once_more(writing, "Judge feedback", judgment.feedback or judgment.reasoning)
 
 
 def finish(writing: Writing) -> None:
@@ -292,13 +292,13 @@ def _said(writing: Writing, effect: e.AwaitDecision, event: e.PersonDecided) -> 
 
 def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
     """Ask a person about an effect that could not be had."""
-    said = Judgment(action=JudgmentAction.ESCALATE, reasoning=plain(event.why), cause="broken")
+    judgment = Judgment(action=JudgmentAction.ESCALATE, reasoning=plain(event.why), cause="broken")
     if isinstance(effect, e.Share):
-        writing.end("failed", said.reasoning)
+        writing.end("failed", judgment.reasoning)
     elif effect.place:
-        judged(writing, writing.state.places[effect.place], said)
+        judged(writing, writing.state.places[effect.place], judgment)
     else:
-        judged_whole(writing, said)
+        judged_whole(writing, judgment)
 
 
 def _found(writing: Writing, effect: e.ReadShared, event: e.SharedValuesRead) -> None:

@@ -64,10 +64,10 @@ def consequences(state: RunState, effect: AskPerson) -> tuple[str, str]:
 def signals_of(judgment: Judgment) -> tuple[Signal, ...]:
     """All that a judgement rests on; itself, where a rule, a constraint or a check decided before any signal was asked for."""
     whose = f"rule {judgment.rule}" if judgment.rule else judgment.cause
-    own = Signal(
+    signal = Signal(
         name=whose, origin=judgment.cause, action=judgment.action, confidence=judgment.confidence, reasoning=judgment.reasoning
     )
-    return tuple(replace(one, reasoning=one_line(one.reasoning, REASON_CHARACTERS)) for one in judgment.signals or (own,))
+    return tuple(replace(one, reasoning=one_line(one.reasoning, REASON_CHARACTERS)) for one in judgment.signals or (signal,))
 
 
 def _of_call(place: ActiveNode, node: NodeSpec, effect: AskPerson, failing: str) -> tuple[str, str]:

@@ -67,7 +67,7 @@ def pointers_in(message: Message) -> list[str]:
 
 def _message_text(message: Message) -> str:
     title = f"## {message.role}{f' ({message.name})' if message.name else ''}"
-    calls = "".join(f"\n→ {one.name}({json.dumps(one.arguments, ensure_ascii=False, default=str)})" for one in message.calls)
+    calls = "".join(f"\n→ {call.name}({json.dumps(call.arguments, ensure_ascii=False, default=str)})" for call in message.calls)
     return f"{title}\n{message.text}{calls}\n"
 
 
@@ -81,5 +81,5 @@ def _is_note(line: str) -> bool:
 
 
 def _size(message: Message) -> int:
-    calls = sum(len(one.name) + len(json.dumps(one.arguments, default=str)) for one in message.calls)
+    calls = sum(len(call.name) + len(json.dumps(call.arguments, default=str)) for call in message.calls)
     return len(message.text.encode(errors="replace")) + calls + 16

@@ -87,7 +87,7 @@ def _focus(goal: Goal | None, node: NodeSpec) -> str:
         wanted = [one.description or one.id for one in (*goal.criteria, *node.success_criteria) if not one.hidden]
         parts.append(f"It serves this goal: {goal.description or goal.name or goal.id}")
         parts += [f"- wanted: {one}" for one in wanted]
-        parts += [f"- must not happen: {one.description or one.id}" for one in goal.constraints]
+        parts += [f"- must not happen: {constraint.description or constraint.id}" for constraint in goal.constraints]
         parts += [f"- known: {key}: {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in goal.context.items()]
     else:
         parts += [f"- wanted: {one.description or one.id}" for one in node.success_criteria if not one.hidden]

@@ -213,7 +213,7 @@ class RunState(msgspec.Struct, frozen=True):
 
 def digest_of(calls: Iterable[Call]) -> str:
     """Of the calls of a turn and what they gave, whatever their ids. Where files were named, their numbers do not count."""
-    contents = [[one.call.name, one.call.arguments, without_pointer(one.text)] for one in calls]
+    contents = [[call.call.name, call.call.arguments, without_pointer(call.text)] for call in calls]
     return blake2b(json.dumps(contents, sort_keys=True, default=str).encode(errors="replace"), digest_size=8).hexdigest()
 
 

@@ -37,23 +37,23 @@ def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
     """Effects that should be under way; the caller begins each of them once."""
     if state.outcome is not None or state.seq == 0:
         return ()
-    found: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
+    effects: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
     if state.paused:
-        return tuple(found) if state.is_paused_until_answered else ()
-    found += _sharing(state)
+        return tuple(effects) if state.is_paused_until_answered else ()
+    effects += _sharing(state)
     for place in state.places.values():
-        found += _of_place(state, plan, place, state.spec.by_id[place.node])
+        effects += _of_place(state, plan, place, state.spec.by_id[place.node])
     if state.is_whole:
-        found += _of_whole(state)
+        effects += _of_whole(state)
     if not state.is_waiting:
-        found += _wakes(state)
-    return tuple(_paid(state, found))
+        effects += _wakes(state)
+    return tuple(_paid(state, effects))
 
 
-def _paid(state: RunState, found: Sequence[Effect]) -> Iterator[Effect]:
+def _paid(state: RunState, effects: Sequence[Effect]) -> Iterator[Effect]:
     """Concurrent branches share the turns that are left; a branch beyond them learns that they are used up."""
     left = state.spec.limits.turns - state.turns
-    for effect in found:
+    for effect in effects:
         left -= isinstance(effect, CallModel)
         if left >= 0 or not isinstance(effect, CallModel):
             yield effect

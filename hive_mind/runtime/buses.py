@@ -24,8 +24,8 @@ _REACHED_WITHIN_S = 3.0
 async def open_bus(url: str, state: Path | None = None, credential: str = "") -> EventBus:
     """The bus at a URL. A credential that is not in the URL is `HIVE_MIND_BUS_CREDENTIAL`, unless another one is given."""
     address = address_of(url)
-    given = BusSettings(credential=credential or secret("BUS_CREDENTIAL"), state=state, reconnect_s_max=_RECONNECT_S_MAX)
-    return cast(EventBus, await backends.load("bus", address.backend).open(address, given))
+    settings = BusSettings(credential=credential or secret("BUS_CREDENTIAL"), state=state, reconnect_s_max=_RECONNECT_S_MAX)
+    return cast(EventBus, await backends.load("bus", address.backend).open(address, settings))
 
 
 async def reach(config: BusConfig, home: Path) -> None:

@@ -259,8 +259,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request(needs=("erasures",), gives=Nothing)
     async def _do_erase(self, call: Call) -> Any:
         """Say in the hive what is to be forgotten for good; all nodes carry it out and confirm it."""
-        for one in _erasures(call):
-            await self._write(f"erasure/{one.key}", msgspec.json.encode({"by": self._agent.name}).decode())
+        for erasure in _erasures(call):
+            await self._write(f"erasure/{erasure.key}", msgspec.json.encode({"by": self._agent.name}).decode())
         return {}
 
     @request(needs=("erasures",), gives=Erased)
@@ -409,10 +409,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
 
 def _erasures(call: Call) -> list[Erasure]:
-    found = [one for key in call.erasures if (one := read_key(key)) is not None]
-    if len(found) != len(call.erasures) or not found:
+    erasures = [one for key in call.erasures if (one := read_key(key)) is not None]
+    if len(erasures) != len(call.erasures) or not erasures:
         raise InvalidInput("`erasures` needs at least one key, such as subject/2/3f…")
-    return found
+    return erasures
 
 
 def _as_of_us(call: Call) -> int:

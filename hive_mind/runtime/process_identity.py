@@ -36,32 +36,32 @@ def identity_of(pid: int) -> Identity | None:
     return None if found is None else Identity(pid, found.create_time())
 
 
-def state_of(one: Identity) -> Literal["gone", "stopped", "alive"]:
+def state_of(identity: Identity) -> Literal["gone", "stopped", "alive"]:
     """Whether this very process is there, and whether somebody stopped it (SIGSTOP, or a debugger)."""
     try:
-        if (found := _found(one)) is None:
+        if (found := _found(identity)) is None:
             return "gone"
         return "stopped" if found.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "alive"
     except psutil.Error:
         return "gone"
 
 
-def is_running(one: Identity) -> bool:
+def is_running(identity: Identity) -> bool:
     """Whether this very process is there. One that ended and that nobody has taken note of is not."""
-    return _found(one) is not None
+    return _found(identity) is not None
 
 
-def send(one: Identity, what: signal.Signals) -> bool:
+def send(identity: Identity, what: signal.Signals) -> bool:
     """Signal this very process; False where it is gone."""
     # A descriptor stays with its process: its number can't change hands between looking and sending. Not every system has them.
     try:
-        descriptor = os.pidfd_open(one.pid) if hasattr(os, "pidfd_open") else None
+        descriptor = os.pidfd_open(identity.pid) if hasattr(os, "pidfd_open") else None
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
         descriptor = None
     try:
-        return _sent(one, what, descriptor)
+        return _sent(identity, what, descriptor)
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
     finally:
@@ -69,9 +69,9 @@ def send(one: Identity, what: signal.Signals) -> bool:
             os.close(descriptor)
 
 
-def use_of(one: Identity) -> Use:
+def use_of(identity: Identity) -> Use:
     """The resources it uses; none where it is gone or may not be asked."""
-    found = _found(one)
+    found = _found(identity)
     try:
         if found is None:
             return Use()
@@ -82,18 +82,18 @@ def use_of(one: Identity) -> Use:
         return Use()
 
 
-def command_of(one: Identity) -> list[str]:
+def command_of(identity: Identity) -> list[str]:
     """The command it was started with; nothing where it is gone or may not be asked."""
-    found = _found(one)
+    found = _found(identity)
     try:
         return [] if found is None else found.cmdline()
     except psutil.Error:
         return []
 
 
-def _found(one: Identity) -> psutil.Process | None:
-    found = _living(one.pid)
-    if found is None or abs(found.create_time() - one.started) > _SAME_START_S:
+def _found(identity: Identity) -> psutil.Process | None:
+    found = _living(identity.pid)
+    if found is None or abs(found.create_time() - identity.started) > _SAME_START_S:
         return None
     return found
 
@@ -114,8 +114,8 @@ def _is_over(found: psutil.Process) -> bool:
     return found.status() == psutil.STATUS_DEAD or (found.status() == psutil.STATUS_ZOMBIE and found.num_threads() <= 1)
 
 
-def _sent(one: Identity, what: signal.Signals, descriptor: int | None) -> bool:
-    found = _found(one)
+def _sent(identity: Identity, what: signal.Signals, descriptor: int | None) -> bool:
+    found = _found(identity)
     if found is None:
         return False
     if descriptor is None:

@@ -123,7 +123,7 @@ class Lines:
 
     def __init__(self, node: str, bus: EventBus, settings: OutgoingSettings, on_back: Callable[[], None]) -> None:
         buses = bus.parts if isinstance(bus, Routed) else (bus,)
-        self._lines = [OutgoingQueue(node, one, settings, on_back) for one in buses]
+        self._lines = [OutgoingQueue(node, buse, settings, on_back) for buse in buses]
 
     def __len__(self) -> int:
         """How many were not accepted yet."""

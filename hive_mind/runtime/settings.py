@@ -81,7 +81,7 @@ class Settings:
         Raises `InvalidInput` for a malformed number.
         """
         variables = os.environ if environment is None else environment
-        named = {one.name: _PREFIX + one.name.upper() for one in fields(cls)}
+        named = {field.name: _PREFIX + field.name.upper() for field in fields(cls)}
         given = {name: text for name, variable in named.items() if (text := variables.get(variable, ""))}
         numbers = {name: _count(named[name], given[name], least) for name, least in _NUMBERS.items() if name in given}
         home = {"home": Path(given["home"])} if "home" in given else {}
@@ -98,7 +98,7 @@ class Settings:
 
 def settings_given() -> dict[str, str]:
     """Variables of this environment that say something else than a default, without the home folder and without secrets."""
-    names = (_PREFIX + one.name.upper() for one in fields(Settings) if one.name != "home")
+    names = (_PREFIX + field.name.upper() for field in fields(Settings) if field.name != "home")
     return {name: value for name in names if (value := os.environ.get(name))}
 
 
@@ -106,7 +106,7 @@ def without_effect(environment: Mapping[str, str] | None = None) -> list[str]:
     """Variables that are set here and change nothing, each with the reason as a clause."""
     variables = os.environ if environment is None else environment
     own = {name: value for name, value in variables.items() if name.startswith(_PREFIX) and value}
-    names = [_PREFIX + name for name in (*(one.name.upper() for one in fields(Settings)), *SECRETS, *_OTHERS)]
+    names = [_PREFIX + name for name in (*(field.name.upper() for field in fields(Settings)), *SECRETS, *_OTHERS)]
     found = [
         f"{name} is no setting: {did_you_mean(name, names, 'nothing reads it')}"
         for name in sorted(own)

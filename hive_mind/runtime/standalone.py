@@ -86,7 +86,7 @@ def run_gossip_round(source: Hive, peers: Sequence[Hive], chance: Chance | None 
 
 def convergence_check(hives: Iterable[Hive | Iterable[str]]) -> float:
     """The share of all distinct contents that all of them hold, hives or lists of contents: 0.0 for none, 1.0 for equal ones."""
-    return gossip.convergence_check([_contents(one) for one in hives])
+    return gossip.convergence_check([_contents(hive) for hive in hives])
 
 
 def _contents(hive: Hive | Iterable[str]) -> Iterable[str]:

@@ -100,7 +100,7 @@ def body_within(port: int, request: bytes, silence_s: float, on_beat: Callable[[
 def whole(pieces: Iterator[bytes] | Sequence[bytes], reader: ReplyReader | None = None) -> bytes:
     """The body of a reply that came in these pieces. Raises `Cut` and `ForeignProcess`."""
     reader = reader or ReplyReader()
-    body = b"".join([reader.feed(some) for some in pieces])
+    body = b"".join([reader.feed(piece) for piece in pieces])
     reader.end()
     return body
 

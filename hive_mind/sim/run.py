@@ -193,7 +193,7 @@ def _keeps(world: World, machine: Machine, place: Place) -> bool:
     return machine.name in world.topology.holders(place[0]) or actor_of(place[1]) in authors
 
 
-def _is_known(world: World, operation: Operation, machine: Machine, others: list[Machine], lost: set[Place]) -> bool:
+def _is_known(world: World, operation: Operation, machine: Machine, machines: list[Machine], lost: set[Place]) -> bool:
     """Whether somebody else has everything an operation did."""
     event = operation.event
     if isinstance(event, Promote):
@@ -201,9 +201,9 @@ def _is_known(world: World, operation: Operation, machine: Machine, others: list
     if operation.node != machine.name:
         return True
     if isinstance(event, Retract):
-        return all(_is_gone(world, place, others) for place in operation.dots)
+        return all(_is_gone(world, place, machines) for place in operation.dots)
     if isinstance(event, Write):
-        return all(any(_has_entry(other, key, value) for other in others) for key, value in event.entries)
+        return all(any(_has_entry(other, key, value) for other in machines) for key, value in event.entries)
     return True
 
 
@@ -212,9 +212,9 @@ def _has_seen(machine: Machine, place: Place) -> bool:
     return share is not None and share.members.has_seen(place[1])
 
 
-def _is_gone(world: World, place: Place, others: list[Machine]) -> bool:
+def _is_gone(world: World, place: Place, machines: list[Machine]) -> bool:
     """Whether somebody who brings it to the holders again knows that a dot was taken back."""
-    keepers = (other for other in others if _keeps(world, other, place))
+    keepers = (other for other in machines if _keeps(world, other, place))
     return any(shares_of(keeper)[place[0]].sealed(place[1]) is None for keeper in keepers)
 
 

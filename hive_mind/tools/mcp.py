@@ -150,9 +150,9 @@ class _McpCall:
 
 async def open(server: McpServer) -> McpTools:
     """Its tools, once it has answered. Raises `BackendUnavailable`."""
-    found = McpTools(server)
-    await found.begin()
-    return found
+    tools = McpTools(server)
+    await tools.begin()
+    return tools
 
 
 def _reached(server: McpServer, log: TextIO) -> Transport | str:
@@ -189,13 +189,13 @@ async def _log_of(name: str) -> AsyncIterator[TextIO]:
 
 
 async def _listed(client: Client) -> list[ServedTool]:
-    found: list[ServedTool] = []
+    tools: list[ServedTool] = []
     cursor: str | None = None
     while True:
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        tools += page.tools
         if not (cursor := page.next_cursor):
-            return found
+            return tools
 
 
 def _content(fields: Mapping[str, Any], answer: Any) -> dict[str, Any]:

@@ -65,9 +65,9 @@ class DeskPost:
             return
         if known:
             is_same_desk = known[-1].body.partition(b"\n")[0] == self._at.agent.encode()
-            own = [view for view in await self._latest() if view.item.agent == self._agent]
+            views = [view for view in await self._latest() if view.item.agent == self._agent]
             # To a desk that knows nothing of it an item that is decided would be one to decide.
-            for view in [view for view in own if view.is_open] or own[: int(is_same_desk)]:
+            for view in [view for view in views if view.is_open] or views[: int(is_same_desk)]:
                 await self._say(view)
             for head in await self._ledger.heads(_FROM) if self._at.agent == self._agent else ():
                 async with self._sending:

@@ -148,7 +148,7 @@ def judgement_of(view: ItemView) -> str:
 
 def precedent_of(view: ItemView, judged: Judged) -> Precedent | None:
     """A person's decision beside what the signals said; None where none of them was sure of anything, or nobody decided."""
-    has_said = any(one.action and one.confidence is not None for one in judged.judgment.signals)
+    has_said = any(signal.action and signal.confidence is not None for signal in judged.judgment.signals)
     if view.decision is None or view.decision.by in NOBODY or not has_said:
         return None
     return judged.precedent(action_of(view), judged.audit if view.item.kind == AUDIT and judged.audit else 1.0)

@@ -148,12 +148,12 @@ class GateReviewer:
         said = self._decided.get(fact.id)
         signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
         settings = self._settings if is_whole else _RULES_ALONE
-        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
-        if isinstance(found, Need):
+        judgment = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
+        if isinstance(judgment, Need):
             return self._judge.judgment(fact) if self._judge else None
-        if self._noted and is_whole and found.cause != "person" and self._noted.note(fact, self._asking(found)):
+        if self._noted and is_whole and judgment.cause != "person" and self._noted.note(fact, self._asking(judgment)):
             self._work.set()
-        return found
+        return judgment
 
     def _asking(self, judgment: Judgment) -> Judgment:
         """As it is kept: where people judge every fact, what no rule decides is a question to them."""
@@ -256,10 +256,10 @@ class GateReviewer:
                 await self._accepted.wait()
 
     async def _follow(self) -> None:
-        async for one in self._desk.decisions(self._pos):
-            if subject := await self._note(one.decision):
+        async for decision in self._desk.decisions(self._pos):
+            if subject := await self._note(decision.decision):
                 await self._have_reconsidered(self._depending_on(subject))
-            self._pos = one.pos
+            self._pos = decision.pos
 
     async def _note(self, decision: Decision) -> str:
         """The fact it is about; "" where it is about nothing of this agent's that can be read."""

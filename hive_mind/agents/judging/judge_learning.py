@@ -49,15 +49,15 @@ def accepted(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str,
 
 async def thresholds_in(ledger: Ledger) -> Thresholds:
     """Those at work. Raises what a ledger raises."""
-    found = Thresholds()
+    thresholds = Thresholds()
     for entry in await ledger.read(STREAM):
         if entry.kind == _RESET:
-            found = Thresholds(since_ms=entry.at_ms)
+            thresholds = Thresholds(since_ms=entry.at_ms)
         else:
             move = msgspec.json.decode(entry.body, type=Move)
-            found = replace(found, by_kind={**found.by_kind, move.kind: move})
-        found = replace(found, seq=entry.seq + 1)
-    return found
+            thresholds = replace(thresholds, by_kind={**thresholds.by_kind, move.kind: move})
+        thresholds = replace(thresholds, seq=entry.seq + 1)
+    return thresholds
 
 
 async def learned(ledger: Ledger, given: float, comparisons: Iterable[Comparison], now_ms: int) -> Thresholds:
@@ -66,7 +66,7 @@ async def learned(ledger: Ledger, given: float, comparisons: Iterable[Comparison
     `given` is the threshold of the settings, `comparisons` are those since `Thresholds.since_ms`. Raises what a ledger raises.
     """
     now = await thresholds_in(ledger)
-    for kind, some in groupby(sorted(comparisons, key=lambda one: one.kind), key=lambda one: one.kind):
+    for kind, some in groupby(sorted(comparisons, key=lambda one: one.kind), key=lambda comparison: comparison.kind):
         move = _move(kind, list(some), given, now.by_kind.get(kind))
         if move is None:
             continue

@@ -159,7 +159,7 @@ class ModelJudge(CheckedModel):
         seen = case.satisfaction()
         unchecked = set(seen.unchecked) if seen else set()
         criteria = [one for one in case.criteria if one.id in unchecked]
-        constraints = [one for one in case.constraints if one.id in unchecked]
+        constraints = [constraint for constraint in case.constraints if constraint.id in unchecked]
         instructions = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
         data = _result_text(case, self.settings.result_chars_max)
         ids = [one.id for one in criteria], [one.id for one in constraints]

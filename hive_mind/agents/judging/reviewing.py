@@ -125,7 +125,7 @@ class Reviewing:
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so it is reported.
                 errors = _single(failed)
                 self._trouble = f"its facts can't be judged: {errors[0]}"
-                is_known = all(isinstance(one, HiveError) for one in errors)
+                is_known = all(isinstance(error, HiveError) for error in errors)
                 _log.error(
                     "%s: %s; tried again in %g s", self._agent, self._trouble, _AGAIN_S, exc_info=None if is_known else failed
                 )

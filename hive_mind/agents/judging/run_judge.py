@@ -114,18 +114,18 @@ class _Function:
         return _understood(said)
 
 
-def _understood(said: Any) -> Judgment | None:
+def _understood(judgment: Any) -> Judgment | None:
     """A judgement; or in short an action, a text as feedback for another try, True to accept, None to leave it to others."""
-    match said:
+    match judgment:
         case None | Judgment():
-            return said
+            return judgment
         case True:
             return Judgment(action=JudgmentAction.ACCEPT, reasoning="a judge of one's own accepts it")
         case JudgmentAction():
-            return Judgment(action=said, reasoning=f"a judge of one's own says {said}")
-        case str() if said:
-            return Judgment(action=JudgmentAction.RETRY, reasoning=said, feedback=said)
-    raise InvalidInput(f"a judge gives a Judgment, an action, a text for another try, True or None, not {said!r:.60}")
+            return Judgment(action=judgment, reasoning=f"a judge of one's own says {judgment}")
+        case str() if judgment:
+            return Judgment(action=JudgmentAction.RETRY, reasoning=judgment, feedback=judgment)
+    raise InvalidInput(f"a judge gives a Judgment, an action, a text for another try, True or None, not {judgment!r:.60}")
 
 
 def case_of_node(spec: WorkerSpec, node: NodeSpec, outputs: Mapping[str, Any], turn: JudgedTurn) -> Case:

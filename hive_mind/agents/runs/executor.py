@@ -204,7 +204,7 @@ class RunExecutor:
         """
         call, number = effect.call, effect.number
         name, task = call.arguments.get("name"), call.arguments.get("task")
-        if name not in [one.id for one in state.spec.subagents] or not isinstance(task, str):
+        if name not in [subagent.id for subagent in state.spec.subagents] or not isinstance(task, str):
             return ToolGave(
                 effect.id, ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
             )

@@ -73,12 +73,12 @@ class UsedCredentials:
 
     def take(self, name: str) -> Secret:
         """The credential of this name. Raises `InvalidInput` where there is none, and `BackendError`."""
-        found = self._get(name)
-        if found is None:
+        secret = self._get(name)
+        if secret is None:
             raise InvalidInput(f"there is no credential {name!r}: hive-mind credentials set {name}")
-        self._used[name] = found
+        self._used[name] = secret
         self.hidden = Redaction(self._used.values(), self._known)
-        return found
+        return secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class RunTools:
 
     def offered(self, node: NodeSpec, *, is_last: bool = False) -> list[ToolSpec]:
         specs = [*self._built_in(node).values(), *(tool.spec for tool in self.toolbox.chosen(node.tools))]
-        return [one for one in specs if one.name in REPORTING_TOOLS] if is_last else specs
+        return [spec for spec in specs if spec.name in REPORTING_TOOLS] if is_last else specs
 
     async def call(self, node: NodeSpec, call: ToolCall, number: int, ask_person: AskPerson | None = None) -> ToolResult:
         """The result of a call; any failure is a result, too, and says so. Raises `NeedsPerson`."""

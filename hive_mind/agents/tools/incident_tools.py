@@ -142,7 +142,7 @@ def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Seq
         lines += [f"## {source}", *(f"- {text} [{source}]" for text in texts)]
     lines += [f"## Contradictions: {len(conflicts)}"]
     decided = {(one["id"], one["rival_id"]): one for one in settled}
-    lines += [_line(one, decided.get((one["id"], one["rival_id"]))) for one in conflicts]
+    lines += [_line(conflict, decided.get((conflict["id"], conflict["rival_id"]))) for conflict in conflicts]
     if held := learned["held_back"]:
         lines += ["## Kept to itself", *(f"- {counted(count, 'fact')}: {why} [the gate]" for why, count in held.items())]
     return "\n".join(lines)

@@ -129,7 +129,7 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
 
 async def _news(plan: LearningPlan, recalled: _Recalled) -> LearningPlan:
     """A run's own statements, without those it only repeats."""
-    again = [one for one in plan.candidates if await recalled.has(one.content)]
+    again = [candidate for candidate in plan.candidates if await recalled.has(candidate.content)]
     left_out = (*plan.left_out, *(LeftOut(one.content, "it was recalled in this run") for one in again))
     return replace(plan, candidates=tuple(one for one in plan.candidates if one not in again), left_out=left_out)
 

@@ -191,7 +191,7 @@ class PartitionReader:
         self.next = min(listener.next for listener in self._listeners if not listener.is_behind)
         reading = Reading(self._clients, self._partition, self.next, lambda: self._hives, self._take_in)
         self._reading, self._has_heard = reading, False
-        self._threads = [one for one in self._threads if one.thread.is_alive()] + [reading]
+        self._threads = [thread for thread in self._threads if thread.thread.is_alive()] + [reading]
         try:
             return await self._watch(reading)
         finally:
@@ -213,12 +213,12 @@ class PartitionReader:
             if misses >= _MISSES:
                 return BackendUnavailable(BACKEND, f"partition {self._partition} hears nothing: two heartbeats did not arrive")
 
-    def _take_in(self, seen: Sequence[SequencedEvent]) -> None:
+    def _take_in(self, events: Sequence[SequencedEvent]) -> None:
         self._has_heard = self._has_heard_lately = True
-        for one in seen:
-            self.next = one.number + 1
+        for event in events:
+            self.next = event.number + 1
             for listener in self._listeners:
-                listener.take_event(one)
+                listener.take_event(event)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)

@@ -262,7 +262,7 @@ class RedisBus:
             rounds += 1
             if rounds % _VITALS_EVERY:
                 continue
-            own = [(one.subscription.hive, one.subscription.name) for one in self._readers]
+            own = [(reader.subscription.hive, reader.subscription.name) for reader in self._readers]
             with suppress(BackendError):
                 self._vitals = await self._admin.ask(lambda wire, own=own: look(wire, own))  # type: ignore[misc]
 

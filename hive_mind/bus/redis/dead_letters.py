@@ -23,12 +23,12 @@ def keeping(hive: str, name: str, attempts: int, reason: str, data: bytes) -> Co
 
 async def listed(wire: Wire, hive: str, limit: int) -> list[DeadLetter]:
     """The oldest."""
-    found: list[DeadLetter] = []
+    letters: list[DeadLetter] = []
     async for id, fields in _entries(wire, keys.letters(hive)):
-        if len(found) >= limit:
+        if len(letters) >= limit:
             break
-        found.append(_letter(id, fields))
-    return found
+        letters.append(_letter(id, fields))
+    return letters
 
 
 async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:

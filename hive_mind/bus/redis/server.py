@@ -125,8 +125,8 @@ async def _astray(wire: Wire, hives: Iterable[tuple[str, str]]) -> str:
         streams = [key for name in {own, *names} for key in keys.read_by(hive, name)]
         wanted |= dict.fromkeys([*streams, keys.letters(hive)], b"stream")
         wanted |= dict.fromkeys([keys.names(hive), keys.owners(hive)], b"hash")
-    asked: list[Command] = [("TYPE", key) for key in wanted]
-    types = await wire.call(*asked) if asked else []
+    commands: list[Command] = [("TYPE", key) for key in wanted]
+    types = await wire.call(*commands) if commands else []
     found = {key: type for key, type in zip(wanted, types, strict=True) if type not in (wanted[key], b"none")}
     found = {key: type for key, type in found.items() if isinstance(type, bytes)}
     if not found:

@@ -81,7 +81,7 @@ async def _forget(wire: Wire, hive: str, gone: Iterable[str], old_ms: int) -> No
     for name in gone:
         own = keys.inbox(hive, name), keys.brief_inbox(hive, name)
         replies = await wire.call(*(("XINFO", "STREAM", stream) for stream in own))
-        last = [pairs(one)[b"last-generated-id"] for one in replies if not isinstance(one, Exception)]
+        last = [pairs(reply)[b"last-generated-id"] for reply in replies if not isinstance(reply, Exception)]
         if any(keys.time_of(id) >= old_ms for id in last):
             continue
         await wire.call(

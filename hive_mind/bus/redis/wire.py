@@ -122,7 +122,7 @@ class Wire:
             raise BackendUnavailable("redis", self._why_not)
         try:
             async with asyncio.timeout(within_s):
-                packed = [one if type(one) is bytes else pack(*one) for one in commands]
+                packed = [command if type(command) is bytes else pack(*command) for command in commands]
                 await connection.send_packed_command(packed, check_health=False)
                 replies = [await _reply(connection) for _ in commands]
         except BaseException as error:

@@ -88,24 +88,24 @@ class DeadLetters:
 
 async def peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusReceivedMessage]:
     """The oldest, with bodies; nothing is taken away."""
-    found: list[ServiceBusReceivedMessage] = []
+    messages: list[ServiceBusReceivedMessage] = []
     start = 1
-    while len(found) < limit:
-        page = await receiver.peek_messages(min(_PAGE, limit - len(found)), sequence_number=start)
+    while len(messages) < limit:
+        page = await receiver.peek_messages(min(_PAGE, limit - len(messages)), sequence_number=start)
         if not page:
             break
         start = int(page[-1].sequence_number or 0) + 1
-        found += [message for message in page if not is_ping(message)]
-    return found
+        messages += [message for message in page if not is_ping(message)]
+    return messages
 
 
 async def taken_off(receiver: ServiceBusReceiver, wanted: set[int | None], act: Act) -> int:
     """Do something with some, and give back what had to be read on the way. How many were taken off."""
-    others: list[ServiceBusReceivedMessage] = []
+    messages: list[ServiceBusReceivedMessage] = []
     try:
-        return await _take_off(receiver, wanted, others, act)
+        return await _take_off(receiver, wanted, messages, act)
     finally:
-        for message in others:
+        for message in messages:
             with suppress(Exception):
                 await receiver.abandon_message(message)
 

@@ -50,12 +50,12 @@ async def _scrubbed(
     line = account.from_subscription(path, sub_queue=queue)
     try:
         receiver = await line.open()
-        found = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
         for _ in range(_PASSES):
-            if found:
-                await taken_off(receiver, {one.sequence_number for one in found}, forget)
-                found = list(_meant(await peek(receiver, READ_MAX), is_meant))
-        return found
+            if messages:
+                await taken_off(receiver, {message.sequence_number for message in messages}, forget)
+                messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        return messages
     except Exception as error:
         if isinstance(failure := translated(error, f"subscription {path!r}"), Missing):
             return []

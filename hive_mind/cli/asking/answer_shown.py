@@ -43,9 +43,9 @@ def show_answer(answer: Reply, *, explain: bool = False, own: str = "") -> None:
         show(f"Only {answer['completeness']:.0%} of the hive was reached; {', '.join(answer['silent'])} stayed silent.", "yellow")
 
 
-def show_note(found: Reply) -> None:
+def show_note(reply: Reply) -> None:
     """Show the parts of the ranking that were not available. A process of an earlier version says nothing of it."""
-    if note := found.get("note"):
+    if note := reply.get("note"):
         show(f"note: {note}", "yellow")
 
 

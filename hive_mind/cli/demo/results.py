@@ -42,9 +42,9 @@ def show_summary(summary: Sequence[Summary]) -> None:
     show_prose(_LEGEND, style="dim")
 
 
-def _row(one: Summary) -> tuple[str, ...]:
-    recall, rank = ("–" if value is None else f"{value:.2f}" for value in (one.recall, one.reciprocal_rank))
-    return one.kind, str(one.questions), recall, rank, str(one.right), str(one.unknown)
+def _row(summary: Summary) -> tuple[str, ...]:
+    recall, rank = ("–" if value is None else f"{value:.2f}" for value in (summary.recall, summary.reciprocal_rank))
+    return summary.kind, str(summary.questions), recall, rank, str(summary.right), str(summary.unknown)
 
 
 def plain_result(question: DemoQuestion, answer: Answer, result: DemoResult) -> dict[str, object]:

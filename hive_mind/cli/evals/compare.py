@@ -71,7 +71,7 @@ def _show_cell(cell: "CellChange") -> None:
     same = f", {share(cell.identical_top_k.mean)} with the same facts in the same order" if cell.identical_top_k else ""
     show(f"{name}: {counted(cell.questions, 'question')}{same}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p", "p (Holm)", "questions", ""]
-    rows = [_row(one) for one in cell.metrics if any(one.defined)]
+    rows = [_row(metric) for metric in cell.metrics if any(metric.defined)]
     rows += [
         [one.time, f"{one.before:.2f}", f"{one.after:.2f}", f"{one.difference:+.2f}", _interval(one.low, one.high, 2), *[""] * 4]
         for one in cell.times

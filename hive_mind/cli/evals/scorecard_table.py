@@ -134,15 +134,15 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
     from hive_mind.evals.report.figures import number
     from hive_mind.evals.report.naming import cell_name
 
-    found: list[Cell] = [cell_name(cell, with_seed=setting.has_seeds)]
+    cells: list[Cell] = [cell_name(cell, with_seed=setting.has_seeds)]
     for name in names:
-        found += [_with_interval(cell.metrics.get(name)), _difference(cell, name)]
+        cells += [_with_interval(cell.metrics.get(name)), _difference(cell, name)]
     against, system = cell.against_single, cell.system
-    found.append(_share(against.identical_top_k if against else None))
+    cells.append(_share(against.identical_top_k if against else None))
     if system is None:
-        return found + [_NOTHING] * 6
+        return cells + [_NOTHING] * 6
     costs = (number(one.mean) for one in (system.messages, system.bytes, system.fan_out))
-    return [*found, *costs, _share(system.completeness), f"{system.cpu_ms.median:.2f}", f"{system.wall_ms.median:.2f}"]
+    return [*cells, *costs, _share(system.completeness), f"{system.cpu_ms.median:.2f}", f"{system.wall_ms.median:.2f}"]
 
 
 def _show_answers(setting: "Setting") -> None:

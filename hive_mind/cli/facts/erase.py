@@ -72,12 +72,12 @@ async def erase(
 
 
 async def _wanted(settings: Settings, subject: str, source: str, agent: str, fact: str) -> Erasure:
-    given = [name for name in (subject, source, agent, fact) if name]
-    if len(given) != 1:
+    names = [name for name in (subject, source, agent, fact) if name]
+    if len(names) != 1:
         raise InvalidInput("say what is to be erased: one of --subject, --source, --agent and --fact")
     if fact:
         return erasure_of("fact", await _fact_id(settings, fact))
-    return erasure_of("subject" if subject else "source" if source else "agent", given[0])
+    return erasure_of("subject" if subject else "source" if source else "agent", names[0])
 
 
 async def _fact_id(settings: Settings, given: str) -> str:
@@ -106,7 +106,7 @@ class _Id:
 
 
 async def _erased_from_fleets(
-    settings: Settings, fleet: str, wanted: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
+    settings: Settings, fleet: str, erasures: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
 ) -> set[str]:
     """Let every fleet of the home that runs erase it; the agents that are theirs."""
     theirs: set[str] = set()
@@ -114,7 +114,7 @@ async def _erased_from_fleets(
         from hive_mind.control.erasing import erase_from_fleet
 
         async with fleets.opened(settings.home, name) as controller:
-            theirs |= await erase_from_fleet(controller, wanted, erased, timeout_s=timeout_s, is_dry=is_dry)
+            theirs |= await erase_from_fleet(controller, erasures, erased, timeout_s=timeout_s, is_dry=is_dry)
     return theirs
 
 

@@ -175,7 +175,7 @@ async def path(
     """Show the shortest paths between two things, through facts."""
     async with _graph_of(agent, home) as graph:
         paths = await graph.path(start, end, max_length, limit)
-    things = {thing.id: thing for one in paths for thing in one.things}
+    things = {thing.id: thing for path in paths for thing in path.things}
     if output is not Form.TEXT:
         _give(things.values(), dict.fromkeys(edge for one in paths for edge in one.edges), output, plain(paths))
         return

@@ -66,9 +66,9 @@ def _show(found: "Judgement", folder: Path) -> None:
 
     if found.allowed:
         for cell in found.cells:
-            for one in cell.metrics:
-                if one.metric.split("@")[0] in CERTAIN and one.difference:
-                    say(f"--gate: {cell.before} → {cell.after}: {one.metric} {evidence(one)}", style="green")
+            for metric in cell.metrics:
+                if metric.metric.split("@")[0] in CERTAIN and metric.difference:
+                    say(f"--gate: {cell.before} → {cell.after}: {metric.metric} {evidence(metric)}", style="green")
         return
     say("refused by --gate; nothing was changed" if found.grounds else "--gate can't judge, so nothing was changed", style="red")
     for line in (*found.unjudged, *(f"{ground.cell}: {ground.told}" for ground in found.grounds)):

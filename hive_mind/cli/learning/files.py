@@ -84,16 +84,16 @@ def _files_below(folder: Path) -> list[Path]:
 
     A folder that can't be looked into stands for its files, so that reading it says so.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
 
     def name_it(error: OSError) -> None:
-        found.append(Path(error.filename))
+        paths.append(Path(error.filename))
 
     for at, folders, names in os.walk(folder, onerror=name_it):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         linked = [name for name in folders if Path(at, name).is_symlink()]
-        found += [Path(at, name) for name in sorted([*names, *linked]) if not name.startswith(".")]
-    return found
+        paths += [Path(at, name) for name in sorted([*names, *linked]) if not name.startswith(".")]
+    return paths
 
 
 def refuse_replacing(file: Path, *, force: bool) -> None:

@@ -101,7 +101,7 @@ async def _learn(
 
 def _passed_over(files: Sequence[Mapping[str, str]]) -> str:
     more = len(files) - _NAMED_MAX
-    shown = ", ".join(f"{shown_source(one['file'])} ({one['reason']})" for one in files[:_NAMED_MAX])
+    shown = ", ".join(f"{shown_source(file['file'])} ({file['reason']})" for file in files[:_NAMED_MAX])
     return f"left out (name a file to learn it all the same): {shown}" + (f" and {more} more" if more > 0 else "")
 
 

@@ -181,7 +181,7 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
     )
 
 
-def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
+def _lines(figures: LearnedFigures) -> list[dict[str, str]]:
     """The fate of each stretch of the content, as far as that is known."""
-    kept = [{"what": "kept", "text": fact.content} for fact in learned.facts if isinstance(fact, Fact)]
-    return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in learned.left_out)]
+    kept = [{"what": "kept", "text": fact.content} for fact in figures.facts if isinstance(fact, Fact)]
+    return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in figures.left_out)]

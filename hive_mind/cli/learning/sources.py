@@ -49,9 +49,9 @@ def _show(found: Sequence[KnownSource]) -> None:
     show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
 
 
-def _row(one: KnownSource) -> Mapping[str, object]:
-    return {**plain(one), "learned_at": _when(one).isoformat(timespec="seconds")}
+def _row(source: KnownSource) -> Mapping[str, object]:
+    return {**plain(source), "learned_at": _when(source).isoformat(timespec="seconds")}
 
 
-def _when(one: KnownSource) -> datetime:
-    return datetime.fromtimestamp(one.learned_at_us / 1e6, UTC)
+def _when(source: KnownSource) -> datetime:
+    return datetime.fromtimestamp(source.learned_at_us / 1e6, UTC)

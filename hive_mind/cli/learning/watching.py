@@ -68,7 +68,7 @@ class FolderWatcher:
 
     async def _known(self) -> dict[str, str]:
         if self._digests is None:
-            found = [one for folder in self.folders for one in await self.learner.sources(below(folder))]
+            found = [source for folder in self.folders for source in await self.learner.sources(below(folder))]
             self._digests = {one.source: one.digest for one in found if one.vouches or one.digest}
         return self._digests
 

@@ -94,11 +94,11 @@ def plain_comparison(found: "Comparison") -> dict[str, Any]:
     return {
         "before": plain_evaluation(found.before, with_questions=False),
         "after": plain_evaluation(found.after, with_questions=False),
-        "differences": {one.metric: _plain_change(one) for one in found.changes},
+        "differences": {change.metric: _plain_change(change) for change in found.changes},
         "won": found.won,
         "lost": found.lost,
         "more_distractors": found.more_distractors,
-        "moves": [plain(one) | {"change": one.change, "came": one.came, "went": one.went} for one in found.moves],
+        "moves": [plain(move) | {"change": move.change, "came": move.came, "went": move.went} for move in found.moves],
     }
 
 
@@ -109,18 +109,18 @@ def show_comparison(found: "Comparison", moves: int, *, can_show_more: bool = Fa
     names = f"{before.config.name} → {after.config.name}"
     show(f"{names}: {questions_of(after)}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p"]
-    show_table(titles, [_difference_row(one) for one in found.changes], right=range(1, len(titles)))
+    show_table(titles, [_difference_row(change) for change in found.changes], right=range(1, len(titles)))
     show(
         f"distractors: {before.distractors} → {after.distractors}, in the first 5 {before.distractors_in(5)} → "
         f"{after.distractors_in(5)}; at {before.contaminated} → {after.contaminated} questions; "
         f"results {before.results} → {after.results}"
     )
     show(f"questions: {found.won} better, {found.lost} worse, {count - found.won - found.lost} with the same nUDCG")
-    for one in found.moves[:moves]:
+    for move in found.moves[:moves]:
         show()
-        style = "red" if one.change < 0 else "green" if one.change > 0 else ""
-        show(f"{one.id}  nUDCG {one.before:.3f} → {one.after:.3f} ({one.change:+.3f})  {short(one.query)}", style=style)
-        for place in one.places:
+        style = "red" if move.change < 0 else "green" if move.change > 0 else ""
+        show(f"{move.id}  nUDCG {move.before:.3f} → {move.after:.3f} ({move.change:+.3f})  {short(move.query)}", style=style)
+        for place in move.places:
             show_indented(_place(place))
     if can_show_more and moves < len(found.moves):
         show(f"\n{len(found.moves) - moves} more questions moved; see them with --moves {len(found.moves)}", style="dim")

@@ -100,7 +100,7 @@ async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
 
 
 def _is_unchanged(verdict: "Verdict") -> bool:
-    return any(one.kind == "unchanged" for one in verdict.grounds)
+    return any(ground.kind == "unchanged" for ground in verdict.grounds)
 
 
 def _exit_code(outcome: "DeploymentResult", *, is_dry: bool) -> int:
@@ -164,7 +164,7 @@ def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:
         "allowed": verdict.allowed,
         "level": verdict.level,
         "why": verdict.why,
-        "grounds": [plain(one) for one in verdict.grounds],
+        "grounds": [plain(ground) for ground in verdict.grounds],
         "remarks": list(verdict.remarks),
         "entry": plain(outcome.entry) if outcome.entry else None,
         "results": [str(path) for path in outcome.results],

@@ -68,7 +68,7 @@ def _questions(folder: "Workspace") -> dict[str, int] | None:
         return None
     golden = folder.golden()
     labels = {"relevant": sum(len(one.relevant) for one in golden.queries)}
-    labels["distractors"] = sum(len(one.distractors) for one in golden.queries)
+    labels["distractors"] = sum(len(query.distractors) for query in golden.queries)
     splits = {name: sum(one.split == name for one in golden.queries) for name in ("train", "test")}
     return {"all": len(golden.queries), **splits, **labels}
 

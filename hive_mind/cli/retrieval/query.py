@@ -74,7 +74,7 @@ def _labels(folder: "Workspace", question: str) -> "GoldenQuery | None":
     if not folder.golden_file.exists():
         return None
     try:
-        return next((one for one in folder.golden().queries if one.query == question), None)
+        return next((query for query in folder.golden().queries if query.query == question), None)
     except ConfigError as error:
         say(f"note: results are shown without labels: {error}", style="yellow")
         return None

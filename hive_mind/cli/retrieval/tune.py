@@ -256,7 +256,7 @@ def _plain(found: "Tuned") -> dict[str, Any]:
         "steps": [_plain_step(step) for step in found.steps if step.is_whole],
         "notes": list(found.notes),
         "allowed": verdict.allowed if verdict else None,
-        "grounds": [{"kind": one.kind, "message": one.message} for one in verdict.grounds] if verdict else [],
+        "grounds": [{"kind": ground.kind, "message": ground.message} for ground in verdict.grounds] if verdict else [],
         "comparison": plain_comparison(verdict.comparison) if verdict and verdict.comparison else None,
     }
 

@@ -65,7 +65,7 @@ async def validate(
     else:
         for file, findings in found:
             _show_findings(_shown(folder, file), findings)
-    if any(one.level == "error" for _, findings in found for one in findings):
+    if any(finding.level == "error" for _, findings in found for finding in findings):
         raise typer.Exit(USAGE)
 
 
@@ -78,7 +78,7 @@ def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool,
         return
     collections = [check_collection(folder, name) for name in folder.collections()]
     yield from collections
-    readable = [one.value for one in collections if one.value is not None and not one.errors]
+    readable = [collection.value for collection in collections if collection.value is not None and not collection.errors]
     if folder.golden_file.exists() and readable:
         # Its documents are those of one collection, and it does not say of which: of the one it fits best.
         yield min((check_golden(folder, one) for one in readable), key=lambda checked: len(checked.errors))
@@ -101,14 +101,14 @@ def _looks_at_meaning(folder: "Workspace", name: str) -> bool:
 def _show_findings(name: str, findings: Sequence["FileFinding"]) -> None:
     if not findings:
         show(f"{name}: nothing is wrong")
-    for one in findings:
-        note = "warning: " if one.level == "warning" else ""
-        show(f"{name}:{one.line}: {one.path}: {note}{one.message}", style="yellow" if note else "red")
+    for finding in findings:
+        note = "warning: " if finding.level == "warning" else ""
+        show(f"{name}:{finding.line}: {finding.path}: {note}{finding.message}", style="yellow" if note else "red")
 
 
 def _plain(folder: "Workspace", file: Path, findings: Sequence["FileFinding"]) -> dict[str, object]:
     is_valid = not any(one.level == "error" for one in findings)
-    return {"file": _shown(folder, file), "is_valid": is_valid, "findings": [plain(one) for one in findings]}
+    return {"file": _shown(folder, file), "is_valid": is_valid, "findings": [plain(finding) for finding in findings]}
 
 
 def _shown(folder: "Workspace", file: Path) -> str:

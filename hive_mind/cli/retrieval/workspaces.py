@@ -98,9 +98,9 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
         # A configuration edited since its deployment was checked when it was deployed.
         return config
     checked = check_config(workspace, config.name, has_embeddings=True)
-    for one in checked.findings:
-        if one.level == "warning":
-            say(f"note: {checked.file.name}:{one.line}: {one.path}: {one.message}", style="yellow")
+    for finding in checked.findings:
+        if finding.level == "warning":
+            say(f"note: {checked.file.name}:{finding.line}: {finding.path}: {finding.message}", style="yellow")
     return checked.accepted()
 
 
@@ -123,7 +123,7 @@ async def has_embeddings(embed: str | None, model: str | None) -> bool:
 def settings_of(configs: Iterable["RetrievalConfig"], embed: str | None, model: str | None) -> Settings:
     """The settings; without a model where no configuration looks at meaning, as loading one takes seconds."""
     settings = settings_for(None, embed, model)
-    needs_meaning = any(one.retrieval.method != "keyword" for one in configs)
+    needs_meaning = any(config.retrieval.method != "keyword" for config in configs)
     return settings if needs_meaning or embed else replace(settings, embed="none")
 
 

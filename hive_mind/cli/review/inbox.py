@@ -102,11 +102,11 @@ def _first(view: ItemView) -> str:
 
 
 def _cited(item: Item, given: str) -> str:
-    found = [fact for fact in item.cites if fact.startswith(given.strip().lower())]
-    if len(found) != 1 or not given.strip():
+    facts = [fact for fact in item.cites if fact.startswith(given.strip().lower())]
+    if len(facts) != 1 or not given.strip():
         cites = ", ".join(map(short_id, item.cites)) or "no facts"
         raise InvalidInput(f"--wrong {given}: {short_id(item.id)} relies on {cites}; give one of them")
-    return found[0]
+    return facts[0]
 
 
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="An item's id, or its first characters (6 or more).")]

@@ -125,4 +125,4 @@ def _of(home: Path, fleet: str) -> dict[str, str]:
     from hive_mind.runtime.workers.config import read_config
 
     configs = [read_config(path) for path in sorted(FleetFolder(home, fleet).config.glob("*.json"))]
-    return {agent.name: one.review.desk.agent for one in configs if one.review.desk.agent for agent in one.agents}
+    return {agent.name: config.review.desk.agent for config in configs if config.review.desk.agent for agent in config.agents}

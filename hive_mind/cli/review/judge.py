@@ -82,8 +82,8 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
     say(f"{agent}: the threshold of the manifest holds again")
 
 
-def document_of(found: JudgeRecord) -> dict[str, Any]:
-    figures, cost, calibration = found.figures, found.cost, found.calibration
+def document_of(record: JudgeRecord) -> dict[str, Any]:
+    figures, cost, calibration = record.figures, record.cost, record.calibration
     return {
         "judged": figures.judged,
         "escalated": figures.escalated,
@@ -96,15 +96,15 @@ def document_of(found: JudgeRecord) -> dict[str, Any]:
         "retry_success_rate": calibration.retry_success_rate,
         "recommended_threshold": calibration.recommended_threshold,
         "threshold_by_goal_type": calibration.threshold_by_goal_type,
-        "threshold": of_facts.value if (of_facts := found.thresholds.by_kind.get("fact")) else None,
-        "is_threshold_learned": bool(found.thresholds.by_kind),
-        "thresholds": {kind: move.value for kind, move in found.thresholds.by_kind.items()},
-        "weights_by_goal_type": found.weights.weights_by_goal_type,
-        "decisions_by_goal_type": found.weights.decisions_by_goal_type,
-        "are_weights_used": found.are_weights_used,
-        "compared": found.compared,
-        "audits": found.audits,
-        "models": found.models,
+        "threshold": of_facts.value if (of_facts := record.thresholds.by_kind.get("fact")) else None,
+        "is_threshold_learned": bool(record.thresholds.by_kind),
+        "thresholds": {kind: move.value for kind, move in record.thresholds.by_kind.items()},
+        "weights_by_goal_type": record.weights.weights_by_goal_type,
+        "decisions_by_goal_type": record.weights.decisions_by_goal_type,
+        "are_weights_used": record.are_weights_used,
+        "compared": record.compared,
+        "audits": record.audits,
+        "models": record.models,
         "asked": cost.asked,
         "tokens": cost.tokens,
         "usd": cost.usd,
@@ -112,21 +112,21 @@ def document_of(found: JudgeRecord) -> dict[str, Any]:
     }
 
 
-def _rows(found: JudgeRecord) -> list[tuple[str, str, str]]:
-    figures, cost, retried = found.figures, found.cost, found.calibration.retry_success_rate
-    recommended = found.calibration.recommended_threshold
+def _rows(record: JudgeRecord) -> list[tuple[str, str, str]]:
+    figures, cost, retried = record.figures, record.cost, record.calibration.retry_success_rate
+    recommended = record.calibration.recommended_threshold
     return [
         ("judged", f"{figures.judged:,}", "facts and outputs of runs, again where something had failed"),
         ("a person is asked", _share(figures.escalation_rate), counted(figures.escalated, "judgement")),
         ("a rule decides", _share(figures.rule_match_rate), counted(figures.by_rule, "judgement")),
         ("tried again", _share(retried), "of what was sent back, accepted the next time"),
         ("nobody attends", f"{figures.unattended:,}", "accepted unjudged, as `unattended: accept` says"),
-        ("audits", f"{found.audits:,}", "of what it let pass"),
-        ("answers", f"{found.compared:,}", "of people about what it would accept"),
+        ("audits", f"{record.audits:,}", "of what it let pass"),
+        ("answers", f"{record.compared:,}", "of people about what it would accept"),
         ("recommended", "–" if recommended is None else f"{recommended:.2f}", "threshold by these answers; –: none, or too few"),
-        *([] if found.thresholds.by_kind else [("threshold", "manifest's", "at work")]),
-        *[(f"threshold ({kind})", _learned(move.value), "at work") for kind, move in found.thresholds.by_kind.items()],
-        ("tokens", f"{cost.tokens:,}", ", ".join(found.models) or "no model was asked"),
+        *([] if record.thresholds.by_kind else [("threshold", "manifest's", "at work")]),
+        *[(f"threshold ({kind})", _learned(move.value), "at work") for kind, move in record.thresholds.by_kind.items()],
+        ("tokens", f"{cost.tokens:,}", ", ".join(record.models) or "no model was asked"),
         ("money", f"${cost.usd:,.4f}", f"without {cost.unpriced:,} of unknown price" if cost.unpriced else ""),
     ]
 
@@ -135,28 +135,28 @@ def _learned(threshold: float | None) -> str:
     return "nothing: it may not decide alone" if threshold is None else f"{threshold:.2f}"
 
 
-def _show_confidence(found: JudgeRecord) -> None:
-    right = found.calibration.accept_accuracy_by_confidence
+def _show_confidence(record: JudgeRecord) -> None:
+    right = record.calibration.accept_accuracy_by_confidence
     rows = [
         (f"{sure:.1f}", f"{count:,}", _share(right[sure]) if sure in right else "–")
-        for sure, count in found.figures.by_confidence.items()
+        for sure, count in record.figures.by_confidence.items()
     ]
     if rows:
         show()
         show_table(["sure", "judgements", "people agree"], rows, right=[0, 1, 2])
 
 
-def _show_weights(found: JudgeRecord) -> None:
-    decisions = found.weights.decisions_by_goal_type
+def _show_weights(record: JudgeRecord) -> None:
+    decisions = record.weights.decisions_by_goal_type
     rows = [
         (kind, signal, f"{weight:.2f}", f"{decisions[kind]:,}")
-        for kind, row in found.weights.weights_by_goal_type.items()
+        for kind, row in record.weights.weights_by_goal_type.items()
         for signal, weight in row.items()
     ]
     if rows:
         show()
         show_table(["goal", "signal", "weight", "decisions"], rows, right=[2, 3])
-        if not found.are_weights_used:
+        if not record.are_weights_used:
             show("Signals count alike so far: `judge: {weights: learned}` in a manifest weighs them.")
 
 

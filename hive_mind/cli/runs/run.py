@@ -124,8 +124,8 @@ def ruled(worker: "WorkerSpec", files: Sequence[Path] | None) -> "WorkerSpec":
     given = RuleSet(rule for file in files for rule in rules_in(file)).rules
     if about_facts := [rule.id for rule in given if rule.on == "fact"]:
         raise InvalidInput(f"rule {about_facts[0]} is about facts, and a run gives outputs: leave out `on`, or set it to output")
-    own = [rule for rule in worker.rules if rule.id not in {one.id for one in given}]
-    return worker.model_copy(update={"rules": (*own, *given)})
+    rules = [rule for rule in worker.rules if rule.id not in {one.id for one in given}]
+    return worker.model_copy(update={"rules": (*rules, *given)})
 
 
 def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":

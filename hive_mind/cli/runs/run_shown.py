@@ -117,15 +117,15 @@ def show_document(document: Mapping[str, Any], agent: str, options: str = "", *,
 def show_table_of(documents: list[dict[str, Any]]) -> None:
     rows = [
         (
-            one["run"],
-            one["worker"],
-            one["status"],
-            ", ".join(one["at"]) or "-",
-            ", ".join(_waits_for(one)) or "-",
-            str(one["steps"]),
-            one["changed"],
+            document["run"],
+            document["worker"],
+            document["status"],
+            ", ".join(document["at"]) or "-",
+            ", ".join(_waits_for(document)) or "-",
+            str(document["steps"]),
+            document["changed"],
         )
-        for one in documents
+        for document in documents
     ]
     show_table(["run", "worker", "status", "at", "waits for", "steps", "changed"], rows, right=[5])
 

@@ -45,14 +45,14 @@ class _Offered:
 
 
 def chosen(
-    asked: QuestionTerms, ranked: Sequence[tuple[Relevant, float]], quotes_max: int, parts: Sequence[QuestionTerms] = ()
+    terms: QuestionTerms, ranked: Sequence[tuple[Relevant, float]], quotes_max: int, parts: Sequence[QuestionTerms] = ()
 ) -> list[Relevant]:
     """At most `quotes_max` of the ranked facts, in the order in which they are worth reading.
 
     Of a question that asks for several things, each of its `parts` needs a fact.
     """
-    wanted = _wanted(asked)
-    left = [_offered(asked, one, score) for one, score in ranked]
+    wanted = _wanted(terms)
+    left = [_offered(terms, one, score) for one, score in ranked]
     taken: list[_Offered] = []
     missing, unstated = wanted, [part.words for part in parts if part.words]
     while left and len(taken) < quotes_max:
@@ -70,25 +70,25 @@ def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str]
     return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), wanted)])
 
 
-def names_only(asked: QuestionTerms, one: Relevant) -> bool:
+def names_only(terms: QuestionTerms, relevant: Relevant) -> bool:
     """Whether a fact has the identifier that is asked about and no other word of the question."""
-    return one.found.is_named and bool(asked.words) and not met_in(asked.words, _terms_of(asked, one.hit.fact))
+    return relevant.found.is_named and bool(terms.words) and not met_in(terms.words, _terms_of(terms, relevant.hit.fact))
 
 
-def _wanted(asked: QuestionTerms) -> frozenset[str]:
+def _wanted(terms: QuestionTerms) -> frozenset[str]:
     """The terms that the facts should hold. All of them have the identifier, itself or by another name."""
-    return (asked.words | asked.names) or asked.identifiers
+    return (terms.words | terms.names) or terms.identifiers
 
 
-def _offered(asked: QuestionTerms, one: Relevant, score: float) -> _Offered:
+def _offered(asked: QuestionTerms, relevant: Relevant, score: float) -> _Offered:
     """Of facts that only name the identifier, those that say more about it in a sentence come first."""
-    terms = _terms_of(asked, one.hit.fact)
-    if names_only(asked, one):
-        said = one.hit.fact.content
-        has_detail = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _DETAIL_MIN
+    terms = _terms_of(asked, relevant.hit.fact)
+    if names_only(asked, relevant):
+        said = relevant.hit.fact.content
+        has_detail = len(terms - terms_in(" ".join((relevant.hit.fact.speaker, *long_codes(said))))) >= _DETAIL_MIN
         score = min(score, 1.0) + _SENTENCE_BONUS * (has_detail and said.endswith(_SENTENCE_ENDS))
-    share = 0.0 if one.found.is_named else one.found.share
-    return _Offered(one, score + _ANSWER_BONUS * one.states_more + _SHARE_BONUS * share, terms)
+    share = 0.0 if relevant.found.is_named else relevant.found.share
+    return _Offered(relevant, score + _ANSWER_BONUS * relevant.states_more + _SHARE_BONUS * share, terms)
 
 
 def is_repeated(fact: Fact, other: Fact) -> bool:
@@ -103,9 +103,9 @@ def _said(fact: Fact) -> frozenset[str]:
     return terms_in(content) - _SAID_ANEW
 
 
-def _terms_of(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
+def _terms_of(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The terms of a fact, of the quantities in it, and of its speaker, where asked about: "Mendes" mends nothing."""
-    speaker = terms_in(fact.speaker) & (asked.words | asked.names)
+    speaker = terms_in(fact.speaker) & (terms.words | terms.names)
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     return terms_in(said) | terms_in(fact.concept) | measured_in(said) | speaker
 

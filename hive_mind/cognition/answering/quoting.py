@@ -109,9 +109,9 @@ def _limit(question: str, settings: QuotingSettings, is_vague: bool) -> int:
     return min(settings.quotes_max + further, settings.list_quotes_max) if few else settings.list_quotes_max
 
 
-def _certainty(hit: Hit, found: Judgement) -> float:
+def _certainty(hit: Hit, judgement: Judgement) -> float:
     similarity = min(1.0, max(0.0, hit.components.semantic or 0.0))
-    return max(found.share, similarity) * hit.fact.confidence
+    return max(judgement.share, similarity) * hit.fact.confidence
 
 
 def quotation(hit: Hit, *, is_carried: bool = False) -> str:
@@ -158,10 +158,10 @@ def _is_row(fact: Fact) -> bool:
     return is_table_row(fact) or record_of(fact) is not None
 
 
-def ordered(question: str, asked: QuestionTerms, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
+def ordered(question: str, terms: QuestionTerms, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
     """Facts with a score that also knows who is asked about and what form the answer has, the best first."""
     forms = _forms_wanted(question)
-    fitted = [(one, one.hit.score + _bonus(asked, forms, one.hit)) for one in judged]
+    fitted = [(one, one.hit.score + _bonus(terms, forms, one.hit)) for one in judged]
     return sorted(fitted, key=lambda pair: -pair[1])
 
 
@@ -183,8 +183,8 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
 
 
 @ornament(lambda *_: 0.0)
-def _bonus(asked: QuestionTerms, forms: frozenset[str], hit: Hit) -> float:
-    speaks = not asked.names.isdisjoint(tokenize(hit.fact.speaker))
+def _bonus(terms: QuestionTerms, forms: frozenset[str], hit: Hit) -> float:
+    speaks = not terms.names.isdisjoint(tokenize(hit.fact.speaker))
     return _SPEAKER_BONUS * speaks + _FORM_BONUS * _has_form(forms, hit)
 
 

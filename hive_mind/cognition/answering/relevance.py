@@ -136,7 +136,7 @@ _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
 
-def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
+def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     """The match of a hit with the question; None where it misses the identifier or all names.
 
     A text under a heading is about the heading's subject, and a short answer about the text just before it.
@@ -146,27 +146,27 @@ def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
     titles = terms_in(" ".join(map(title_of, fact.sources)))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
-    subject = _subject(asked, fact, own | titles) or _subject(asked, fact, meant)
-    named = _identified(asked, fact, own | meant)
+    subject = _subject(terms, fact, own | titles) or _subject(terms, fact, meant)
+    named = _identified(terms, fact, own | meant)
     is_named = bool(named)
-    if (asked.identifiers and not is_named) or (asked.names and not (is_named or subject)):
+    if (terms.identifiers and not is_named) or (terms.names and not (is_named or subject)):
         return None
-    must = asked.identifiers | asked.names
+    must = terms.identifiers | terms.names
     around = titles | (before if _hangs(fact) else frozenset())
-    is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
+    is_row = (is_named and _is_row(fact)) or _is_row_asked_for(terms, record_of(fact))
     met_names = subject | named
-    is_own = bool(met_names) or any(_is_stated(term, own) for term in asked.words)
-    met = met_in(asked.words, own | around)
+    is_own = bool(met_names) or any(_is_stated(term, own) for term in terms.words)
+    met = met_in(terms.words, own | around)
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
-    if asked.words - (asked.kinds - FIGURE_KINDS) and not met:
+    if terms.words - (terms.kinds - FIGURE_KINDS) and not met:
         # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
-        covered = _covered(met_names, asked.words | must) if is_named else 0.0
+        covered = _covered(met_names, terms.words | must) if is_named else 0.0
         return Judgement(covered, 0.0, is_named, is_own, is_row, is_carried)
-    if not asked.numbers <= own | around:
+    if not terms.numbers <= own | around:
         return None
-    missed = asked.words - met - _kinds_stated(asked, fact)
+    missed = terms.words - met - _kinds_stated(terms, fact)
     covered = _covered(met | met_names, met | missed | must)
-    return Judgement(covered, _missed_share(asked.words - met, hit), is_named, is_own, is_row, is_carried)
+    return Judgement(covered, _missed_share(terms.words - met, hit), is_named, is_own, is_row, is_carried)
 
 
 def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
@@ -189,16 +189,16 @@ def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozens
     return frozenset(term for name in asked.named for term in name_in_fact(name, fact, terms))
 
 
-def _kinds_stated(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
+def _kinds_stated(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell.
 
     A row has a column for what it tells.
     """
-    if not asked.kinds or record_of(fact) is not None:
+    if not terms.kinds or record_of(fact) is not None:
         return frozenset()
-    wanted = asked.words | asked.names | asked.identifiers
+    wanted = terms.words | terms.names | terms.identifiers
     has_figure = any(_DIGIT.search(term) for term in terms_in(fact.content) - wanted)
-    return asked.kinds if has_figure else asked.kinds - FIGURE_KINDS
+    return terms.kinds if has_figure else terms.kinds - FIGURE_KINDS
 
 
 def _is_stated(term: str, terms: frozenset[str]) -> bool:
@@ -281,22 +281,22 @@ def _judged(
 
 
 @ornament(lambda *_: None)
-def _judged_alone(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> Relevant | None:
+def _judged_alone(question: str, terms: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> Relevant | None:
     """One hit; None for one about somebody else. One that can't be judged is left out, and the others answer."""
-    part = _only_about(asked, hit)
-    found = judgement(asked, part) if part else None
+    part = _only_about(terms, hit)
+    found = judgement(terms, part) if part else None
     if part is None or found is None:
         return None
-    found = replace(found, is_typed=_is_typed(question, asked, part.fact))
-    return Relevant(hit, found, _states(question, asked, part, found, settings) and _fits(question, asked, part, settings))
+    found = replace(found, is_typed=_is_typed(question, terms, part.fact))
+    return Relevant(hit, found, _states(question, terms, part, found, settings) and _fits(question, terms, part, settings))
 
 
-def _only_about(asked: QuestionTerms, hit: Hit) -> Hit | None:
+def _only_about(terms: QuestionTerms, hit: Hit) -> Hit | None:
     """A hit with what its fact says of those who are asked about, and the share of its score by words; None without any."""
-    part = only_about(asked.named, hit.fact)
+    part = only_about(terms.named, hit.fact)
     if part is None or part is hit.fact:
         return hit if part else None
-    words = asked.words | asked.names
+    words = terms.words | terms.names
     left, all_met = (_letters(met_in(words, terms_in(fact.content))) for fact in (part, hit.fact))
     keyword = hit.components.keyword * left / max(1, all_met)
     return replace(hit, fact=part, components=replace(hit.components, keyword=keyword))
@@ -325,9 +325,9 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
     )
 
 
-def _states(question: str, asked: QuestionTerms, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
+def _states(question: str, terms: QuestionTerms, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
     """Whether a fact says enough of what is asked, and the very thing, or holds it."""
-    return found.is_typed or (_answers(found, hit, settings) and _states_focus(question, asked, hit, settings))
+    return found.is_typed or (_answers(found, hit, settings) and _states_focus(question, terms, hit, settings))
 
 
 def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:

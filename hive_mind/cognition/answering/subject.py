@@ -88,26 +88,26 @@ def _names_of(text: str) -> tuple[Name, ...]:
     return names_in(text)
 
 
-def only_about(named: Sequence[Name], fact: Fact) -> Fact | None:
+def only_about(names: Sequence[Name], fact: Fact) -> Fact | None:
     """A fact without the sentences of a dialogue that are about somebody else than those named; None where none is left."""
-    if not named or not fact.speaker:
+    if not names or not fact.speaker:
         return fact
     said = fact.content.removeprefix(f"{fact.speaker}: ")
-    kept = _about(named, fact.speaker, said)
+    kept = _about(names, fact.speaker, said)
     if not kept:
         return None
     # The text before it says so itself.
     before = _SPEAKER.match(fact.before)
-    context = f"{before[0]}{_about(named, before['speaker'], fact.before[before.end() :])}" if before else fact.before
+    context = f"{before[0]}{_about(names, before['speaker'], fact.before[before.end() :])}" if before else fact.before
     if (kept, context) == (said, fact.before):
         return fact
     return replace(fact, content=f"{fact.content.removesuffix(said)}{kept}", before=context)
 
 
-def _about(named: Sequence[Name], speaker: str, said: str) -> str:
+def _about(names: Sequence[Name], speaker: str, said: str) -> str:
     """The part of an utterance that may be about one of those named."""
-    speaks = any(not name.isdisjoint(terms_in(speaker)) for name in named)
-    if not speaks and not all(_only_listens(name, said) for name in named):
+    speaks = any(not name.isdisjoint(terms_in(speaker)) for name in names)
+    if not speaks and not all(_only_listens(name, said) for name in names):
         return said
     return " ".join(part for part in _SENTENCE_ENDS.split(said) if _may_be(part, speaks=speaks))
 

@@ -40,13 +40,13 @@ class DayOrder(Enum):
 
 def day_order(stamps: Iterable[str]) -> DayOrder | None:
     """The order that all stamps allow and one of them demands; None where none demands any, or two demand different ones."""
-    found = set[DayOrder]()
+    orders = set[DayOrder]()
     for match in filter(None, map(_match, stamps)):
         if match["mark"] == "." or (int(match["one"]) > _MONTHS and len(match["year"]) > 2):
-            found.add(DayOrder.DAY)
+            orders.add(DayOrder.DAY)
         elif int(match["two"]) > _MONTHS:
-            found.add(DayOrder.MONTH)
-    return found.pop() if len(found) == 1 else None
+            orders.add(DayOrder.MONTH)
+    return orders.pop() if len(orders) == 1 else None
 
 
 def in_iso(stamp: str, order: DayOrder | None) -> str:

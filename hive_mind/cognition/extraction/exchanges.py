@@ -57,7 +57,7 @@ def _answers(piece: Piece, asked: Piece) -> bool:
     return any(map(str.isalnum, piece.text)) and not is_polite(piece.text)
 
 
-def _together(asked: Piece, answer: Piece) -> Piece:
-    block = replace(answer.block, speaker=asked.block.speaker)
+def _together(piece: Piece, answer: Piece) -> Piece:
+    block = replace(answer.block, speaker=piece.block.speaker)
     said = f"{answer.block.speaker}: {answer.text}" if answer.block.layout is Layout.UTTERANCE else answer.text
-    return Piece(f"{asked.sentences[-1]} {said}", block, (answer.text,), is_reply=True)
+    return Piece(f"{piece.sentences[-1]} {said}", block, (answer.text,), is_reply=True)

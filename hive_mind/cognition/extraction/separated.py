@@ -114,15 +114,15 @@ def _with_semicolons(fields: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _is_table(found: Sequence[TableRow], separator: str) -> bool:
-    columns = list(zip(*(row.fields for row in found), strict=True))
+def _is_table(rows: Sequence[TableRow], separator: str) -> bool:
+    columns = list(zip(*(row.fields for row in rows), strict=True))
     if not all(any(column) for column in columns):
         return False
     if separator == "\t":
         return True
-    if any(f"{separator} " in _QUOTED.sub('""', row.text) for row in found):
-        return _is_header(found[0]) and any(all(map(_FIGURE.fullmatch, column[1:])) for column in columns)
-    return separator != "," or not all(_THOUSANDS.search(row.text) for row in found)
+    if any(f"{separator} " in _QUOTED.sub('""', row.text) for row in rows):
+        return _is_header(rows[0]) and any(all(map(_FIGURE.fullmatch, column[1:])) for column in columns)
+    return separator != "," or not all(_THOUSANDS.search(row.text) for row in rows)
 
 
 def _is_header(row: TableRow) -> bool:

@@ -81,7 +81,7 @@ async def _around(visit: Visit, agent: str, fact: dict[str, Any]) -> list[tuple[
 
 
 def _naming(name: str, hits: list[dict[str, Any]], but: str) -> list[dict[str, Any]]:
-    others = [one for one in hits if one["fact_id"] != but and is_about(name, one["concept"], one["entities"])]
+    others = [hit for hit in hits if hit["fact_id"] != but and is_about(name, hit["concept"], hit["entities"])]
     return others[:_NEIGHBOURS_SHOWN]
 
 

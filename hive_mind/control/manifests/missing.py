@@ -54,8 +54,8 @@ def _not_allowed(manifest: HiveManifest) -> Iterator[Finding]:
     more = variable(ALLOWED) or ""
     for number, agent in enumerate(manifest.spec.agents):
         # `contradictions` tells of what is no name, and of names of ours.
-        named = [name for name in agent.env if name.isidentifier() and not name.startswith("HIVE_MIND_")]
-        for name in named:
+        names = [name for name in agent.env if name.isidentifier() and not name.startswith("HIVE_MIND_")]
+        for name in names:
             if harm := _harm_of(name, more):
                 yield Finding(("spec", "agents", number, "env", name), f"{harm} where you run hive-mind: {ALLOWED}={name}")
 

@@ -44,8 +44,8 @@ def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
     if not manifest.spec.retrieval.config:
         return ()
     config, usual = _config(manifest, folder), Retrieval()
-    asked = [name for name in ("method", "top_k") if getattr(config.retrieval, name) != getattr(usual, name)]
-    return (*(f"retrieval.{name}: it is given with each question" for name in asked), *beyond_a_memory(config))
+    names = [name for name in ("method", "top_k") if getattr(config.retrieval, name) != getattr(usual, name)]
+    return (*(f"retrieval.{name}: it is given with each question" for name in names), *beyond_a_memory(config))
 
 
 def _changed(manifest: HiveManifest, **fields: object) -> HiveManifest:
@@ -76,7 +76,7 @@ def _wrong(pattern: str, folder: Path, first: dict[str, str], *, has_facts: bool
         try:
             rules = rules_in(file)
         except RuleError as error:
-            yield from (one.in_file(error.file) for one in error.problems)
+            yield from (problem.in_file(error.file) for problem in error.problems)
         except InvalidInput as error:
             yield str(error)
         else:
@@ -87,10 +87,10 @@ def _wrong(pattern: str, folder: Path, first: dict[str, str], *, has_facts: bool
 
 
 def _files(pattern: str, folder: Path) -> list[Path]:
-    found = sorted(matching(pattern, folder))
-    if not found:
+    paths = sorted(matching(pattern, folder))
+    if not paths:
         raise InvalidInput(f"nothing is there, relative to {folder}; correct the path, or create the file")
-    return found
+    return paths
 
 
 def _with_functions(manifest: HiveManifest, folder: Path) -> HiveManifest:
@@ -130,7 +130,7 @@ def _worker_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
             try:
                 _with_worker(agent, folder, manifest)
             except WorkerFileError as error:
-                yield from (Finding(path, one.in_file(error.file)) for one in error.problems)
+                yield from (Finding(path, problem.in_file(error.file)) for problem in error.problems)
             except (InvalidInput, OSError, ValueError) as error:
                 yield Finding(path, str(error))
 
@@ -172,7 +172,7 @@ def _retrieval_findings(manifest: HiveManifest, folder: Path) -> Iterator[Findin
     try:
         _with_retrieval(manifest, folder)
     except WorkspaceError as error:
-        yield from (Finding(path, one.in_file(error.file)) for one in error.problems)
+        yield from (Finding(path, problem.in_file(error.file)) for problem in error.problems)
     except InvalidInput as error:
         yield Finding(path, str(error))
 

@@ -137,12 +137,12 @@ def _broken(faults: Iterable[Problem], errors: Iterable[ErrorDetails]) -> frozen
         for error in errors
         if error["type"] == "extra_forbidden" and (word := suggested(error["loc"], MANIFEST))
     }
-    return frozenset({one.path for one in faults} | {spelled(error["loc"]) for error in errors} | meant)
+    return frozenset({fault.path for fault in faults} | {spelled(error["loc"]) for error in errors} | meant)
 
 
 def _rests_on(finding: Finding, broken: Iterable[str]) -> bool:
     rests = [spelled(path) for path in (finding.path, *finding.rests_on)]
-    return any(_is_part(one, other) or _is_part(other, one) for one in rests for other in broken)
+    return any(_is_part(rest, other) or _is_part(other, rest) for rest in rests for other in broken)
 
 
 def _is_part(inner: str, outer: str) -> bool:

@@ -134,17 +134,17 @@ def _files(path: Path, root: Path, budget: _Budget) -> Iterator[Path]:
 
 def _entries(folder: Path, root: Path, budget: _Budget) -> list[Path]:
     """The entries of a folder that may be found by a wildcard. A folder that can't be read is empty."""
-    found: list[Path] = []
+    paths: list[Path] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 budget.spend(folder)
                 path = Path(entry.path)
                 if not entry.name.startswith(".") and not (entry.is_symlink() and _leads_out(path, root)):
-                    found.append(path)
+                    paths.append(path)
     except OSError:
         return []
-    return sorted(found)
+    return sorted(paths)
 
 
 def _leads_out(link: Path, root: Path) -> bool:

@@ -167,9 +167,9 @@ class _Shared:
             env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
         )
 
-    def _notify(self, given: Notify) -> NotifyConfig:
-        url, link, *command = map(self._seen_from_here, (given.url, given.link, *given.command))
-        return NotifyConfig(url, tuple(command), link, given.hours)
+    def _notify(self, notify: Notify) -> NotifyConfig:
+        url, link, *command = map(self._seen_from_here, (notify.url, notify.link, *notify.command))
+        return NotifyConfig(url, tuple(command), link, notify.hours)
 
     def _mcp(self, server: Mcp) -> McpConfig:
         env = {name: self._seen_from_here(value) for name, value in sorted(server.env.items())}

@@ -120,7 +120,7 @@ def _holders(config: WorkerConfig, desired: Desired) -> str:
         return counted(min(hive.replicas, len(staying)), "replica")
     if reads(hive.topology, "groups"):
         groups = {node.group for node in config.nodes}
-        mates = [n.name for one in desired.processes.values() for n in one.nodes if n.group in groups]
+        mates = [n.name for process in desired.processes.values() for n in process.nodes if n.group in groups]
         return f"{counted(len(mates), 'replica')} of {', '.join(sorted(groups))}"
     return counted(len(staying), "replica")
 
@@ -280,9 +280,9 @@ def _ends(desired: Desired, running: Mapping[str, Running], state: FleetState) -
             yield Action("delete", name, "the manifest no longer has it", memory=memory, loses=loses)
 
 
-def _lessons(desired: Desired, running: Mapping[str, Running], others: Iterable[Action]) -> Iterator[Action]:
+def _lessons(desired: Desired, running: Mapping[str, Running], actions: Iterable[Action]) -> Iterator[Action]:
     """A process that is started again learns by itself."""
-    again = {action.subject for action in others}
+    again = {action.subject for action in actions}
     for name, config in desired.processes.items():
         found = running.get(name)
         if name in again or found is None or found.status is None or found.config is None or not found.is_alive:

@@ -108,7 +108,7 @@ def contained(
 
 def secret_files(workers: Iterable[Contained], keys: Keys) -> dict[str, str]:
     """The process whose key goes into each file, for those that are made here."""
-    return {one.key_file: one.config.process for one in workers if one.config.process in keys.ids}
+    return {worker.key_file: worker.config.process for worker in workers if worker.config.process in keys.ids}
 
 
 def credential_variable(name: str) -> str:
@@ -225,7 +225,7 @@ def _sources(sources: tuple[SourceConfig, ...], folder: Path) -> tuple[SourceCon
         if not Path(one.path).is_relative_to(folder):
             wanted = f"{one.path} is not below the folder of the manifest, where an image takes its sources from; move it there"
             raise _Unfit(("spec", "agents"), wanted)
-    return tuple(msgspec.structs.replace(one, path=_in_image(one.path, folder)) for one in sources)
+    return tuple(msgspec.structs.replace(source, path=_in_image(source.path, folder)) for source in sources)
 
 
 def _variables(config: WorkerConfig) -> tuple[dict[str, str], dict[str, str]]:

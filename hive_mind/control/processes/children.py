@@ -70,19 +70,19 @@ async def end_all(name: str, find: Callable[[], Identity | None], is_taken: Call
             await asyncio.sleep(_LOOK_S)
 
 
-async def _end(name: str, one: Identity, until: float) -> None:
-    send(one, SIGTERM)
+async def _end(name: str, identity: Identity, until: float) -> None:
+    send(identity, SIGTERM)
     # One that was paused would not hear it.
-    send(one, SIGCONT)
-    if await _is_gone(one, until):
+    send(identity, SIGCONT)
+    if await _is_gone(identity, until):
         return
-    send(one, SIGKILL)
-    if not await _is_gone(one, time.monotonic() + _KILLED_WITHIN_S):
-        raise BackendTimeout(name, f"process {one.pid} was killed and has not ended in {_KILLED_WITHIN_S:g} s")
+    send(identity, SIGKILL)
+    if not await _is_gone(identity, time.monotonic() + _KILLED_WITHIN_S):
+        raise BackendTimeout(name, f"process {identity.pid} was killed and has not ended in {_KILLED_WITHIN_S:g} s")
 
 
-async def _is_gone(one: Identity, until: float) -> bool:
-    while is_running(one):
+async def _is_gone(identity: Identity, until: float) -> bool:
+    while is_running(identity):
         if time.monotonic() > until:
             return False
         await asyncio.sleep(_LOOK_S)

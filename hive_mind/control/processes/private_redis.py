@@ -93,9 +93,9 @@ class RedisFiles:
     def running(self) -> Identity | None:
         """The server, where there is one and it can be shown to be this fleet's."""
         with suppress(msgspec.DecodeError):
-            one = msgspec.json.decode(read_own(self.folder / "server.json"), type=Identity)
-            if is_running(one) and self._is_its_folder(one):
-                return one
+            identity = msgspec.json.decode(read_own(self.folder / "server.json"), type=Identity)
+            if is_running(identity) and self._is_its_folder(identity):
+                return identity
         return self._adopted() if self.is_taken else None
 
     def start(self, program: str) -> Child | None:
@@ -134,24 +134,24 @@ class RedisFiles:
     def _adopted(self) -> Identity | None:
         """One whose starter died before it could note it: it has the lock, says this number, and lives in this folder."""
         number = read_own(self.folder / "pid").strip()
-        one = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
-        if one is None or not self._is_its_folder(one):
+        identity = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
+        if identity is None or not self._is_its_folder(identity):
             return None
         # Others may find it at the same moment; one of them notes it.
         with suppress(OSError):
-            self._note(one)
-        return one
+            self._note(identity)
+        return identity
 
-    def _is_its_folder(self, one: Identity) -> bool:
+    def _is_its_folder(self, identity: Identity) -> bool:
         """Whether it lives here; these files may be a copy of those that it lives in."""
         try:
-            return self.folder.samefile(psutil.Process(one.pid).cwd())
+            return self.folder.samefile(psutil.Process(identity.pid).cwd())
         except (psutil.Error, OSError):
             return False
 
-    def _note(self, one: Identity | None) -> None:
-        if one is not None:
-            write_whole(self.folder / "server.json", msgspec.json.encode(one))
+    def _note(self, identity: Identity | None) -> None:
+        if identity is not None:
+            write_whole(self.folder / "server.json", msgspec.json.encode(identity))
 
 
 def _is_free(port: int) -> bool:

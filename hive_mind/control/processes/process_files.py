@@ -58,7 +58,7 @@ class ProcessFiles:
 
         The files alone don't show it: they may be a copy, of a home whose processes are none of ours.
         """
-        return next((one for one in self._claims() if is_running(one) and self._is_of_here(one)), None)
+        return next((claim for claim in self._claims() if is_running(claim) and self._is_of_here(claim)), None)
 
     @property
     def is_taken(self) -> bool:
@@ -107,9 +107,9 @@ class ProcessFiles:
         if self.is_taken and (holder := self._holder()) is not None:
             yield holder
 
-    def _is_of_here(self, one: Identity) -> bool:
+    def _is_of_here(self, identity: Identity) -> bool:
         # A home that was moved has other paths and the same locks.
-        return command_of(one)[-1:] == [str(self.config)] or self.is_taken
+        return command_of(identity)[-1:] == [str(self.config)] or self.is_taken
 
     def _holder(self) -> Identity | None:
         """The process that wrote its number into the lock, if it was started with this configuration."""

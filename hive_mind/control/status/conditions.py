@@ -45,7 +45,7 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
         lag=sum(node.lag for process in processes for node in process.nodes),
         messages=sum(process.messages for process in processes),
         restarts=sum(process.restarts for process in processes),
-        last_error=next((one.last_error for one in _views(processes, agents) if one.last_error), ""),
+        last_error=next((view.last_error for view in _views(processes, agents) if view.last_error), ""),
     )
 
 
@@ -156,7 +156,7 @@ def _conditions(
     statuses = [seen.status for seen in running.values() if seen.status]
     is_known = bool(expected) and all(seen.status for seen in running.values()) and bool(running)
     dead = [one.name for one in processes if not one.pid and one.phase != _DRAINED]
-    waiting = [one.name for one in views if not one.is_ready and one.phase != _DRAINED]
+    waiting = [view.name for view in views if not view.is_ready and view.phase != _DRAINED]
     away = [one.name for one in processes if one.phase == _DRAINED]
     astray = [node.name for node in nodes if not node.is_connected]
     silent = sorted({name for node in nodes for name in node.silent})
@@ -166,7 +166,7 @@ def _conditions(
     connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
     heard = _since((not node.silent, node.heard_since_ms) for node in nodes)
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
-    failed = [one.since_ms for one in agents if one.phase == "failed"]
+    failed = [agent.since_ms for agent in agents if agent.phase == "failed"]
     return (
         _ready(waiting if expected else ["nothing was applied, or it was deleted"], away, ready),
         _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
@@ -232,7 +232,7 @@ def _since(parts: Iterable[tuple[bool, int]]) -> int:
 
 def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
     """Of a fleet that is to be stopped: the reason, and what still runs."""
-    return ("NotEnded", [one.name for one in processes]) if processes else ("ProcessMissing", ["no process"])
+    return ("NotEnded", [process.name for process in processes]) if processes else ("ProcessMissing", ["no process"])
 
 
 def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
@@ -242,8 +242,8 @@ def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[st
 
 def _untaught(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> list[str]:
     """Agents that failed by themselves; those of a process that has failed have not come to learning."""
-    able = {one.name for one in processes if one.phase == "ready"}
-    return [f"{one.name}: {one.last_error}" for one in agents if one.phase == "failed" and one.process in able]
+    able = {process.name for process in processes if process.phase == "ready"}
+    return [f"{agent.name}: {agent.last_error}" for agent in agents if agent.phase == "failed" and agent.process in able]
 
 
 def _unless(type: str, good: str, bad: str, against: list[str], since_ms: int = 0, *, is_known: bool = True) -> Condition:
@@ -276,8 +276,8 @@ def _phase(
         return "Stopped"
     if state.is_stopped:
         return "Progressing"
-    late = [one.phase for one in _views(processes, agents) if not one.is_ready and one.phase != _DRAINED]
-    false = {one.type for one in conditions if one.status == "False"}
+    late = [view.phase for view in _views(processes, agents) if not view.is_ready and view.phase != _DRAINED]
+    false = {condition.type for condition in conditions if condition.status == "False"}
     if not late:
         return "Degraded" if false & _TROUBLES else "Ready"
     # A process that starts is not connected yet; one that has tried in vain says why.

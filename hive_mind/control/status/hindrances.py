@@ -77,7 +77,7 @@ def _size(count: int) -> str:
     return f"{count / 1_000_000_000:,.1f} GB" if count >= 10**9 else f"{count / 1_000_000:,.1f} MB"
 
 
-def shortcomings(wanted: Desired, running: Mapping[str, Running], found: Plan) -> Iterator[str]:
+def shortcomings(wanted: Desired, running: Mapping[str, Running], plan: Plan) -> Iterator[str]:
     """Processes, nodes and agents that are not ready, and what is still to do."""
     reported: set[str] = set()
     for name in sorted(wanted.processes):
@@ -86,7 +86,7 @@ def shortcomings(wanted: Desired, running: Mapping[str, Running], found: Plan) -
             yield from _of_process(name, running.get(name))
     if late := behind(running, wanted.processes):
         yield f"not all nodes know who is a member: {', '.join(late)} know of an older membership"
-    for action in found.actions:
+    for action in plan.actions:
         if action.subject not in reported:
             yield f"{action.kind} {action.subject} is still to do: {action.why}"
 

@@ -60,9 +60,9 @@ class Watching:
         """Those that were not tried just before: what does not help is tried ever more seldom."""
         wanted: dict[tuple[str, str], Action] = {(action.kind, action.subject): action for action in actions}
         waits = {key: self._waits[key] for key in wanted if key in self._waits}
-        found = [key for key in wanted if key not in waits or waits[key].until_s <= now_s]
-        self._waits = waits | {key: _next(waits.get(key), now_s) for key in found}
-        return [wanted[key] for key in found]
+        keys = [key for key in wanted if key not in waits or waits[key].until_s <= now_s]
+        self._waits = waits | {key: _next(waits.get(key), now_s) for key in keys}
+        return [wanted[key] for key in keys]
 
     def _hung(self, running: Mapping[str, Running], now_s: float) -> list[str]:
         """Processes that have said nothing for too long."""

@@ -151,15 +151,15 @@ class Session:
     def _unsettled(self, first: int, count: int) -> Iterator[tuple[ServerLink, int]]:
         for link in self.links.values():
             if len(link.unsettled) < count:
-                found = [number for number in link.unsettled if (number - first) & ID_MASK < count]
+                numbers = [number for number in link.unsettled if (number - first) & ID_MASK < count]
             else:
-                found = [number for step in range(count) if (number := (first + step) & ID_MASK) in link.unsettled]
-            for delivery_id in found:
+                numbers = [number for step in range(count) if (number := (first + step) & ID_MASK) in link.unsettled]
+            for delivery_id in numbers:
                 yield link, delivery_id
 
-    def _settle(self, link: ServerLink, delivery_id: int, said: Disposition) -> None:
+    def _settle(self, link: ServerLink, delivery_id: int, disposition: Disposition) -> None:
         # Settled without an outcome is taken as accepted; a provisional state, such as "received", changes nothing.
-        outcome = said.outcome or (DeliveryOutcome("accepted") if said.is_settled else None)
+        outcome = disposition.outcome or (DeliveryOutcome("accepted") if disposition.is_settled else None)
         if outcome is None or delivery_id not in link.unsettled:
             return
         held = link.unsettled.pop(delivery_id)
@@ -168,7 +168,7 @@ class Session:
             state = _state(outcome)
         except AmqpError as error:
             state = rejected_state(error)
-        if not said.is_settled:
+        if not disposition.is_settled:
             self.send_disposition(delivery_id, state, is_receiver=False)
 
     def _refuse_unknown(self, first: int, count: int, known: set[int]) -> None:

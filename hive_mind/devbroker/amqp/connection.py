@@ -120,23 +120,23 @@ class Connection(asyncio.Protocol):
         elif frame.body:
             self._on_performative(frame.channel, amqp.read(frame.body), frame.body)
 
-    def _on_sasl(self, said: Performative) -> None:
-        self.write(self._handshake.on_frame(said.code, said.fields))
+    def _on_sasl(self, performative: Performative) -> None:
+        self.write(self._handshake.on_frame(performative.code, performative.fields))
         if self._handshake.is_trusted:
             self.authorised[""] = float("inf")
         if self._handshake.is_refused:
             self.broker.count("refused logins")
             self._linger()
 
-    def _on_performative(self, channel: int, said: Performative, body: bytes) -> None:
-        if said.code == amqp.OPEN:
-            self._on_open(said.fields)
+    def _on_performative(self, channel: int, performative: Performative, body: bytes) -> None:
+        if performative.code == amqp.OPEN:
+            self._on_open(performative.fields)
         elif not self._is_open:
             raise AmqpError(NOT_ALLOWED, "a frame before the connection is open")
-        elif said.code == amqp.CLOSE:
+        elif performative.code == amqp.CLOSE:
             self.close()
         else:
-            self._channels.on_frame(channel, said, body)
+            self._channels.on_frame(channel, performative, body)
 
     def _on_open(self, fields: list[Any]) -> None:
         if self._is_open:

@@ -77,8 +77,8 @@ class Message:
         if not extra:
             return self.annotations
         replaced = {key for key, _ in extra}
-        kept = [pair for pair in _raw_pairs(self.annotations) if pair[0] not in replaced]
-        return _prefix(ANNOTATIONS) + encoded_map([*kept, *extra])
+        pairs = [pair for pair in _raw_pairs(self.annotations) if pair[0] not in replaced]
+        return _prefix(ANNOTATIONS) + encoded_map([*pairs, *extra])
 
 
 def split(payload: bytes) -> Message:

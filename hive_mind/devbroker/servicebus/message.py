@@ -140,20 +140,20 @@ class StoredMessage:
     died_in: str = ""
 
 
-def rendered(kept: StoredMessage, locked_until: float | None = None) -> bytes:
+def rendered(message: StoredMessage, locked_until: float | None = None) -> bytes:
     """The encoded message; with its lock when `locked_until` is given."""
     notes = [
-        (_SEQUENCE, encode(kept.sequence)),
-        (_ORIGIN, encode(kept.origin)),
-        (_ENQUEUED, encode(milliseconds(kept.enqueued_at))),
+        (_SEQUENCE, encode(message.sequence)),
+        (_ORIGIN, encode(message.origin)),
+        (_ENQUEUED, encode(milliseconds(message.enqueued_at))),
     ]
-    if kept.died_in:
-        notes.append((_DIED_IN, encode(kept.died_in)))
-    first = _header(kept)
+    if message.died_in:
+        notes.append((_DIED_IN, encode(message.died_in)))
+    first = _header(message)
     if locked_until is not None:
         notes.append((_LOCKED_UNTIL, encode(milliseconds(locked_until))))
-        first += annotations_section(DELIVERY_ANNOTATIONS, {_TOKEN: kept.token})
-    return kept.letter.content.encoded(header=first, annotations=notes)
+        first += annotations_section(DELIVERY_ANNOTATIONS, {_TOKEN: message.token})
+    return message.letter.content.encoded(header=first, annotations=notes)
 
 
 def tag_of(token: UUID) -> bytes:
@@ -165,9 +165,9 @@ def milliseconds(time: float) -> Timestamp:
     return Timestamp(int(time * 1000))
 
 
-def _header(kept: StoredMessage) -> bytes:
-    durable, priority, ttl, first_acquirer, _ = kept.letter.content.header_fields
-    return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(kept.attempts))])
+def _header(message: StoredMessage) -> bytes:
+    durable, priority, ttl, first_acquirer, _ = message.letter.content.header_fields
+    return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(message.attempts))])
 
 
 def message_lock_lost() -> AmqpError:

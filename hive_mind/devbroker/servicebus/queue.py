@@ -106,12 +106,12 @@ class Queue:
     def take(self, now: float, *, for_good: bool = False) -> StoredMessage | None:
         """The next message, gone for good or locked by the token it now has."""
         self.advance(now)
-        kept = self._store.pop_ready()
-        if kept is not None and for_good:
-            self._remove(kept)
-        elif kept is not None:
-            self.locks.lock(kept, now)
-        return kept
+        message = self._store.pop_ready()
+        if message is not None and for_good:
+            self._remove(message)
+        elif message is not None:
+            self.locks.lock(message, now)
+        return message
 
     def complete(self, token: UUID, now: float) -> None:
         self._remove(self._unlocked(token, now))
@@ -157,40 +157,40 @@ class Queue:
         self._sequence += 1
         return StoredMessage(letter, self._sequence, origin or self._sequence, now)
 
-    def _add(self, kept: StoredMessage) -> None:
-        self.quota.take(kept.letter.size)
-        self._store.add(kept)
-        self._make_ready(kept)
+    def _add(self, message: StoredMessage) -> None:
+        self.quota.take(message.letter.size)
+        self._store.add(message)
+        self._make_ready(message)
 
-    def _make_ready(self, kept: StoredMessage) -> None:
-        self._store.make_ready(kept)
+    def _make_ready(self, message: StoredMessage) -> None:
+        self._store.make_ready(message)
         self.changed()
 
     def _unlocked(self, token: UUID, now: float) -> StoredMessage:
         self.advance(now)
-        kept = self.locks.find(token)
-        self.locks.open(kept)
-        return kept
+        message = self.locks.find(token)
+        self.locks.open(message)
+        return message
 
-    def _put_back(self, kept: StoredMessage, now: float, *, is_failed: bool) -> None:
-        kept.attempts += is_failed
-        if kept.attempts >= self.settings.deliveries_max:
-            self._bury(kept, now, "MaxDeliveryCountExceeded", f"not dealt with in {kept.attempts} deliveries")
-        elif kept.expires_at <= now:
-            self._expire(kept, now)
+    def _put_back(self, message: StoredMessage, now: float, *, is_failed: bool) -> None:
+        message.attempts += is_failed
+        if message.attempts >= self.settings.deliveries_max:
+            self._bury(message, now, "MaxDeliveryCountExceeded", f"not dealt with in {message.attempts} deliveries")
+        elif message.expires_at <= now:
+            self._expire(message, now)
         else:
-            self._make_ready(kept)
+            self._make_ready(message)
 
-    def _expire(self, kept: StoredMessage, now: float) -> None:
+    def _expire(self, message: StoredMessage, now: float) -> None:
         if self.settings.buries_expired and self.dead_letters is not None:
-            self._bury(kept, now, "TTLExpiredException", "its time to live ended before it was dealt with")
+            self._bury(message, now, "TTLExpiredException", "its time to live ended before it was dealt with")
         else:
-            self._remove(kept)
+            self._remove(message)
 
-    def _bury(self, kept: StoredMessage, now: float, reason: str, description: str) -> None:
-        self._remove(kept)
+    def _bury(self, message: StoredMessage, now: float, reason: str, description: str) -> None:
+        self._remove(message)
         if self.dead_letters is not None:
-            self.dead_letters.lay(kept, now, buried(kept.letter, reason, description), self.path)
+            self.dead_letters.lay(message, now, buried(message.letter, reason, description), self.path)
 
     def lay(self, kept: StoredMessage, now: float, letter: BrokeredMessage, died_in: str) -> None:
         """Keep a dead letter, with the number it died under and the attempts it had."""
@@ -198,9 +198,9 @@ class Queue:
         dead.attempts, dead.died_in = kept.attempts, died_in
         self._add(dead)
 
-    def _remove(self, kept: StoredMessage) -> None:
-        self._store.remove(kept)
-        self.quota.give_back(kept.letter.size)
+    def _remove(self, message: StoredMessage) -> None:
+        self._store.remove(message)
+        self.quota.give_back(message.letter.size)
 
 
 def _of_dead_letters(settings: QueueSettings) -> QueueSettings:

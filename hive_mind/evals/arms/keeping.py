@@ -73,12 +73,12 @@ async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> dict[
     """Store a scope's documents, of the same words the first. Documents by the id of the fact they became."""
     named = documents_by_fact(scope.documents)
     first = {names[0] for names in named.values()}
-    kept = [document for document in worded(scope.documents) if document.id in first]
-    for start in range(0, len(kept), STORE_BATCH):
-        candidates = [candidate_of(document) for document in kept[start : start + STORE_BATCH]]
+    documents = [document for document in worded(scope.documents) if document.id in first]
+    for start in range(0, len(documents), STORE_BATCH):
+        candidates = [candidate_of(document) for document in documents[start : start + STORE_BATCH]]
         await memory.store_facts(candidates, source=scope.name)
         if progress:
-            progress(f"{scope.name}: documents", min(start + STORE_BATCH, len(kept)), len(kept))
+            progress(f"{scope.name}: documents", min(start + STORE_BATCH, len(documents)), len(documents))
     return named
 
 

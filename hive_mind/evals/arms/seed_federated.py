@@ -80,11 +80,11 @@ class SeedFederatedArm(HiveArm):
 
     def _cost(self, own: str, probe: Probe, returned: Mapping[str, _Returned]) -> Cost:
         """A request to each other group, and a reply of each that is there."""
-        others = [group for group in self._trained.fleet.nodes if group != own]
-        replies = [returned[group].weight(group) for group in others if group in returned]
-        asked = sum(weight_of(PoolRequest("", group, 1, probe, _DEADLINE_MS)) for group in others)
+        groups = [group for group in self._trained.fleet.nodes if group != own]
+        replies = [returned[group].weight(group) for group in groups if group in returned]
+        asked = sum(weight_of(PoolRequest("", group, 1, probe, _DEADLINE_MS)) for group in groups)
         share = len(returned) / len(self._trained.fleet.nodes)
-        return Cost(len(others) + len(replies), asked + sum(replies), len(others), share)
+        return Cost(len(groups) + len(replies), asked + sum(replies), len(groups), share)
 
 
 def _merged(returned: Iterable[_Returned], limit: int) -> list[Hit]:

@@ -102,8 +102,8 @@ class VirtualHive:
             )
             for name in topology.nodes
         }
-        for one in self.nodes.values():
-            self._perform(one, one.node.start((), self._now))
+        for node in self.nodes.values():
+            self._perform(node, node.node.start((), self._now))
 
     def time_us(self) -> int:
         return 1000 * (START_MS + self.schedule.now_ms)
@@ -113,7 +113,7 @@ class VirtualHive:
     def settle(self) -> int:
         """Run until every holder has what was promoted; how long that took after the last promotion. Raises `BackendTimeout`."""
         began_ms = self.schedule.now_ms
-        while any(len(one.node.outbox) for one in self.nodes.values()):
+        while any(len(node.node.outbox) for node in self.nodes.values()):
             if self.schedule.now_ms - began_ms > _SETTLED_WITHIN_MS:
                 raise BackendTimeout("simulator", f"replicas were not written within {_SETTLED_WITHIN_MS / 1000:g} virtual s")
             self.schedule.run(_STEP_MS, lambda: False)
@@ -157,23 +157,23 @@ class VirtualHive:
     def _now(self) -> Now:
         return Now(START_MS + self.schedule.now_ms, self.schedule.now_ms)
 
-    def _handle(self, one: VirtualNode, event: Event) -> None:
-        self._perform(one, one.node.handle(event, self._now))
+    def _handle(self, node: VirtualNode, event: Event) -> None:
+        self._perform(node, node.node.handle(event, self._now))
 
-    def _perform(self, one: VirtualNode, effects: Iterable[Effect]) -> None:
+    def _perform(self, node: VirtualNode, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Send(to, message):
-                    self._send(one.node.name, to, message)
+                    self._send(node.node.name, to, message)
                 case SearchLocal(request, reply_to):
-                    self._search(one, request, reply_to)
+                    self._search(node, request, reply_to)
                 case Done(request, outcome):
                     self._done[request] = outcome
                 case Shared(fact_ids):
-                    one.shared += fact_ids
+                    node.shared += fact_ids
                 case _:
                     pass
-        self._plan_tick(one)
+        self._plan_tick(node)
 
     def _send(self, sender: str, to: Sequence[str], message: Message) -> None:
         is_search = isinstance(message, _SEARCHES)
@@ -185,13 +185,13 @@ class VirtualHive:
         for name in to:
             network.send(sender, name, message)
 
-    def _search(self, one: VirtualNode, request: SearchRequest, reply_to: str) -> None:
-        reply = one.node.search(request, self._now)
+    def _search(self, node: VirtualNode, request: SearchRequest, reply_to: str) -> None:
+        reply = node.node.search(request, self._now)
         if reply is None:
             return
-        name = one.node.name
+        name = node.node.name
         if reply_to == name:
-            self.schedule.after(0, lambda: self._handle(one, Received(name, reply)))
+            self.schedule.after(0, lambda: self._handle(node, Received(name, reply)))
         elif name in self._slow:
             self.schedule.after(self._fault.slow_ms, lambda: self._send(name, (reply_to,), reply))
         else:
@@ -206,19 +206,19 @@ class VirtualHive:
         self._handle(one, Received(packet.sender, packet.message))
         return Fate.TAKEN
 
-    def _plan_tick(self, one: VirtualNode) -> None:
+    def _plan_tick(self, node: VirtualNode) -> None:
         """While questions are asked only these need one: so nothing is left to happen when a question is over."""
-        due_ms = one.node.wake_at_ms(self._now) if self._is_learning else one.node.questions.wake_at_ms()
-        if due_ms is None or (0 <= one.tick_ms <= due_ms):
+        due_ms = node.node.wake_at_ms(self._now) if self._is_learning else node.node.questions.wake_at_ms()
+        if due_ms is None or (0 <= node.tick_ms <= due_ms):
             return
-        one.tick_ms = due_ms = max(due_ms, self.schedule.now_ms + 1)
+        node.tick_ms = due_ms = max(due_ms, self.schedule.now_ms + 1)
         was_learning = self._is_learning
-        self.schedule.after(due_ms - self.schedule.now_ms, lambda: self._tick(one, due_ms, was_learning=was_learning))
+        self.schedule.after(due_ms - self.schedule.now_ms, lambda: self._tick(node, due_ms, was_learning=was_learning))
 
-    def _tick(self, one: VirtualNode, due_ms: int, *, was_learning: bool) -> None:
-        if one.tick_ms == due_ms and was_learning == self._is_learning and not one.is_down:
-            one.tick_ms = -1
-            self._handle(one, Tick())
+    def _tick(self, node: VirtualNode, due_ms: int, *, was_learning: bool) -> None:
+        if node.tick_ms == due_ms and was_learning == self._is_learning and not node.is_down:
+            node.tick_ms = -1
+            self._handle(node, Tick())
 
 
 def _chance(seed: int, purpose: str) -> Random:

@@ -118,12 +118,12 @@ def read_qrels(path: Path) -> Judgements:
 
     Raises `InvalidInput` with the line.
     """
-    found = Judgements()
+    judgements = Judgements()
     first_seen: dict[tuple[str, str], int] = {}
     for number, question, document, said in _rows(path):
         place = f"{path}, line {number}"
         grade = _grade(said, place)
-        judged = found.by_question.setdefault(question, {})
+        judged = judgements.by_question.setdefault(question, {})
         if judged.setdefault(document, grade) != grade:
             first = first_seen[question, document]
             raise InvalidInput(
@@ -131,9 +131,9 @@ def read_qrels(path: Path) -> Judgements:
                 f"on line {first}; keep one"
             )
         if (question, document) in first_seen:
-            found.repeated += 1
+            judgements.repeated += 1
         first_seen.setdefault((question, document), number)
-    return found
+    return judgements
 
 
 def judged_questions(path: Path) -> set[str]:

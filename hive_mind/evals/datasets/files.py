@@ -129,7 +129,7 @@ def _text(path: Path, body: bytes) -> str:
         raise InvalidInput(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
 
 
-def _what_is_wrong(path: Path, body: bytes, found: Exception) -> str:
+def _what_is_wrong(path: Path, body: bytes, exception: Exception) -> str:
     try:
         # Python refuses to make a number of thousands of digits; here it is only looked for what is no JSON.
         json.loads(_text(path, body), parse_int=str)
@@ -138,4 +138,4 @@ def _what_is_wrong(path: Path, body: bytes, found: Exception) -> str:
     except RecursionError as error:
         return f"line 1: not JSON ({error})"
     # Half a surrogate pair or NaN, which no other program could read.
-    return f"line 1: not JSON ({found})"
+    return f"line 1: not JSON ({exception})"

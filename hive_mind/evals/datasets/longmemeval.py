@@ -88,7 +88,7 @@ def _dataset(value: Any, place: str) -> Dataset:
     entry = shaped(value, _Entry, place)
     left_out: Counter[str] = Counter()
     sessions = _sessions(entry, left_out, f"{place}, question {entry.question_id}")
-    documents = tuple(document for one in sessions for document in _documents(entry.question_id, one, left_out))
+    documents = tuple(document for session in sessions for document in _documents(entry.question_id, session, left_out))
     questions = tuple(_questions(entry, sessions, left_out, f"{place}, question {entry.question_id}"))
     return Dataset("", (Scope(entry.question_id, documents, questions),), dict(+left_out))
 

@@ -10,7 +10,7 @@ from hive_mind.model.content import Content
 def demo_dataset() -> Dataset:
     """One scope. A question that nothing answers has no relevant document."""
     found = tuple(part for content in documents() for part in _paragraphs(content))
-    return Dataset("demo", (Scope("demo", found, tuple(_labelled(one, found) for one in questions())),))
+    return Dataset("demo", (Scope("demo", found, tuple(_labelled(question, found) for question in questions())),))
 
 
 def _paragraphs(content: Content) -> Iterator[Document]:

@@ -86,9 +86,9 @@ class IncidentPair:
         text = self.chance.choice(patterns).format_map(words)
         return self._keep(self.narrator.remark(subject, text, self.chance.choice(self.team), slot, kind))
 
-    def _keep(self, said: SpokenExchange) -> DraftTurn:
-        self.story.exchanges.append(said.exchange)
-        return said.turn
+    def _keep(self, exchange: SpokenExchange) -> DraftTurn:
+        self.story.exchanges.append(exchange.exchange)
+        return exchange.turn
 
     def _ask(self, case: _Case, twin: _Case) -> None:
         asked = {"causes": self.words.cause_asked, "fixes": self.words.fix_asked, "impacts": self.words.impact_asked}

@@ -51,9 +51,9 @@ class Asks:
     def as_of(self, history: Sequence[ValueTurn], which: int, day: str) -> Draft:
         """The value that held on a day: that version is neither the first nor the last."""
         text = self._of(self.words.as_of, history[which], day=day)
-        others = [statement for statement in history if statement is not history[which]]
+        statements = [statement for statement in history if statement is not history[which]]
         superseded = tuple(statement.value for statement in history[:which])
-        return self._asking("as-of", history[which], others, text, superseded=superseded)
+        return self._asking("as-of", history[which], statements, text, superseded=superseded)
 
     def contradicted(self, versions: Sequence[ValueTurn]) -> Draft:
         """Two agents say different things, and nobody settled it."""
@@ -110,7 +110,7 @@ class Asks:
 
     def overview(self, statements: Sequence[ValueTurn], outdated: Sequence[ValueTurn]) -> Draft:
         """Several current values at once, known by several agents."""
-        nouns = [one.attribute.noun for one in statements]
+        nouns = [statement.attribute.noun for statement in statements]
         listed = ", ".join(nouns[:-1]) + f" and {nouns[-1]}"
         values = tuple(one.value for one in statements)
         return Draft(
@@ -203,9 +203,9 @@ class ProjectPair:
             self._chatter(subject, remarks)
         return self.story
 
-    def _keep(self, said: SpokenExchange) -> DraftTurn:
-        self.story.exchanges.append(said.exchange)
-        return said.turn
+    def _keep(self, exchange: SpokenExchange) -> DraftTurn:
+        self.story.exchanges.append(exchange.exchange)
+        return exchange.turn
 
     def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> DraftTurn:
         # In turn, so that what belongs together is known by different agents.

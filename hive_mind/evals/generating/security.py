@@ -100,9 +100,9 @@ class SecurityPair:
         subject, speaker = self._subject(account), self.chance.choice(self.team)
         return self._keep(self.narrator.state(subject, patterns, speaker, self.slot, self.team))
 
-    def _keep(self, said: SpokenExchange) -> DraftTurn:
-        self.story.exchanges.append(said.exchange)
-        return said.turn
+    def _keep(self, exchange: SpokenExchange) -> DraftTurn:
+        self.story.exchanges.append(exchange.exchange)
+        return exchange.turn
 
     def _subject(self, name: str) -> Subject:
         return Subject(name, name, self.words.noticed, name)

@@ -70,7 +70,7 @@ def settings_of(card: Scorecard) -> list[Setting]:
 
 def data_name(card: Scorecard, data: DataPart) -> str:
     """A data set's name, with its part and how it was asked where the name alone would be two."""
-    names = Counter(one.name for one in dict.fromkeys(cell.data for cell in card.cells))
+    names = Counter(data_set.name for data_set in dict.fromkeys(cell.data for cell in card.cells))
     if names[data.name] == 1:
         return data.name
     return ", ".join(one for one in (data.name, data.part, "pooled" if data.is_pooled else "each scope apart") if one)
@@ -110,15 +110,15 @@ def quality_metric(card: Scorecard) -> str:
 
 
 def _cells(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> tuple[CellCard, ...]:
-    own = [cell for cell in card.done if cell.data == data and cell.retrieval == retrieval]
-    has = {cell.arm.kind for cell in own}
+    cells = [cell for cell in card.done if cell.data == data and cell.retrieval == retrieval]
+    has = {cell.arm.kind for cell in cells}
     lent = [cell for cell in card.done if cell.data == data and cell.arm.kind in BASELINES and cell.arm.kind not in has]
-    return tuple(sorted([*own, *(_beside(own, cell) for cell in lent)], key=_place))
+    return tuple(sorted([*cells, *(_beside(cells, cell) for cell in lent)], key=_place))
 
 
-def _beside(own: Sequence[CellCard], lent: CellCard) -> CellCard:
+def _beside(cards: Sequence[CellCard], lent: CellCard) -> CellCard:
     """Without its difference where the single memory that it was compared with is not here."""
-    is_here = lent.against_single is not None and any(cell.id == lent.against_single.reference for cell in own)
+    is_here = lent.against_single is not None and any(cell.id == lent.against_single.reference for cell in cards)
     return lent if is_here else msgspec.structs.replace(lent, against_single=None)
 
 

@@ -24,12 +24,12 @@ def arm(setting: Setting) -> CellColumn:
 
 def means(metrics: Iterable[str]) -> list[CellColumn]:
     """A column for each metric: its mean with the interval."""
-    return [Column(metric_name(one), partial(_mean, one)) for one in metrics]
+    return [Column(metric_name(metric), partial(_mean, metric)) for metric in metrics]
 
 
 def beside_single(metrics: Iterable[str]) -> list[CellColumn]:
     """A column for each metric: how far from the single memory."""
-    return [Column(f"{metric_name(one)} beside single", partial(against, metric=one)) for one in metrics]
+    return [Column(f"{metric_name(metric)} beside single", partial(against, metric=metric)) for metric in metrics]
 
 
 def spent(name: str, written: Callable[[Spent], Content], of: Callable[[System], Spent], hint: str = "") -> CellColumn:

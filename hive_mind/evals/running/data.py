@@ -104,4 +104,4 @@ def _spread(group: Sequence[tuple[str, LabelledQuestion]], most: int) -> list[tu
 
 
 def _with(scope: Scope, kept: set[tuple[str, str]]) -> Scope:
-    return replace(scope, questions=tuple(one for one in scope.questions if (scope.name, one.id) in kept))
+    return replace(scope, questions=tuple(question for question in scope.questions if (scope.name, question.id) in kept))

@@ -222,9 +222,9 @@ def _fingerprints(experiment: Experiment, data: Data) -> dict[str, str]:
     return {data_key(one, seed): fingerprint(data[one, seed]) for one in experiment.data for seed in experiment.seeds}
 
 
-def _left_out(order: RunOrder, asked: Experiment) -> list[str]:
+def _left_out(order: RunOrder, experiment: Experiment) -> list[str]:
     """Names of the data sets that the experiment has and nothing was asked of: not there, or without a question."""
-    there = {one.name for one in asked.data}
+    there = {one.name for one in experiment.data}
     return [*order.absent, *(one.name for one in order.experiment.data if one.name not in there)]
 
 
@@ -321,9 +321,9 @@ def _settle(ended: JobResult, order: CellOrder, folder: RunFolder) -> str:
 
 
 def _report_of(folder: RunFolder, cell: Cell) -> CellReport:
-    found = folder.cell(cell.id).report()
-    assert found is not None, f"{cell.id} ended without a report"  # noqa: S101 - every job ends in one
-    return found
+    report = folder.cell(cell.id).report()
+    assert report is not None, f"{cell.id} ended without a report"  # noqa: S101 - every job ends in one
+    return report
 
 
 @contextmanager

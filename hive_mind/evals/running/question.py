@@ -76,7 +76,7 @@ def _row(
         id,
         found=list(found),
         facts=[hit.fact.id for hit in hits],
-        scores=[round(one, _DIGITS) for one in shown_scores(hits)],
+        scores=[round(score, _DIGITS) for score in shown_scores(hits)],
         metrics={name: None if value is None else round(value, _DIGITS) for name, value in figures.items()},
         answer=answer.text if answer else "",
         messages=cost.messages,
@@ -95,12 +95,12 @@ def _paid(row: Row, asking: Asking, before: Sequence[Usage]) -> Row:
     spenders = [one for one in (asking.answerer, asking.judge) if one]
     used = [since(then, now) for then, now in zip(before, _spent(asking), strict=True)]
     paid = [spender.usd(usage) for spender, usage in zip(spenders, used, strict=True) if usage.tokens]
-    known = [usd for usd in paid if usd is not None]
+    costs = [usd for usd in paid if usd is not None]
     return msgspec.structs.replace(
         row,
         tokens_in=sum(usage.input_tokens for usage in used),
         tokens_out=sum(usage.output_tokens for usage in used),
-        usd=sum(known) if known and len(known) == len(paid) else None,
+        usd=sum(costs) if costs and len(costs) == len(paid) else None,
     )
 
 

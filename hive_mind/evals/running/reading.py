@@ -142,7 +142,7 @@ def _line(folder: Path) -> RunLine:
         reports = [report_in(folder / "cells" / cell.id) for cell in cells_of(experiment)]
     except InvalidInput:
         return RunLine(str(folder), damage=f"hive-mind eval report {folder} says what is damaged")
-    done, failed = (sum(1 for one in reports if one and one.status == status) for status in ("done", "failed"))
+    done, failed = (sum(1 for report in reports if report and report.status == status) for status in ("done", "failed"))
     started = str(environment.get("started", ""))
     return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
 

@@ -164,5 +164,5 @@ def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLi
     )
 
 
-def _mean(one: Estimate | None) -> float | None:
-    return round(one.mean, 4) if one else None
+def _mean(estimate: Estimate | None) -> float | None:
+    return round(estimate.mean, 4) if estimate else None

@@ -162,9 +162,9 @@ def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeCha
         yield TimeChange(name, float(median(old)), float(median(new)), float(median(parted)), *median_interval(parted))
 
 
-def _unpaired(name: str, mine: MeasuredCell, other: MeasuredCell) -> dict[str, tuple[str, ...]]:
+def _unpaired(name: str, mine: MeasuredCell, cell: MeasuredCell) -> dict[str, tuple[str, ...]]:
     """Questions that one side was asked alone, or has no result of."""
-    alone = sorted(mine.rows.keys() - other.rows.keys())
-    failed = sorted(row.question for row in mine.rows.values() if row.error and row.question in other.rows)
+    alone = sorted(mine.rows.keys() - cell.rows.keys())
+    failed = sorted(row.question for row in mine.rows.values() if row.error and row.question in cell.rows)
     found = {f"asked only in {name}": alone, f"without a result in {name}": failed}
     return {why: tuple(questions) for why, questions in found.items() if questions}

@@ -144,11 +144,11 @@ def judge_change(change: FleetChange, experiment: Experiment, folder: Path, sett
 
 def judge_runs(applied: MeasuredRun, wanted: MeasuredRun) -> Judgement:
     """Judge what a fleet finds, data set by data set and seed by seed. The arms have other names: each is one of its run."""
-    found = Judgement()
+    judgement = Judgement()
     after = _sides("wanted", wanted)
     for key, side in _sides("applied", applied).items():
-        found += judge_run(side, after[key], certain=CERTAIN)
-    return found
+        judgement += judge_run(side, after[key], certain=CERTAIN)
+    return judgement
 
 
 def _sides(name: str, measured: MeasuredRun) -> dict[tuple[str, int], Side]:

@@ -61,7 +61,7 @@ def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, c
     if unjudged := tuple(_unjudged(baseline, candidate)):
         return Judgement(unjudged=unjudged)
     change = compare_sides(baseline, candidate, metrics)
-    judged = [(cell, one) for cell in change.cells for one in cell.metrics if metrics or one.metric not in _ONLY_NAMED]
+    judged = [(cell, metric) for cell in change.cells for metric in cell.metrics if metrics or metric.metric not in _ONLY_NAMED]
     lost = (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain))
     if any(one.metric in ANSWERED for _, one in judged):
         lost += tuple(_unanswered(baseline, candidate))
@@ -133,7 +133,7 @@ def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: b
 def _uncertain(change: RunChange, certain: Sequence[str]) -> Iterator[str]:
     """A cell without any of the metrics that are held to more could only pass for lack of evidence."""
     for cell in change.cells if certain else ():
-        if not any(one.difference for one in cell.metrics if one.metric.split("@")[0] in certain):
+        if not any(metric.difference for metric in cell.metrics if metric.metric.split("@")[0] in certain):
             yield f"{cell.after}: none of {', '.join(certain)} is defined for any question: the data has no labels for them"
 
 
@@ -147,11 +147,11 @@ def _ground(cell: CellChange, one: MetricChange, certain: Sequence[str]) -> Grou
     return None
 
 
-def evidence(one: MetricChange) -> str:
-    found = one.difference
+def evidence(change: MetricChange) -> str:
+    found = change.difference
     if found is None:
-        return one.evidence()
-    return one.evidence(f"p {_chance(found.p)}", f"with all comparisons {_chance(found.p_holm)}; {found.n} questions")
+        return change.evidence()
+    return change.evidence(f"p {_chance(found.p)}", f"with all comparisons {_chance(found.p_holm)}; {found.n} questions")
 
 
 def _chance(p: float) -> str:

@@ -72,7 +72,7 @@ def references_of(planned: Mapping[str, Cell], done: Iterable[str]) -> dict[str,
     singles = [cell for cell in cells if cell.arm.kind == SINGLE and cell.fault == Fault()]
     found = {}
     for cell in cells:
-        alike = [one for one in singles if (one.data, one.seed) == (cell.data, cell.seed)]
+        alike = [single for single in singles if (single.data, single.seed) == (cell.data, cell.seed)]
         exact = [one for one in alike if one.retrieval == cell.retrieval]
         reference = exact or (alike if cell.arm.kind in BASELINES else [])
         if reference and reference[0] != cell:
@@ -83,8 +83,8 @@ def references_of(planned: Mapping[str, Cell], done: Iterable[str]) -> dict[str,
 def usd_of(rows: Iterable[Row]) -> float | None:
     """Their total cost; None where it is unknown, or known only of some that cost tokens."""
     spent = [row.usd for row in rows if row.usd is not None or row.tokens_in or row.tokens_out]
-    known = [usd for usd in spent if usd is not None]
-    return sum(known) if known and len(known) == len(spent) else None
+    costs = [usd for usd in spent if usd is not None]
+    return sum(costs) if costs and len(costs) == len(spent) else None
 
 
 def _figures(done: Mapping[str, MeasuredCell], references: Mapping[str, str], limit: int) -> dict[str, Figures]:
@@ -163,9 +163,9 @@ def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
     return msgspec.structs.replace(card, **{name: getattr(report, name) for name in same})
 
 
-def _with_figures(card: CellCard, cell: MeasuredCell, own: Figures) -> CellCard:
+def _with_figures(card: CellCard, cell: MeasuredCell, figures: Figures) -> CellCard:
     by: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for key, one in own.items():
+    for key, one in figures.items():
         if key[0] in PARTS:
             part, value, name = key
             by.setdefault(part, {}).setdefault(value, {})[name] = one
@@ -173,24 +173,24 @@ def _with_figures(card: CellCard, cell: MeasuredCell, own: Figures) -> CellCard:
         card,
         groups=len({row.group for row in cell.rows.values() if row.group}),
         errors=dict(Counter(row.error for row in cell.rows.values() if row.error)),
-        metrics={key[1]: one for key, one in own.items() if key[0] == "metrics"},
+        metrics={key[1]: one for key, one in figures.items() if key[0] == "metrics"},
         by=by,
-        system=_system(cell, own, is_running=card.arm.kind == RUNNING),
+        system=_system(cell, figures, is_running=card.arm.kind == RUNNING),
     )
 
 
-def _system(cell: MeasuredCell, own: Figures, *, is_running: bool) -> System | None:
+def _system(cell: MeasuredCell, figures: Figures, *, is_running: bool) -> System | None:
     """None where no question was answered, and of an agent that runs: its messages and its CPU are not seen from here."""
     answered = cell.answered
     if is_running:
         return None
     times = [cell.times[row.question] for row in answered]
-    cpu, wall = middle(one.cpu_ms for one in times), middle(one.wall_ms for one in times)
+    cpu, wall = middle(time.cpu_ms for time in times), middle(one.wall_ms for one in times)
     if cpu is None or wall is None or cell.report is None:
         return None
     usd = usd_of(answered)
     return System(
-        **{name: own["system", name] for name in _PER_QUESTION},
+        **{name: figures["system", name] for name in _PER_QUESTION},
         cpu_ms=cpu,
         wall_ms=wall,
         tokens_in_total=sum(row.tokens_in for row in answered),

@@ -175,7 +175,7 @@ class Replica:
             given = self._shares.visible(fact_id, known.partitions, judge)
             rivals = self.conflicting(fact_id) if known.statement.concept else []
             return self._fact(fact_id, given, judge, _status(known, rivals), rivals) if given else None
-        given = [one for share in self._shares.by_partition.values() for one in share.assertions(fact_id)]
+        given = [assertion for share in self._shares.by_partition.values() for assertion in share.assertions(fact_id)]
         return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
 
     def listed(
@@ -204,7 +204,7 @@ class Replica:
         end = bisect_right(ids, prefix, start, key=lambda fact_id: fact_id[: len(prefix)])
         known = ((id, self._known[id]) for id in ids[start:end])
         places = sorted((ListPlace(one.stamp, id) for id, one in known if one.is_home), reverse=True)
-        return self._facts_at((one for one in places if after is None or one < after), judge, limit)
+        return self._facts_at((place for place in places if after is None or place < after), judge, limit)
 
     def tallied(self, about: str, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
         """Rows of the facts at home here that are about something, ascending, those `after` one; and whether there are more."""
@@ -421,7 +421,7 @@ def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy
     """Votes for a fact; None where nothing is known of the agents that assert it, so that their number decides alone."""
     if all(judge.trust(one.agent) == TRUST_DEFAULT and judge.voucher(one.agent) == one.agent for one in assertions):
         return None
-    claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]
+    claims = [Claim(assertion.agent, fact_id, assertion.root, assertion.confidence, assertion.stamp) for assertion in assertions]
     votes = fused(claims, judge.trust, judge.voucher)[fact_id]
     return None if votes == fused(claims, _alike)[fact_id] else votes
 

@@ -181,8 +181,8 @@ class Membership:
 
     def news(self) -> tuple[Step, ...]:
         """The topologies that came to hold since this was last asked, in their order."""
-        found, self._news = tuple(self._news), []
-        return found
+        steps, self._news = tuple(self._news), []
+        return steps
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which `tick` has something to do."""

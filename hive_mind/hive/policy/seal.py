@@ -177,9 +177,9 @@ def sealed_topology(seal: Seal, hive: str, made: AnnouncedTopology) -> Announced
     return msgspec.structs.replace(made, seal=seal.seal(made.by, _of_topology(hive, made))) if seal.is_on else made
 
 
-def is_sealed_topology(seal: Seal, hive: str, made: AnnouncedTopology) -> bool:
+def is_sealed_topology(seal: Seal, hive: str, topology: AnnouncedTopology) -> bool:
     """Whether the named node made it, for this hive and from the topology of this epoch."""
-    return seal.verify(made.by, _of_topology(hive, made) if seal.is_on else b"", made.seal)
+    return seal.verify(topology.by, _of_topology(hive, topology) if seal.is_on else b"", topology.seal)
 
 
 # A prefix per kind: a seal of one kind is invalid as any other.
@@ -204,5 +204,5 @@ def _of_heartbeat(hive: str, node: str, beat: Heartbeat) -> bytes:
     return _encode(("beat/1", hive, node, msgspec.structs.replace(beat, seal=b"")))
 
 
-def _of_topology(hive: str, made: AnnouncedTopology) -> bytes:
-    return _encode(("topology/1", hive, made.topology, made.by, made.follows))
+def _of_topology(hive: str, topology: AnnouncedTopology) -> bytes:
+    return _encode(("topology/1", hive, topology.topology, topology.by, topology.follows))

@@ -106,7 +106,7 @@ class ReplyCollector:
         return True
 
     def senders(self) -> set[str]:
-        return {one.sender for one in self._answers}
+        return {answer.sender for answer in self._answers}
 
     def statistics(self) -> TermStatistics:
         """Of every replica set that answered, and of what the asker ranks beside them."""
@@ -144,15 +144,15 @@ class ReplyCollector:
     def _total(self) -> TermStatistics:
         """Replicas count the same facts, so of several the one that speaks for most is believed."""
         believed: dict[str, _Answer] = {}
-        for one in self._answers:
-            other = believed.setdefault(one.name, one)
-            if other is not one and _believable(one) < _believable(other):
-                believed[one.name] = one
+        for answer in self._answers:
+            other = believed.setdefault(answer.name, answer)
+            if other is not answer and _believable(answer) < _believable(other):
+                believed[answer.name] = answer
         known = [believed[name].words.statistics for name in sorted(believed)]
         return total([*known, self._beside] if self._beside else known)
 
     def _rescored(self, statistics: TermStatistics) -> list[Pool]:
-        pools = [one.pool for one in self._answers]
+        pools = [answer.pool for answer in self._answers]
         if not self._asked or not pools:
             return pools
         keyword = rescored([one.words for one in self._answers], self._asked, statistics)
@@ -163,7 +163,7 @@ class ReplyCollector:
     def _may_have_more(self, pools: Sequence[Pool], statistics: TermStatistics) -> list[int]:
         """Numbers of the answers that may have left out what matters."""
         answers, depth = self._answers, self._depth
-        asked = [_ALL if one.depth >= depth else one.depth for one in answers]
+        asked = [_ALL if answer.depth >= depth else answer.depth for answer in answers]
         if not self._asked or not answers:
             return may_have_more(pools, asked, depth) if min(asked, default=_ALL) < _ALL else []
         is_final = [one.depth >= depth and one.scored_by == statistics for one in answers]
@@ -178,8 +178,8 @@ class ReplyCollector:
     def _unspoken(self, answers: Sequence[_Answer]) -> dict[str, frozenset[str]]:
         """Partitions of each set that none of these answers speaks for."""
         unspoken = dict(self._items)
-        for one in answers:
-            unspoken[one.name] = unspoken[one.name].intersection(one.missing)
+        for answer in answers:
+            unspoken[answer.name] = unspoken[answer.name].intersection(answer.missing)
         return unspoken
 
 

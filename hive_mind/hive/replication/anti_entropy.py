@@ -109,16 +109,16 @@ def is_empty(step: SyncStep) -> bool:
     return not (step.spans or step.adds or step.removals or step.wants or step.seen)
 
 
-def _narrowed(step: SyncStep, own: frozenset[Actor]) -> SyncStep:
+def _narrowed(step: SyncStep, actors: frozenset[Actor]) -> SyncStep:
     """A step reduced to what concerns its author. A removal is sealed, so it stays whole."""
     return msgspec.structs.replace(
         step,
-        spans=tuple(span for span in step.spans if span.low[:ACTOR_BYTES] in own),
-        adds=tuple(add for add in step.adds if actor_of(add.dot) in own),
-        removals=tuple(one for one in step.removals if any(actor_of(dot) in own for dot in one.dots)),
-        heads=tuple(head for head in step.heads if head.actor in own),
-        seen_up_to=tuple(dot for dot in step.seen_up_to if actor_of(dot) in own),
-        seen_beyond=tuple(dot for dot in step.seen_beyond if actor_of(dot) in own),
+        spans=tuple(span for span in step.spans if span.low[:ACTOR_BYTES] in actors),
+        adds=tuple(add for add in step.adds if actor_of(add.dot) in actors),
+        removals=tuple(removal for removal in step.removals if any(actor_of(dot) in actors for dot in removal.dots)),
+        heads=tuple(head for head in step.heads if head.actor in actors),
+        seen_up_to=tuple(dot for dot in step.seen_up_to if actor_of(dot) in actors),
+        seen_beyond=tuple(dot for dot in step.seen_beyond if actor_of(dot) in actors),
     )
 
 

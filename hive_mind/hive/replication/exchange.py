@@ -228,10 +228,10 @@ class Exchanges:
         return (announcements[0].entries, ()) if len(announcements) == 1 else ((), announcements)
 
     def _digest(self, share: Share) -> Digest:
-        members, proofs, known = share.members, share.proofs(), self._outlines.get(share.partition)
-        if known is None or not known.is_of(members, proofs):
-            known = self._outlines[share.partition] = Digest(members, proofs)
-        return known
+        members, proofs, digest = share.members, share.proofs(), self._outlines.get(share.partition)
+        if digest is None or not digest.is_of(members, proofs):
+            digest = self._outlines[share.partition] = Digest(members, proofs)
+        return digest
 
     def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance, contested: Sequence[Dot]) -> Answer:
         digest = self._digest(share)
@@ -314,14 +314,14 @@ class Exchanges:
         answered: SyncOffer | SyncStep,
         share: Share,
         kind: Literal["whole", "rest"],
-        seen: SeenDigest,
+        digest: SeenDigest,
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
         spans = (Span(b"", b"", self._digest(share).live_root(answered.session)),)
-        heads = heads_of([*seen.up_to, *seen.beyond, *(dot for removal in removals for dot in removal.dots)], share)
+        heads = heads_of([*digest.up_to, *digest.beyond, *(dot for removal in removals for dot in removal.dots)], share)
         head = answered.session, self._incarnation, answered.incarnation, share.partition
-        return SyncStep(*head, spans, (), removals, wants, heads, seen.up_to, seen.beyond, pack(seen.proved), kind)
+        return SyncStep(*head, spans, (), removals, wants, heads, digest.up_to, digest.beyond, pack(digest.proved), kind)
 
     def _agree(self, peer: str, session: bytes, partitions: Iterable[str]) -> None:
         for partition in partitions:

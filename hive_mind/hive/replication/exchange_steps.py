@@ -131,7 +131,7 @@ def named_in(spans: Iterable[Span]) -> list[NamedSpan]:
 
 
 def joinable(
-    step: SyncStep, named: Sequence[NamedSpan], unproved: Sequence[Dot], digest: Digest
+    step: SyncStep, spans: Sequence[NamedSpan], unproved: Sequence[Dot], digest: Digest
 ) -> tuple[dict[Actor, int], tuple[Dot, ...]]:
     """The part of the sender's past to take over at once: up to which counter per actor, and single dots.
 
@@ -139,29 +139,29 @@ def joinable(
     unseen, or it would never be asked for; so nothing beyond such a dot is taken over. The same goes for gone dots while their
     proof is not here: a node that has seen a removal must be able to prove it to others, because no other may be left.
     """
-    if not named or not (step.seen_up_to or step.seen_beyond):
+    if not spans or not (step.seen_up_to or step.seen_beyond):
         return {}, ()
     context = digest.context
-    missing = sorted([*context.unseen(dot for span in named for dot in span.dots), *unproved])
+    missing = sorted([*context.unseen(dot for span in spans for dot in span.dots), *unproved])
     up_to: dict[Actor, int] = {}
     for last in step.seen_up_to:
         actor = actor_of(last)
         first = dot_of(actor, context.next_counter(actor))
-        stop = min(last, _end_of(first, named))
+        stop = min(last, _end_of(first, spans))
         if (place := bisect_left(missing, first)) < len(missing):
             stop = min(stop, before(missing[place]))
         if stop >= first:
             up_to[actor] = counter_of(stop)
     lacked = frozenset(missing)
-    return up_to, tuple(dot for dot in context.unseen(step.seen_beyond) if dot not in lacked and _end_of(dot, named) >= dot)
+    return up_to, tuple(dot for dot in context.unseen(step.seen_beyond) if dot not in lacked and _end_of(dot, spans) >= dot)
 
 
-def _end_of(dot: Dot, named: Sequence[NamedSpan]) -> bytes:
+def _end_of(dot: Dot, spans: Sequence[NamedSpan]) -> bytes:
     """The last possible dot of the span that `dot` is in; b"" if it is in none. Spans are in order."""
-    place = bisect_right(named, dot, key=_low) - 1
-    if place < 0 or (named[place].high and dot >= named[place].high):
+    place = bisect_right(spans, dot, key=_low) - 1
+    if place < 0 or (spans[place].high and dot >= spans[place].high):
         return b""
-    high = named[place].high
+    high = spans[place].high
     # A stranger may name a bound that is longer than a dot.
     return before(high[:DOT_BYTES].ljust(DOT_BYTES, b"\0")) if high else b"\xff" * DOT_BYTES
 

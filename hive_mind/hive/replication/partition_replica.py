@@ -417,6 +417,6 @@ class PartitionReplica(PartitionContent):
             change.records.append(Put(BEYOND, self._prefix + dot, b""))
 
 
-def _is_same_voice(one: Assertion, other: Assertion) -> bool:
+def _is_same_voice(assertion: Assertion, other: Assertion) -> bool:
     """Whether the same agent passes on the same root: then the later one replaces the earlier one."""
-    return one.agent == other.agent and one.root == other.root
+    return assertion.agent == other.agent and assertion.root == other.root

@@ -61,11 +61,11 @@ class Partitions:
 
     def share(self, partition: str) -> PartitionReplica:
         """A partition's share, made when it is first needed."""
-        if (found := self.shares.get(partition)) is None:
-            found = self.shares[partition] = PartitionReplica(
+        if (replica := self.shares.get(partition)) is None:
+            replica = self.shares[partition] = PartitionReplica(
                 partition, self._actor, self.node, self._incarnation, is_wary=self._policy.seal.is_on
             )
-        return found
+        return replica
 
     def searchable(self) -> Shares:
         """The partitions the replica indexes: homes are those that questions ask for, copies the others held here."""
@@ -178,7 +178,7 @@ class Partitions:
             (name, share.remove(id, dots, by, "redacted", stamp, at))
             for id in fact_ids
             for name, share in self.shares.items()
-            if (dots := [one.dot for one in share.assertions(id) if covers(one.assertion)])
+            if (dots := [assertion.dot for assertion in share.assertions(id) if covers(assertion.assertion)])
         )
 
     def disown(self, at: PolicyNow) -> dict[str, Taken]:
@@ -205,7 +205,7 @@ class Partitions:
 
     def first_said(self, fact_id: str, agent: str) -> Stamp | None:
         """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
-        given = (one.assertion for share in self.shares.values() for one in share.assertions(fact_id))
+        given = (assertion.assertion for share in self.shares.values() for assertion in share.assertions(fact_id))
         return min((one.stamp for one in given if one.agent == agent), default=None)
 
     # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────

@@ -78,4 +78,4 @@ def by_partition(changes: Iterable[tuple[str, Taken]]) -> dict[str, Taken]:
 
 def merged(*changes: Mapping[str, Taken]) -> dict[str, Taken]:
     """Results of several changes to all partitions, as one."""
-    return by_partition(chain.from_iterable(some.items() for some in changes))
+    return by_partition(chain.from_iterable(change.items() for change in changes))

@@ -118,7 +118,7 @@ def steps_of(update: TopologyUpdate) -> Sequence[TopologyVersion]:
     """The announced versions. Raises `WireError` where they don't lead to the announced epoch."""
     if not 1 <= len(update.steps) <= STEPS_MAX:
         raise WireError(f"an update has 1 to {STEPS_MAX} steps, not {len(update.steps)}")
-    steps = [TopologyVersion.of(one) for one in update.steps]
+    steps = [TopologyVersion.of(step) for step in update.steps]
     epochs = [made.topology.epoch for made in steps]
     follows = [made.announced.follows for made in steps]
     is_whole = follows[1:] == epochs[:-1] and update.follows in (0, follows[0]) and follows[0] >= 0
@@ -140,16 +140,16 @@ def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[Topolo
     return True
 
 
-def _has_say(past: TopologyLog, made: TopologyVersion, heartbeats: Heartbeats) -> bool:
+def _has_say(past: TopologyLog, version: TopologyVersion, heartbeats: Heartbeats) -> bool:
     """Whether a topology is believed although its predecessor is unknown here.
 
     A node that knows no topology has to believe it: it trusts every holder of a key to be of the hive. All others believe it if a
     member they know made it, or beats by it: its heartbeats are sealed too.
     """
-    digest = digest_of(made.announced.topology)
+    digest = digest_of(version.announced.topology)
     beats = (heard.beat for name in past.members if (heard := heartbeats.get(name)) is not None)
-    live_by_it = any((beat.epoch, beat.digest) == (made.topology.epoch, digest) for beat in beats)
-    return not past.steps or made.announced.by in past.members or live_by_it
+    live_by_it = any((beat.epoch, beat.digest) == (version.topology.epoch, digest) for beat in beats)
+    return not past.steps or version.announced.by in past.members or live_by_it
 
 
 def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartbeats, now_ms: int) -> bool:

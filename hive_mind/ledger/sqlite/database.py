@@ -197,11 +197,11 @@ def _drop(connection: Connection, heads: Sequence[Head]) -> bool:
 
 def _rows(name: str, seq: int, entries: Sequence[Entry], pos: int) -> list[_Row]:
     stream = name.encode()
-    found = []
+    rows = []
     for number, entry in enumerate(entries):
         place = (pos + number, stream, seq + number, entry.at_ms, entry.kind.encode(), entry.body)
-        found.append(_Row(*place, _checksum(*place)))
-    return found
+        rows.append(_Row(*place, _checksum(*place)))
+    return rows
 
 
 def _checksum(pos: int, stream: bytes, seq: int, at_ms: int, kind: bytes, body: bytes) -> int:

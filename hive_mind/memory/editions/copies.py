@@ -16,9 +16,9 @@ _SHARE_MIN = 0.5
 _LOOKED_AT_MAX = 4
 
 
-def likely_originals(source: str, said: int, known: Iterable[Fact]) -> list[str]:
-    """Other sources of at least half of its statements, those of most first. `known`: those of its `said` statements that are."""
-    counts = Counter(other for fact in known for other in fact.sources if other != source)
+def likely_originals(source: str, said: int, facts: Iterable[Fact]) -> list[str]:
+    """Other sources of at least half of its statements, those of most first. `facts`: those of its `said` statements that are."""
+    counts = Counter(other for fact in facts for other in fact.sources if other != source)
     return [other for other, count in counts.most_common(_LOOKED_AT_MAX) if count >= _SHARE_MIN * said]
 
 

@@ -49,8 +49,8 @@ def successors(before: Sequence[Fact], now: Sequence[Fact]) -> dict[str, str]:
     return pairs
 
 
-def _unshared(these: Sequence[Fact], others: Iterable[Fact]) -> list[_Stood]:
-    both = {fact.id for fact in others}
+def _unshared(these: Sequence[Fact], facts: Iterable[Fact]) -> list[_Stood]:
+    both = {fact.id for fact in facts}
     after, found = "", list[_Stood]()
     for fact in these:
         if fact.id in both:
@@ -179,7 +179,7 @@ class _Texts:
 
     async def said_in(self, episodes: Iterable[str]) -> list[Fact]:
         """The facts, in order, each once."""
-        ids = [id for one in episodes for id in await self._store.linked(Relation.DERIVES_FROM, one, backwards=True)]
+        ids = [id for episode in episodes for id in await self._store.linked(Relation.DERIVES_FROM, episode, backwards=True)]
         return [fact for id in dict.fromkeys(ids) if (fact := self._known.get(id)) is not None]
 
     async def former_of(self, fact_id: str) -> frozenset[str]:
@@ -201,7 +201,7 @@ class _Texts:
     def latest(self, origins: Iterable[frozenset[str]]) -> list[str]:
         """The texts that said it last, the oldest first."""
         age = {id: episode.learned_at_us for id, episode in self._found.items()}
-        return sorted({max(some, key=age.__getitem__) for some in origins}, key=age.__getitem__)
+        return sorted({max(origin, key=age.__getitem__) for origin in origins}, key=age.__getitem__)
 
     async def _by_source(self, id: str) -> dict[str, frozenset[str]]:
         """Texts that said it, by their source; of a text itself, that."""

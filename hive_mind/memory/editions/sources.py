@@ -53,11 +53,11 @@ def sources_of(facts: Iterable[Fact], meta: Mapping[str, str], below: str = "") 
     return [_known(source, said, _note_of(source, meta)) for source, said in sorted(found.items())]
 
 
-def _known(source: str, said: list[Fact], note: SourceNote) -> KnownSource:
-    current = sum(fact.is_current for fact in said)
-    learned_at_us = note.at_us or max(fact.learned_at_us for fact in said)
-    vouches = any(vouched_by(source, said))
-    return KnownSource(source, vouches, current, len(said) - current, learned_at_us, note.digest, note.left_out)
+def _known(source: str, facts: list[Fact], note: SourceNote) -> KnownSource:
+    current = sum(fact.is_current for fact in facts)
+    learned_at_us = note.at_us or max(fact.learned_at_us for fact in facts)
+    vouches = any(vouched_by(source, facts))
+    return KnownSource(source, vouches, current, len(facts) - current, learned_at_us, note.digest, note.left_out)
 
 
 def _note_of(source: str, meta: Mapping[str, str]) -> SourceNote:

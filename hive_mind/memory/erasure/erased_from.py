@@ -9,16 +9,16 @@ from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.remembered import forget_texts
 
 
-async def lacking(memory: CognitiveMemory, wanted: Sequence[Erasure]) -> Sequence[Erasure]:
+async def lacking(memory: CognitiveMemory, erasures: Sequence[Erasure]) -> Sequence[Erasure]:
     """Those that were not erased from it yet."""
     async with memory.awake() as awake:
-        return [one for one in wanted if one not in awake.erasures]
+        return [erasure for erasure in erasures if erasure not in awake.erasures]
 
 
-async def would_erase(memory: CognitiveMemory, wanted: Sequence[Erasure], *, everything: bool = False) -> ErasureScope:
+async def would_erase(memory: CognitiveMemory, erasures: Sequence[Erasure], *, everything: bool = False) -> ErasureScope:
     """The items `erase_from` would take; nothing is changed."""
     async with memory.awake() as awake:
-        return await found_in(awake.store, Erasures(wanted), everything=everything)
+        return await found_in(awake.store, Erasures(erasures), everything=everything)
 
 
 async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
@@ -27,10 +27,10 @@ async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: 
     async def work(awake: Awake) -> ErasureScope:
         for one in wanted:
             awake.erasures.add(one)
-        found = await erase(awake.store, wanted, at_us, everything=everything)
+        scope = await erase(awake.store, wanted, at_us, everything=everything)
         # Nothing is put aside of what is in RAM: it still has what was erased.
         awake.recall.tokenized = 0
         forget_texts()
-        return found
+        return scope
 
     return await memory.overhaul(work)

@@ -32,7 +32,7 @@ class ErasureScope:
 def erasures_in(meta: Mapping[str, str]) -> Erasures:
     """Earlier erasures from a memory, by its named values."""
     keys = (read_key(name.removeprefix(_PREFIX)) for name in meta if name.startswith(_PREFIX))
-    return Erasures(one for one in keys if one is not None)
+    return Erasures(key for key in keys if key is not None)
 
 
 async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = False) -> ErasureScope:
@@ -56,29 +56,29 @@ async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = F
     return ErasureScope(tuple(gone), tuple(episodes), tuple(revised), texts)
 
 
-async def erase(store: FactStore, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
+async def erase(store: FactStore, erasures: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
     """Let go of it for good and remember the digests. Interrupted, it is to be called again; twice is once."""
-    found = await found_in(store, Erasures(wanted), everything=everything)
-    ids = (*(fact.id for fact in found.facts), *(episode.id for episode in found.episodes))
-    changes: list[Change] = [SetMeta(f"{_PREFIX}{one.key}", str(at_us)) for one in wanted]
-    changes += [ReviseFact(fact) for fact in found.revised]
-    await store.write([*changes, Erase(ids, found.texts)])
+    scope = await found_in(store, Erasures(erasures), everything=everything)
+    ids = (*(fact.id for fact in scope.facts), *(episode.id for episode in scope.episodes))
+    changes: list[Change] = [SetMeta(f"{_PREFIX}{erasure.key}", str(at_us)) for erasure in erasures]
+    changes += [ReviseFact(fact) for fact in scope.revised]
+    await store.write([*changes, Erase(ids, scope.texts)])
     await store.scrub()
-    return found
+    return scope
 
 
-def kept_of(said: Iterable[Fact], erasures: Erasures) -> list[Fact]:
+def kept_of(facts: Iterable[Fact], erasures: Erasures) -> list[Fact]:
     """The rest of facts just said that may be kept."""
-    return [left for fact in said if (left := remainder(fact, erasures)) is not None] if erasures else list(said)
+    return [left for fact in facts if (left := remainder(fact, erasures)) is not None] if erasures else list(facts)
 
 
-async def kept_changes(store: FactStore, said: Sequence[Fact], changes: Sequence[Change], erasures: Erasures) -> list[Change]:
+async def kept_changes(store: FactStore, facts: Sequence[Fact], changes: Sequence[Change], erasures: Erasures) -> list[Change]:
     """Changes from elsewhere with facts that may be kept: no erased episode, and no link to one."""
     if not erasures:
         return list(changes)
-    kept = [one for one in changes if not (isinstance(one, AddEpisode) and erasures.covers_episode(one.episode))]
+    kept = [change for change in changes if not (isinstance(change, AddEpisode) and erasures.covers_episode(change.episode))]
     ends = {end for one in kept if isinstance(one, Link) for end in (one.from_id, one.to_id)}
-    there = {*(await store.find(ends)), *(await store.episodes(ends)), *(fact.id for fact in kept_of(said, erasures))}
+    there = {*(await store.find(ends)), *(await store.episodes(ends)), *(fact.id for fact in kept_of(facts, erasures))}
     there |= {one.episode.id for one in kept if isinstance(one, AddEpisode)}
     return [one for one in kept if not isinstance(one, Link) or {one.from_id, one.to_id} <= there]
 
@@ -94,7 +94,7 @@ def the_one(stored: Sequence[Fact]) -> Fact:
     return stored[0]
 
 
-def refuse_erased(said: Sequence[Fact], erasures: Erasures) -> None:
+def refuse_erased(facts: Sequence[Fact], erasures: Erasures) -> None:
     """Raises `InvalidInput` for what may not be kept."""
-    if erasures and any(remainder(fact, erasures) is None for fact in said):
+    if erasures and any(remainder(fact, erasures) is None for fact in facts):
         raise InvalidInput(ERASED)

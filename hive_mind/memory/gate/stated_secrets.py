@@ -55,36 +55,36 @@ class PossibleSecret:
         return self.value.rstrip(".,;:?)]}")
 
 
-def _is_password(said: PossibleSecret, name: str) -> bool:
-    value = said.bare
+def _is_password(secret: PossibleSecret, name: str) -> bool:
+    value = secret.bare
     if len(value) < 4 or _TECHNICAL.fullmatch(value):
         return False
-    if said.how == "any":
+    if secret.how == "any":
         return "://" not in value and (
-            _has_mark(value) or (not said.is_thing and _is_made(value) and not _FIELD.fullmatch(value))
+            _has_mark(value) or (not secret.is_thing and _is_made(value) and not _FIELD.fullmatch(value))
         )
-    if said.is_quoted:
+    if secret.is_quoted:
         return value.lower() not in words.ORDINARY
     if value.isdecimal():
-        return not _UNIT.match(said.rest) and (said.how != "to" or not _YEAR.fullmatch(value)) and said.how != "far sign"
-    if name == "pass" and said.how != "sign":
-        return said.how == "next" and _is_made(value)
-    return _is_made(value) or _is_word(said, value) or _is_phrase(said, name)
+        return not _UNIT.match(secret.rest) and (secret.how != "to" or not _YEAR.fullmatch(value)) and secret.how != "far sign"
+    if name == "pass" and secret.how != "sign":
+        return secret.how == "next" and _is_made(value)
+    return _is_made(value) or _is_word(secret, value) or _is_phrase(secret, name)
 
 
-def _is_word(said: PossibleSecret, value: str) -> bool:
+def _is_word(secret: PossibleSecret, value: str) -> bool:
     """Whether a word of the language is meant as a password: nothing follows it, and it says nothing about one."""
     plain = value.rstrip("!").lower()
-    if plain in words.ORDINARY or said.how not in ("sign", "is", "with") or _SPACELESS.search(plain):
+    if plain in words.ORDINARY or secret.how not in ("sign", "is", "with") or _SPACELESS.search(plain):
         return False
-    is_last = bool(_CONJUNCTION.match(said.rest)) or value != said.value
-    return said.how == "sign" or (is_last and plain.isalpha() and not plain.endswith(words.ADJECTIVES))
+    is_last = bool(_CONJUNCTION.match(secret.rest)) or value != secret.value
+    return secret.how == "sign" or (is_last and plain.isalpha() and not plain.endswith(words.ADJECTIVES))
 
 
-def _is_phrase(said: PossibleSecret, name: str) -> bool:
+def _is_phrase(secret: PossibleSecret, name: str) -> bool:
     """Three words and more that make no sentence."""
-    spoken = re.findall(r"\w+", f"{said.value}{said.rest}".lower())
-    if said.how not in ("sign", "is", "with") or not ("phrase" in name or said.how == "is") or not 3 <= len(spoken) <= 8:
+    spoken = re.findall(r"\w+", f"{secret.value}{secret.rest}".lower())
+    if secret.how not in ("sign", "is", "with") or not ("phrase" in name or secret.how == "is") or not 3 <= len(spoken) <= 8:
         return False
     return not spoken[0].endswith(words.ADJECTIVES) and all(w.isalpha() and w not in words.FUNCTION_WORDS for w in spoken)
 
@@ -101,53 +101,53 @@ def _has_mark(value: str) -> bool:
     return bool(_MARK_INSIDE.fullmatch(value)) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
 
-def _is_code(said: PossibleSecret, name: str) -> bool:
-    if said.how == "any":
+def _is_code(secret: PossibleSecret, name: str) -> bool:
+    if secret.how == "any":
         return False
-    digits = _DIGITS.match(f"{said.value}{said.rest}")
+    digits = _DIGITS.match(f"{secret.value}{secret.rest}")
     if digits is None:
-        return bool(_CODE.fullmatch(said.bare.rstrip("!"))) or (said.is_quoted and _is_key(said, name))
-    if _UNIT.match(f"{said.value}{said.rest}"[digits.end() :]) or (said.how == "to" and _YEAR.fullmatch(digits[0])):
+        return bool(_CODE.fullmatch(secret.bare.rstrip("!"))) or (secret.is_quoted and _is_key(secret, name))
+    if _UNIT.match(f"{secret.value}{secret.rest}"[digits.end() :]) or (secret.how == "to" and _YEAR.fullmatch(digits[0])):
         return False
     return sum(c.isdigit() for c in digits[0]) >= (3 if name.startswith(("cv", "comb", "komb")) else 4)
 
 
-def _is_key(said: PossibleSecret, _: str) -> bool:
-    value = said.bare.rstrip("!")
-    if said.how == "any" or _TECHNICAL.fullmatch(value):
+def _is_key(secret: PossibleSecret, _: str) -> bool:
+    value = secret.bare.rstrip("!")
+    if secret.how == "any" or _TECHNICAL.fullmatch(value):
         return False
-    if _HEXADECIMAL.match(f"{said.value}{said.rest}"):
+    if _HEXADECIMAL.match(f"{secret.value}{secret.rest}"):
         return True
-    if said.is_quoted:
-        return said.how == "sign" or (_is_made(value) and len(value) >= 6)
+    if secret.is_quoted:
+        return secret.how == "sign" or (_is_made(value) and len(value) >= 6)
     if value.isdecimal():
-        return len(value) >= 6 and said.how in ("sign", "is") and not _UNIT.match(said.rest)
-    return len(value) >= 4 and _is_made(value) and not _FIELD.fullmatch(value) and (said.how == "sign" or len(value) >= 6)
+        return len(value) >= 6 and secret.how in ("sign", "is") and not _UNIT.match(secret.rest)
+    return len(value) >= 4 and _is_made(value) and not _FIELD.fullmatch(value) and (secret.how == "sign" or len(value) >= 6)
 
 
-def _is_login(said: PossibleSecret, _: str) -> bool:
+def _is_login(secret: PossibleSecret, _: str) -> bool:
     """A name and a password beside each other, or what one signs in with if no name of a thing is like it."""
-    if said.how == "any":
-        return len(said.bare) >= 8 and _has_mark(said.bare) and bool(re.search(r"[!$%&*~]", said.bare))
-    pair = _PAIR.match(f"{said.value}{said.rest}")
-    value = pair["value"].rstrip(".,;:?)]}") if pair else said.bare
-    return _is_made(value) if pair else said.how == "with" and bool(_STRONG.search(value))
+    if secret.how == "any":
+        return len(secret.bare) >= 8 and _has_mark(secret.bare) and bool(re.search(r"[!$%&*~]", secret.bare))
+    pair = _PAIR.match(f"{secret.value}{secret.rest}")
+    value = pair["value"].rstrip(".,;:?)]}") if pair else secret.bare
+    return _is_made(value) if pair else secret.how == "with" and bool(_STRONG.search(value))
 
 
-def _is_typed(said: PossibleSecret, name: str) -> bool:
+def _is_typed(secret: PossibleSecret, name: str) -> bool:
     """Digits that are typed in somewhere: "Enter 7741 to disarm", "unlocks with 220488"."""
-    digits = _DIGITS.match(f"{said.value}{said.rest}")
-    if digits is None or said.how not in (("before", "next") if name.startswith(("ein", "tipp")) else ("next", "with", "is")):
+    digits = _DIGITS.match(f"{secret.value}{secret.rest}")
+    if digits is None or secret.how not in (("before", "next") if name.startswith(("ein", "tipp")) else ("next", "with", "is")):
         return False
-    if _UNIT.match(f"{said.value}{said.rest}"[digits.end() :]) or _YEAR.fullmatch(digits[0]):
+    if _UNIT.match(f"{secret.value}{secret.rest}"[digits.end() :]) or _YEAR.fullmatch(digits[0]):
         return False
     return sum(c.isdigit() for c in digits[0]) >= 4
 
 
-def _is_locks(said: PossibleSecret, name: str) -> bool:
+def _is_locks(secret: PossibleSecret, name: str) -> bool:
     """ "Bike lock: 7193" """
     hows = ("sign", "with", "to") if name in words.LOCKS_WITH_DIGITS else ("sign", "with")
-    return said.how in hows and _is_code(said, name)
+    return secret.how in hows and _is_code(secret, name)
 
 
 LOOKS: Mapping[str, Callable[[PossibleSecret, str], bool]] = MappingProxyType(

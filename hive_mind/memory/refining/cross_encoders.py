@@ -79,8 +79,8 @@ def of_this_process() -> CrossEncoders:
 
 def _load(model: str) -> CrossEncoder:
     try:
-        found: CrossEncoder = backends.load("embed", "sentence_transformers").cross_encoder(model)
-        return found
+        encoder: CrossEncoder = backends.load("embed", "sentence_transformers").cross_encoder(model)
+        return encoder
     except (BackendError, BackendNotInstalled):
         raise
     except Exception as error:

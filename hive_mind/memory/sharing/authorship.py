@@ -14,13 +14,13 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Sharing
 
 
-def said_by(found: HiveFact, agent: str) -> Fact | None:
+def said_by(fact: HiveFact, agent: str) -> Fact | None:
     """A fact of the hive as the record of this agent had it, which said it; None where it did not."""
-    own = tuple(evidence for evidence in found.provenance if evidence.agent == agent)
+    own = tuple(evidence for evidence in fact.provenance if evidence.agent == agent)
     if not own:
         return None
     confidence = max(evidence.confidence for evidence in own)
-    said = fact_of(msgspec.structs.replace(found, provenance=own, confidence=confidence))
+    said = fact_of(msgspec.structs.replace(fact, provenance=own, confidence=confidence))
     return replace(said, offered=said.sources)
 
 
@@ -29,11 +29,11 @@ def as_offered(said: Fact) -> Callable[[Fact], Fact]:
     return lambda fact: replace(fact, offered=tuple(dict.fromkeys((*fact.offered, *said.offered))))
 
 
-def moderated(said: Fact, refusal: str) -> Fact:
+def moderated(fact: Fact, refusal: str) -> Fact:
     """Others' fact, taken back. Raises `InvalidInput` where it was not."""
     if refusal:
-        raise another_agents(said.id)
-    return replace(said, sharing=Sharing.RETRACTED)
+        raise another_agents(fact.id)
+    return replace(fact, sharing=Sharing.RETRACTED)
 
 
 def another_agents(fact_id: str) -> InvalidInput:

@@ -26,22 +26,22 @@ def statement_of(fact: Fact, model: str, vector: Vector | None) -> Statement:
     return Statement(**said_of(fact), model=model, vector=vector.astype("<f2").tobytes())
 
 
-def fact_of(found: HiveFact) -> Fact:
+def fact_of(fact: HiveFact) -> Fact:
     """A fact of the hive as an agent's own would look."""
     return Fact(
-        **said_of(found.statement),
-        id=found.id,
-        confidence=found.confidence,
-        sources=tuple(dict.fromkeys(evidence.root for evidence in found.provenance)),
-        learned_at_us=1000 * min((evidence.stamp.ms for evidence in found.provenance), default=0),
+        **said_of(fact.statement),
+        id=fact.id,
+        confidence=fact.confidence,
+        sources=tuple(dict.fromkeys(evidence.root for evidence in fact.provenance)),
+        learned_at_us=1000 * min((evidence.stamp.ms for evidence in fact.provenance), default=0),
         sharing=Sharing.SHARED,
     )
 
 
-def voices_of(found: HiveFact) -> Voices:
+def voices_of(fact: HiveFact) -> Voices:
     """The agents that vouch for it, by when they did."""
-    said = sorted(found.provenance, key=lambda evidence: evidence.stamp)
-    return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), found.trust)
+    said = sorted(fact.provenance, key=lambda evidence: evidence.stamp)
+    return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), fact.trust)
 
 
 def voices_text(hit: Hit) -> str:

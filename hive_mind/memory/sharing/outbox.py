@@ -191,7 +191,7 @@ class Outbox:
     async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
         self._shared_early.clear()
         answers = iter(await self._hive.promote([one for some in promotions for one in some]))
-        outcomes = [[next(answers) for _ in some] for some in promotions]
+        outcomes = [[next(answers) for _ in promotion] for promotion in promotions]
         by_id = {held[0].fact_id: held for held in outcomes}
         self._again.difference_update(by_id)
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))

@@ -116,7 +116,7 @@ def _fact(line: _FactLine) -> Fact:
         raise InvalidInput("`turned_at_us` are times in the order in which they came")
     # How far a fact had gone into another hive is nothing this memory can vouch for; that it was taken back is.
     sharing = Sharing.RETRACTED if line.sharing is Sharing.RETRACTED else Sharing.PRIVATE
-    read = Fact(
+    fact = Fact(
         **said_of(line) | {"content": content},
         id=identity,
         confidence=line.confidence,
@@ -128,7 +128,7 @@ def _fact(line: _FactLine) -> Fact:
         turned_at_us=line.turned_at_us,
         copied=line.copied,
     )
-    return read.said_by(read.sources)
+    return fact.said_by(fact.sources)
 
 
 def _episode(line: _EpisodeLine) -> Episode:

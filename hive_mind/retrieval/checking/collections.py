@@ -155,7 +155,7 @@ def _split(golden: Golden) -> Iterator[Finding]:
         yield Finding(("queries", without[0], "split"), message)
         return
     for part in ("train", "test"):
-        count = sum(one.split == part for one in golden.queries)
+        count = sum(query.split == part for query in golden.queries)
         if not without and count < QUESTIONS_MIN:
             message = (
                 f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN} are needed for an interval, better 30"
@@ -170,7 +170,7 @@ def _whole(golden: Golden) -> Iterator[Finding]:
             f"needed for an interval, better 30, and with {QUESTIONS_MIN - 1} only a gain at each of them counts"
         )
         yield Finding(("queries",), message, is_warning=True)
-    if not any(one.distractors for one in golden.queries):
+    if not any(query.distractors for query in golden.queries):
         yield Finding(("queries",), "no question names distractors, so contamination can't be seen; name some", is_warning=True)
     if not any(one.relevant for one in golden.queries):
         yield Finding(("queries",), "no question has a relevant document, so nothing can be found; name some")

@@ -53,12 +53,12 @@ class Checked(Generic[M]):
     @property
     def errors(self) -> tuple[FileFinding, ...]:
         """The findings that keep it from being used."""
-        return tuple(one for one in self.findings if one.level == "error")
+        return tuple(finding for finding in self.findings if finding.level == "error")
 
     def accepted(self) -> M:
         """The value. Raises `WorkspaceError` with every error there is."""
         if self.value is None or self.errors:
-            raise WorkspaceError((Problem(one.path, one.line, one.message) for one in self.errors), str(self.file))
+            raise WorkspaceError((Problem(error.path, error.line, error.message) for error in self.errors), str(self.file))
         return self.value
 
 
@@ -90,9 +90,9 @@ def check_collection(workspace: Workspace, name: str) -> Checked[Collection]:
     try:
         held = contents(workspace, collection)
     except WorkspaceError as error:
-        found += [Unlocated((one.path,), one.message) for one in error.problems]
+        found += [Unlocated((problem.path,), problem.message) for problem in error.problems]
     else:
-        found += documents_findings(collection, ((one.id, one.fields) for one in held.documents))
+        found += documents_findings(collection, ((document.id, document.fields) for document in held.documents))
         found += [
             Unlocated(("documents_dir",), f"{one.id} is left out: it {one.why}", is_warning=True) for one in held.skipped[:20]
         ]
@@ -151,7 +151,7 @@ def _sense(
     sense = semantic(config, collection, held.facets if held else facets or {}, has_embeddings, tree)
     if not held or any(one.level == "error" and one.path.startswith("filters") for one in sense):
         return sense
-    return (*sense, *_findings(combination(config, (one.fields for one in held.documents)), tree, CONFIG))
+    return (*sense, *_findings(combination(config, (document.fields for document in held.documents)), tree, CONFIG))
 
 
 def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
@@ -199,4 +199,4 @@ def _findings(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) ->
 
 
 def _in_order(findings: Iterable[FileFinding]) -> tuple[FileFinding, ...]:
-    return tuple(sorted(dict.fromkeys(findings), key=lambda one: (one.line, one.path)))
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: (finding.line, finding.path)))

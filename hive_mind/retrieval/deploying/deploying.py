@@ -50,8 +50,8 @@ def recover(workspace: Workspace, now: datetime) -> None:
         return
     former = entries[-1].config if entries else ""
     at = moment(workspace, now)
-    found = Deployment(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
-    history.add(workspace.history_file, found)
+    deployment = Deployment(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
+    history.add(workspace.history_file, deployment)
 
 
 def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
@@ -174,7 +174,7 @@ def _entry(
         forced=not verdict.allowed,
         former=former.name if former else "",
         figures=_figures(verdict),
-        overruled=tuple(one.message for one in verdict.grounds),
+        overruled=tuple(ground.message for ground in verdict.grounds),
         results=tuple(one.name for one in results),
     )
 

@@ -41,7 +41,7 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
         return golden
     async with bench.open(candidate.collection) as index:
         findings = _semantic(bench, candidate, index)
-        if errors := [one for one in findings if one.level == "error"]:
+        if errors := [finding for finding in findings if finding.level == "error"]:
             return _refused("semantic", candidate.name, errors)
         measured = await evaluate_held_out(index, candidate, golden, bench.progress)
         try:
@@ -90,5 +90,5 @@ def _level(checked: Checked[Any]) -> Level:
 
 
 def _refused(level: Level, file: str, findings: Iterable[FileFinding]) -> Verdict:
-    grounds = (Ground("invalid", f"{file}:{one.line}: {one.path}: {one.message}") for one in findings)
+    grounds = (Ground("invalid", f"{file}:{finding.line}: {finding.path}: {finding.message}") for finding in findings)
     return Verdict(level, tuple(grounds))

@@ -83,13 +83,13 @@ def decoded(line: bytes) -> Deployment:
 
 def in_use(entries: tuple[Deployment, ...]) -> list[Deployment]:
     """The deployments that were not rolled back, oldest first: the last one is in use, a rollback restores the one before it."""
-    kept: list[Deployment] = []
+    deployments: list[Deployment] = []
     for entry in entries:
-        if entry.what == "rollback" and kept:
-            kept.pop()
+        if entry.what == "rollback" and deployments:
+            deployments.pop()
         else:
-            kept.append(entry)
-    return kept
+            deployments.append(entry)
+    return deployments
 
 
 def _entry(line: bytes, number: int, file: Path) -> Deployment:

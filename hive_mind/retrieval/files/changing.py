@@ -61,9 +61,9 @@ def values_written(config: RetrievalConfig) -> int:
     return _values(written(config))
 
 
-def is_same(one: RetrievalConfig, other: RetrievalConfig) -> bool:
+def is_same(config: RetrievalConfig, other: RetrievalConfig) -> bool:
     """Whether both search in the same way, whatever they are called."""
-    return one.model_copy(update={"name": "x"}) == other.model_copy(update={"name": "x"})
+    return config.model_copy(update={"name": "x"}) == other.model_copy(update={"name": "x"})
 
 
 def _put(tree: dict[str, Any], path: Path, value: Any) -> None:
@@ -86,15 +86,15 @@ def _values(tree: Any) -> int:
 
 
 def _places(one: dict[str, Any], two: dict[str, Any]) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in dict.fromkeys([*one, *two]):
         if name in ("name", "collection"):
             continue
         if name in _OF_FIELDS:
-            found += [(name, field) for field in dict.fromkeys([*one.get(name, {}), *two.get(name, {})])]
+            paths += [(name, field) for field in dict.fromkeys([*one.get(name, {}), *two.get(name, {})])]
         else:
-            found.append((name,))
-    return found
+            paths.append((name,))
+    return paths
 
 
 def _at(tree: dict[str, Any], path: Path) -> Any:

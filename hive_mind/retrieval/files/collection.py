@@ -80,27 +80,27 @@ class Golden(ConfigurationSection):
     @field_validator("queries")
     @classmethod
     def _identified(cls, queries: list[GoldenQuery]) -> list[GoldenQuery]:
-        taken = {one.id for one in queries}
+        taken = {query.id for query in queries}
         return [one if one.id else one.model_copy(update={"id": _free(number, taken)}) for number, one in enumerate(queries, 1)]
 
     @property
     def documents(self) -> frozenset[str]:
-        return frozenset(name for one in self.queries for name in (*one.relevant, *one.distractors))
+        return frozenset(name for query in self.queries for name in (*query.relevant, *query.distractors))
 
     def renamed(self, id_of: Callable[[str], str]) -> "Golden":
         """The same questions with other names for their documents."""
         return Golden.model_construct(
             queries=[
-                one.model_copy(
-                    update={"relevant": [*map(id_of, one.relevant)], "distractors": [*map(id_of, one.distractors)]},
+                query.model_copy(
+                    update={"relevant": [*map(id_of, query.relevant)], "distractors": [*map(id_of, query.distractors)]},
                 )
-                for one in self.queries
+                for query in self.queries
             ]
         )
 
     def split(self, split: Split | None) -> tuple[GoldenQuery, ...]:
         """The questions of one part; all of them for None."""
-        return tuple(one for one in self.queries if split is None or one.split == split)
+        return tuple(query for query in self.queries if split is None or query.split == split)
 
 
 def _free(number: int, taken: Iterable[str]) -> str:

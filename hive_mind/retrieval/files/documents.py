@@ -89,18 +89,18 @@ def listed(folder: Path) -> Listing:
     return listing
 
 
-def read(seen: ListedFile) -> Document | Skipped:
+def read(file: ListedFile) -> Document | Skipped:
     try:
-        raw = Path(seen.path).read_bytes()
+        raw = Path(file.path).read_bytes()
     except OSError as error:
-        return Skipped(seen.id, f"can't be read ({error.strerror or error})")
+        return Skipped(file.id, f"can't be read ({error.strerror or error})")
     if b"\0" in raw:
-        return Skipped(seen.id, "is binary, not text")
+        return Skipped(file.id, "is binary, not text")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return Skipped(seen.id, "is not UTF-8 text")
-    return parsed(seen.id, text, blake2b(raw, digest_size=16).digest())
+        return Skipped(file.id, "is not UTF-8 text")
+    return parsed(file.id, text, blake2b(raw, digest_size=16).digest())
 
 
 def parsed(id: str, text: str, hash: bytes = b"") -> Document | Skipped:

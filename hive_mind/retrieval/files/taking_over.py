@@ -78,7 +78,7 @@ def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
     queries = value.get("queries")
     if not isinstance(queries, list):
         return found
-    found.value["queries"] = [_relabelled(one, documents_dirs) if isinstance(one, dict) else one for one in queries]
+    found.value["queries"] = [_relabelled(query, documents_dirs) if isinstance(query, dict) else query for query in queries]
     if found.value["queries"] != queries:
         found.changes.append("documents are called by their path below the documents' folder")
     return found
@@ -127,7 +127,7 @@ class TakenOver:
 
 def taken_over(source: Path) -> TakenOver:
     """Everything to be written. Raises `InvalidInput` for what is no workspace, and for a file that can't be read."""
-    project, found = Workspace.open(source), TakenOver()
+    project, takeover = Workspace.open(source), TakenOver()
     folders: dict[str, Path] = {}
     named: set[str] = set()
     for name, text, value in _files(project, "collections", COLLECTION):
@@ -135,44 +135,44 @@ def taken_over(source: Path) -> TakenOver:
         folder, place = _documents(project, f"collections/{name}.json", written)
         folders[folder] = place
         named |= {written.strip("/"), folder}
-        found.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
+        takeover.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
     for name, text, value in _files(project, "configs", CONFIG):
-        _take_config(found, name, text, value)
+        _take_config(takeover, name, text, value)
     if project.golden_file.exists():
         text, value = _read(project, project.golden_file, GOLDEN)
         # The longest first: one may lie in another.
         converted = converted_golden(value, sorted(named, key=len, reverse=True))
-        found.take("evals/golden.json", text, converted.without_unknown(GOLDEN))
+        takeover.take("evals/golden.json", text, converted.without_unknown(GOLDEN))
     for folder, place in folders.items():
-        _take_documents(found, folder, place)
+        _take_documents(takeover, folder, place)
         if not place.resolve().is_relative_to(source.resolve()):
-            found.changes.append(f"{folder}/ is a copy of {place}, which lies beside the project")
-    return found
+            takeover.changes.append(f"{folder}/ is a copy of {place}, which lies beside the project")
+    return takeover
 
 
-def _take_config(found: TakenOver, file: str, text: str, value: Object) -> None:
+def _take_config(takeover: TakenOver, file: str, text: str, value: Object) -> None:
     """The file is called as the configuration calls itself, unless another one is."""
     old, name = f"configs/{file}.json", str(value.get("name", ""))
     if old == _ACTIVE and not name:
         # It only names the one in use, as ours does.
-        found.files[old] = text
+        takeover.files[old] = text
         return
     new = old if old == _ACTIVE or not re.fullmatch(NAME, name) else f"configs/{name}.json"
-    if new in found.files or new == _ACTIVE:
+    if new in takeover.files or new == _ACTIVE:
         new = old
-    found.take(new, text, converted_configuration(value).without_unknown(CONFIG), old)
+    takeover.take(new, text, converted_configuration(value).without_unknown(CONFIG), old)
     if new != old:
-        found.changes.append(f"{old} is {new}, as it calls itself")
+        takeover.changes.append(f"{old} is {new}, as it calls itself")
 
 
-def _take_documents(found: TakenOver, folder: str, place: Path) -> None:
+def _take_documents(takeover: TakenOver, folder: str, place: Path) -> None:
     for path in sorted(place.rglob("*")):
         if path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file() and path.resolve().is_relative_to(place.resolve()):
             name = f"{folder}/{path.relative_to(place).as_posix()}"
             try:
-                found.files[name] = path.read_text("utf-8")
+                takeover.files[name] = path.read_text("utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                found.changes.append(f"{name} is left out: {error}")
+                takeover.changes.append(f"{name} is left out: {error}")
 
 
 def _documents(project: Workspace, file: str, written: str) -> tuple[str, Path]:

@@ -30,7 +30,7 @@ class Chunk:
 def chunks_of(text: str, chunking: Chunking) -> list[Chunk]:
     """All chunks of a document in order. None is empty, none longer than `max_tokens`."""
     sections = _sections(text, chunking) if _has_headings(chunking) else [Chunk("", text)]
-    return [Chunk(one.heading, piece) for one in sections for piece in pieces(one.text, chunking)]
+    return [Chunk(section.heading, piece) for section in sections for piece in pieces(section.text, chunking)]
 
 
 def pieces(text: str, chunking: Chunking) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _sections(text: str, chunking: Chunking) -> list[Chunk]:
 
     A heading with nothing but a deeper one below it begins that one's section: alone it says nothing.
     """
-    found: list[Chunk] = []
+    chunks: list[Chunk] = []
     path: list[tuple[int, str]] = []
     lines: list[str] = []
     fence, is_bare = "", False
@@ -96,15 +96,15 @@ def _sections(text: str, chunking: Chunking) -> list[Chunk]:
         if heading and heading[0] <= chunking.heading_level:
             level, title = heading
             if not (is_bare and level > path[-1][0]):
-                found.append(Chunk(_named(path), "".join(lines)))
+                chunks.append(Chunk(_named(path), "".join(lines)))
                 lines = []
             is_bare = True
             path = [*(one for one in path if one[0] < level), (level, title)]
         elif bare.strip():
             is_bare = False
         lines.append(line)
-    found.append(Chunk(_named(path), "".join(lines)))
-    return found
+    chunks.append(Chunk(_named(path), "".join(lines)))
+    return chunks
 
 
 def heading_of(line: str) -> tuple[int, str] | None:

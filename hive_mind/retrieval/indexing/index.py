@@ -239,7 +239,7 @@ class CollectionIndex:
 
     def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
         rows = self._file.chunks_at(memory.numbers[one.row] for one in candidates)
-        pairs = [(one, rows.get(memory.numbers[one.row])) for one in candidates]
+        pairs = [(candidate, rows.get(memory.numbers[candidate.row])) for candidate in candidates]
         # One that is gone was taken out by another process this very moment.
         return [(one, row) for one, row in pairs if row is not None]
 
@@ -252,9 +252,9 @@ class CollectionIndex:
             self._result(rank, memory, one, row) for rank, (one, row) in enumerate(self._with_rows(memory, candidates), 1)
         )
 
-    def _result(self, rank: int, memory: MemoryIndex, one: Candidate, row: ChunkRow) -> Result:
-        document = memory.document_at(one.row).id
-        scores = {name: getattr(one, name) for name in Candidate.__slots__ if name not in ("row", "id")}
+    def _result(self, rank: int, memory: MemoryIndex, candidate: Candidate, row: ChunkRow) -> Result:
+        document = memory.document_at(candidate.row).id
+        scores = {name: getattr(candidate, name) for name in Candidate.__slots__ if name not in ("row", "id")}
         return Result(rank, f"{document}#{row.ordinal}", document, row.heading, row.text, **scores)
 
     def _summary(self, changes: Changes, embedded: int, note: str) -> Indexed:
@@ -277,8 +277,8 @@ def _by_document(chunks: Sequence[ChunkRow]) -> dict[int, list[ChunkRow]]:
     return found
 
 
-def _semantic_weight(one: SearchQuery) -> float:
-    return {"keyword": 0.0, "vector": 1.0, "hybrid": one.settings.semantic_weight}[one.method]
+def _semantic_weight(query: SearchQuery) -> float:
+    return {"keyword": 0.0, "vector": 1.0, "hybrid": query.settings.semantic_weight}[query.method]
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:

@@ -91,22 +91,22 @@ def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: st
     return weights.needs_no_meaning(named, max(exact.values(), default=0.0))
 
 
-def ranked(memory: MemoryIndex, config: RetrievalConfig, one: SearchQuery) -> Ranking:
+def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> Ranking:
     """The candidates of a query in their order, each text (or document) once, with the signal of distraction on each."""
     # A query by meaning alone still looks for what it names exactly.
-    terms = one.terms if one.method != "vector" else ()
-    depth = one.settings.depth
-    scored = memory.index.scored(Probe(terms, one.anchors, one.vector, depth), _within(memory, config))
+    terms = query.terms if query.method != "vector" else ()
+    depth = query.settings.depth
+    scored = memory.index.scored(Probe(terms, query.anchors, query.vector, depth), _within(memory, config))
     pool, rows = memory.index.candidates(scored, depth)
     part = memory.part(config.filters)
     lifts = _lifts(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
-    found = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, one.method, one.settings)
+    found = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, query.method, query.settings)
     kept = _each_once(found, _sameness(memory, config, rows, place))
-    signals = _signals(memory, config, one, pool, rows, part)
+    signals = _signals(memory, config, query, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
     vector_ranks = distraction.ranks(pool.semantic, pool.ids, depth, -2.0)
-    strength = one.settings.evidence_strength
+    strength = query.settings.evidence_strength
 
     def candidate(hit: Ranked) -> Candidate:
         number = place[hit.id]
@@ -181,28 +181,28 @@ def _each_once(found: list[Ranked], sameness: Callable[[str], object] | None) ->
 
 
 def _signals(
-    memory: MemoryIndex, config: RetrievalConfig, one: SearchQuery, pool: Pool, rows: Rows, part: FilteredChunks
+    memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery, pool: Pool, rows: Rows, part: FilteredChunks
 ) -> distraction.Signal | None:
     """The configured signal of distraction for each candidate; None where it is off or needs an arm that is not there."""
     wanted = config.distraction_detection
     if not wanted.enabled:
         return None
     if wanted.signal == "coverage":
-        return _missing(memory, one, rows, part)
-    if one.method != "hybrid" or one.vector is None:
+        return _missing(memory, query, rows, part)
+    if query.method != "hybrid" or query.vector is None:
         return None
     if wanted.signal == "margin":
         return distraction.margin(pool.keyword, pool.semantic)
-    return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, one.settings.depth)
+    return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, query.settings.depth)
 
 
-def _missing(memory: MemoryIndex, one: SearchQuery, rows: Rows, part: FilteredChunks) -> distraction.Signal:
+def _missing(memory: MemoryIndex, query: SearchQuery, rows: Rows, part: FilteredChunks) -> distraction.Signal:
     """Which of the query's words each candidate lacks, from the postings: no text is read again."""
     held: list[set[str]] = [set() for _ in range(len(rows))]
     idf = {}
-    for term in dict.fromkeys(one.terms):
+    for term in dict.fromkeys(query.terms):
         holders = memory.index.holders(term)
         idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
         for number in np.flatnonzero(np.isin(rows, holders)).tolist():
             held[number].add(term)
-    return distraction.missing(one.terms, idf, held)
+    return distraction.missing(query.terms, idf, held)

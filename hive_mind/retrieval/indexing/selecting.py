@@ -69,7 +69,7 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
     """
     wanted = config.distraction_detection
     limit = wanted.disagreement_threshold
-    suspects = {one.id for one in candidates if one.disagreement is not None and one.disagreement > limit}
+    suspects = {candidate.id for candidate in candidates if candidate.disagreement is not None and candidate.disagreement > limit}
     flagged = [replace(one, flags=(*one.flags, FLAGGED)) if one.id in suspects else one for one in candidates]
     if wanted.action == "drop":
         return [one for one in flagged if not _can_be_moved(one)], [one for one in flagged if _can_be_moved(one)]
@@ -80,8 +80,8 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
     return flagged, []
 
 
-def _can_be_moved(one: Candidate) -> bool:
-    return FLAGGED in one.flags and one.exact <= 0
+def _can_be_moved(candidate: Candidate) -> bool:
+    return FLAGGED in candidate.flags and candidate.exact <= 0
 
 
 def _different(candidates: list[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> list[Candidate]:

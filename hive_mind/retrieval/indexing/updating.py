@@ -119,22 +119,22 @@ class _Numbers:
     chunk: int
 
 
-def _look(seen: ListedFile, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
+def _look(file: ListedFile, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
     chunking, is_same_form, now_ns = how
-    document = read(seen)
+    document = read(file)
     if isinstance(document, Skipped):
         changes.skipped.append(document)
         if known:
             changes.removed.append(known.number)
         return
-    state = seen.state if now_ns - seen.changed_ns > _UNSETTLED_NS else b""
+    state = file.state if now_ns - file.changed_ns > _UNSETTLED_NS else b""
     if known and is_same_form and known.hash == document.hash:
         changes.unchanged += 1
         if known.state != state:
             changes.touched[known.number] = state
         return
     if known:
-        changes.replaced[known.number] = seen.id
+        changes.replaced[known.number] = file.id
     _add(document, state, changes, numbers, chunking)
 
 

@@ -41,12 +41,12 @@ class QuestionChange:
     @property
     def came(self) -> tuple[str, ...]:
         """Distractors that were not shown before."""
-        return tuple(one.document for one in self.places if one.label == "distractor" and one.before is None)
+        return tuple(place.document for place in self.places if place.label == "distractor" and place.before is None)
 
     @property
     def went(self) -> tuple[str, ...]:
         """Distractors that are shown no more."""
-        return tuple(one.document for one in self.places if one.label == "distractor" and one.after is None)
+        return tuple(place.document for place in self.places if place.label == "distractor" and place.after is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Comparison:
     moves: tuple[QuestionChange, ...]
 
     def of(self, metric: Metric) -> MetricChange:
-        return next(one for one in self.changes if one.metric == metric)
+        return next(change for change in self.changes if change.metric == metric)
 
     @property
     def nudcg(self) -> MetricChange:
@@ -72,11 +72,11 @@ class Comparison:
 
     @property
     def won(self) -> int:
-        return sum(one.change > 0 for one in self.moves)
+        return sum(move.change > 0 for move in self.moves)
 
     @property
     def lost(self) -> int:
-        return sum(one.change < 0 for one in self.moves)
+        return sum(move.change < 0 for move in self.moves)
 
 
 def compare(before: Evaluation, after: Evaluation) -> Comparison:
@@ -86,9 +86,9 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     k = max(before.k, after.k)
     old, new = before.at(k), after.at(k)
     moves = [_move(*pair, k) for pair in zip(old.rows, new.rows, strict=True)]
-    changed = [one for one in moves if one.change or one.places]
+    changed = [move for move in moves if move.change or move.places]
     ungrouped = [""] * len(old.rows)
-    columns = [(one, list(zip(new.values(one), old.values(one), strict=True)), ungrouped) for one in METRICS]
+    columns = [(metric, list(zip(new.values(metric), old.values(metric), strict=True)), ungrouped) for metric in METRICS]
     return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda one: (one.change, one.id))))
 
 

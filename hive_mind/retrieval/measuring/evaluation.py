@@ -62,7 +62,7 @@ def held_out(golden: Golden) -> tuple[tuple[GoldenQuery, ...], str]:
     """
     if test := golden.split("test"):
         return test, "test"
-    unmarked = tuple(one for one in golden.queries if one.split is None)
+    unmarked = tuple(query for query in golden.queries if query.split is None)
     if not unmarked:
         raise InvalidInput('every golden question is marked "split": "train": mark some "test", those decide what is deployed')
     return unmarked, "all" if len(unmarked) == len(golden.queries) else "unmarked"

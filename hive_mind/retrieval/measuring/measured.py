@@ -81,7 +81,7 @@ class QuestionRow:
 
     def measures(self, k: int) -> Measures:
         documents, judgements = self.documents[:k], self.judgements
-        misleading = [one for one in documents if judgements.get(one, 0) < 0]
+        misleading = [document for document in documents if judgements.get(document, 0) < 0]
         return Measures(
             udcg=self.curve(k)[-1],
             nudcg=nudcg_at_k(documents, judgements, k),
@@ -119,7 +119,7 @@ class Evaluation:
 
     def values(self, metric: Metric) -> list[float | None]:
         """A metric of each question; None where it is undefined."""
-        return [getattr(one, metric) for one in self.measures()]
+        return [getattr(measure, metric) for measure in self.measures()]
 
     def estimate(self, metric: Metric) -> Estimate | None:
         """A metric's mean with its 95 % interval; None where it is defined for no question."""
@@ -142,7 +142,7 @@ class Evaluation:
     @property
     def contaminated(self) -> int:
         """For how many questions a distractor was shown."""
-        return sum(one.distractors > 0 for one in self.measures())
+        return sum(measure.distractors > 0 for measure in self.measures())
 
     @property
     def results(self) -> int:

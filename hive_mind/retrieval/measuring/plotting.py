@@ -45,7 +45,7 @@ def drawn(evaluations: Sequence[Evaluation], kind: str = "svg") -> bytes:
     if not 1 <= len(evaluations) <= len(SERIES) or not all(one.rows for one in evaluations):
         raise InvalidInput(f"a picture shows one to {len(SERIES)} measurements that have questions")
     k = max(one.k for one in evaluations)
-    same = [one.at(k) for one in evaluations]
+    same = [evaluation.at(k) for evaluation in evaluations]
     places = _PLACES[len(same) - 1]
     hints: Hints = {}
     with canvas(_ROW * (places.count("\n") + 1) + _LINE * len(same), _WIDTH) as figure:
@@ -74,16 +74,16 @@ def _series(number: int) -> dict[str, Any]:
     return _EDGE | {"marker": marker, "color": colour.light, "markersize": 7}
 
 
-def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
+def _scores(axes: Axes, evaluation: Evaluation, name: str, hints: Hints) -> None:
     """Every result of every question by its rank, its score as a share of the best one, and where rankings end."""
-    ends = Counter(end for row in one.rows if (end := _cliff(one, row)))
-    entitle(axes, f"Score by rank: {one.config.name}", f"share of the best score; {_caption(one, ends)}")
+    ends = Counter(end for row in evaluation.rows if (end := _cliff(evaluation, row)))
+    entitle(axes, f"Score by rank: {evaluation.config.name}", f"share of the best score; {_caption(evaluation, ends)}")
     # A bar stands behind the last result where the ranking was cut there.
-    bars, heights = [end + 0.5 for end in ends], [count / len(one.rows) for count in ends.values()]
+    bars, heights = [end + 0.5 for end in ends], [count / len(evaluation.rows) for count in ends.values()]
     axes.bar(bars, heights, width=0.34, color=TEXT.light, alpha=0.14)
     dots: defaultdict[Label, list[tuple[float, float, str]]] = defaultdict(list)
-    for number, row in enumerate(one.rows):
-        aside = _SPREAD * ((number + 0.5) / len(one.rows) - 0.5)
+    for number, row in enumerate(evaluation.rows):
+        aside = _SPREAD * ((number + 0.5) / len(evaluation.rows) - 0.5)
         for rank, (shown, share) in enumerate(zip(row.shown, _shares(row), strict=True), 1):
             label = row.label(shown.document)
             hint = f"{row.id}: {row.query} → {shown.document}{f' ({label})' if label else ''}, score {shown.score:.4g}"
@@ -91,8 +91,8 @@ def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
     for label, (what, style) in _MARKS.items():
         if some := dots[label]:
             _marks(axes, some, style, f"scores-{name}-{what}", hints)
-    axes.plot(*zip(*_medians(one), strict=True), color=TEXT.light, linewidth=1.4) if any(dots.values()) else None
-    axes.set_xlim(0.5, max([1, *(len(row.shown) for row in one.rows), *(end + 0.3 for end in ends)]) + 0.5)
+    axes.plot(*zip(*_medians(evaluation), strict=True), color=TEXT.light, linewidth=1.4) if any(dots.values()) else None
+    axes.set_xlim(0.5, max([1, *(len(row.shown) for row in evaluation.rows), *(end + 0.3 for end in ends)]) + 0.5)
     axes.set_ylim(0, 1.05)
     _by_number(axes, "rank")
 
@@ -152,17 +152,17 @@ def _shares(row: QuestionRow) -> list[float]:
     return [min(1.0, max(0.0, one.score / best)) if best > 0 else 0.0 for one in row.shown]
 
 
-def _medians(one: Evaluation) -> list[tuple[float, float]]:
+def _medians(evaluation: Evaluation) -> list[tuple[float, float]]:
     by_rank: defaultdict[int, list[float]] = defaultdict(list)
-    for row in one.rows:
+    for row in evaluation.rows:
         for rank, share in enumerate(_shares(row), 1):
             by_rank[rank].append(share)
     return [(rank, median(shares)) for rank, shares in sorted(by_rank.items())]
 
 
-def _cliff(one: Evaluation, row: QuestionRow) -> int | None:
+def _cliff(evaluation: Evaluation, row: QuestionRow) -> int | None:
     """After which result the ranking ends at a cliff, or would, if that were switched on."""
-    wanted = one.config.dynamic_k
+    wanted = evaluation.config.dynamic_k
     if wanted.enabled:
         return row.cut_at
     found = cut([shown.score for shown in row.shown], wanted.gap_threshold_factor, wanted.min_results, wanted.max_results)

@@ -43,7 +43,7 @@ def train_test_split(golden: Golden) -> TrainTestSplit:
 
     Raises `InvalidInput` where one part is empty.
     """
-    if all(one.split is None for one in golden.queries):
+    if all(query.split is None for query in golden.queries):
         return _parted(golden.queries)
     training = golden.split("train")
     if not training:

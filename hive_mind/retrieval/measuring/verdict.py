@@ -66,7 +66,7 @@ class Verdict:
     @property
     def as_text(self) -> str:
         """The whole verdict in lines for a person."""
-        return "\n".join(one.message for one in self.grounds) or self.why
+        return "\n".join(ground.message for ground in self.grounds) or self.why
 
 
 def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
@@ -165,14 +165,14 @@ def _cheaper(comparison: Comparison) -> str:
     return ", ".join(f"{new[what]} instead of {old[what]} {what}" for what in old if new[what] < old[what])
 
 
-def _costs(one: Evaluation) -> dict[str, int]:
+def _costs(evaluation: Evaluation) -> dict[str, int]:
     """The costs of answering the questions, in figures that don't depend on the machine."""
-    reranked = one.config.rerank.top_n * len(one.rows) if one.config.rerank.model else 0
+    reranked = evaluation.config.rerank.top_n * len(evaluation.rows) if evaluation.config.rerank.model else 0
     return {
-        "distractors": one.distractors,
-        "results": one.results,
-        "scored candidates": sum(row.scored for row in one.rows),
-        "embedded questions": sum(row.method != "keyword" for row in one.rows),
+        "distractors": evaluation.distractors,
+        "results": evaluation.results,
+        "scored candidates": sum(row.scored for row in evaluation.rows),
+        "embedded questions": sum(row.method != "keyword" for row in evaluation.rows),
         "reranked results": reranked,
     }
 
@@ -180,9 +180,9 @@ def _costs(one: Evaluation) -> dict[str, int]:
 def _broken(*evaluations: Evaluation) -> list[Ground]:
     """A measurement during which the model failed is of another configuration than the one that was named."""
     return [
-        Ground("unmeasurable", f"{one.config.name!r} could not be measured: {note}; try again when that is mended")
-        for one in evaluations
-        for note in one.notes
+        Ground("unmeasurable", f"{evaluation.config.name!r} could not be measured: {note}; try again when that is mended")
+        for evaluation in evaluations
+        for note in evaluation.notes
         if _is_of_a_failure(note)
     ]
 
@@ -193,9 +193,9 @@ def _is_of_a_failure(note: str) -> bool:
 
 def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
     remarks = [
-        f"{one.config.name}: {note}"
-        for one in evaluations
-        for note in one.notes
+        f"{evaluation.config.name}: {note}"
+        for evaluation in evaluations
+        for note in evaluation.notes
         if not (_is_of_a_failure(note) or note.startswith("only identifiers"))
     ]
     if evaluations[-1].split not in ("test", CROSSED):
@@ -212,10 +212,10 @@ def _distractors(comparison: Comparison) -> str:
 
 
 def _losers(comparison: Comparison) -> str:
-    losers = [one for one in comparison.moves if one.change < -SAME]
-    return f"; lost at {first_of([f'{one.id} ({one.change:+.2f})' for one in losers])}" if losers else ""
+    losers = [move for move in comparison.moves if move.change < -SAME]
+    return f"; lost at {first_of([f'{loser.id} ({loser.change:+.2f})' for loser in losers])}" if losers else ""
 
 
 def _newcomers(comparison: Comparison) -> str:
-    newcomers = [f"{one.id} ({', '.join(one.came[:_NAMED_MAX])})" for one in comparison.moves if one.came]
+    newcomers = [f"{move.id} ({', '.join(move.came[:_NAMED_MAX])})" for move in comparison.moves if move.came]
     return f"; new at {first_of(newcomers)}" if newcomers else ""

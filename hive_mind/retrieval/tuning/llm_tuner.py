@@ -97,11 +97,11 @@ def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[s
         return None, ('config: is missing; write the whole configuration, or "done": true',)
     config = effective(found.value.config)
     errors = situation.errors(config)
-    return found.value.model_copy(update={"config": config}), tuple(f"config: {one}" for one in errors[:_PROBLEMS_MAX])
+    return found.value.model_copy(update={"config": config}), tuple(f"config: {error}" for error in errors[:_PROBLEMS_MAX])
 
 
 def _corrected(asked: Prompt, problems: tuple[str, ...]) -> Prompt:
-    listed = "\n".join(f"- {one}" for one in problems)
+    listed = "\n".join(f"- {problem}" for problem in problems)
     return replace(
         asked, instructions=f"{asked.instructions}\n\nYour last reply could not be used:\n{listed}\nReply again, as described."
     )

@@ -37,7 +37,7 @@ class Change:
 def space(config: RetrievalConfig, collection: Collection, facets: Facets) -> tuple[Change, ...]:
     """Every change that may be made to a configuration."""
     found = [*_filters(config, collection, facets), *_cuts(), *_methods(), *_detections(), *_others()]
-    if any(one.type == "date" for one in collection.known_fields.values()):
+    if any(field.type == "date" for field in collection.known_fields.values()):
         found += [_one("boosts.recency", value, f"lift what is recent by {value:.0%}") for value in (0.1, 0.3)]
     return tuple(found)
 
@@ -113,7 +113,7 @@ def _one(path: str, value: Any, reason: str) -> Change:
 
 def compatible(changes: Sequence[Change]) -> bool:
     """Whether changes are about different things."""
-    return len({one.subject for one in changes}) == len(changes)
+    return len({change.subject for change in changes}) == len(changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,22 +208,22 @@ class SearchTuner:
         """Different, sensible changes of the best configuration that were not tried yet."""
         base = situation.best.config
         known = space(base, situation.collection, situation.facets)
-        found: list[_Candidate] = []
+        candidates: list[_Candidate] = []
         for _ in range(_DRAWS_MAX):
-            if len(found) == self._settings.width:
+            if len(candidates) == self._settings.width:
                 break
             one = self._candidate(base, known)
             if one and not self._was_tried(one.config) and not situation.objections(one.config):
                 self._tried.append(one.config)
-                found.append(one)
-        return found
+                candidates.append(one)
+        return candidates
 
-    def _candidate(self, base: RetrievalConfig, known: tuple[Change, ...]) -> _Candidate | None:
+    def _candidate(self, base: RetrievalConfig, changes: tuple[Change, ...]) -> _Candidate | None:
         # Subjects first: else a subject with many values would be most of what is drawn.
-        subjects = sorted({one.subject for one in known})
+        subjects = sorted({one.subject for one in changes})
         count = min(self._rng.randint(1, self._settings.changes_max), len(subjects))
         chosen = [
-            self._rng.choice([one for one in known if one.subject == subject]) for subject in self._rng.sample(subjects, count)
+            self._rng.choice([one for one in changes if one.subject == subject]) for subject in self._rng.sample(subjects, count)
         ]
         if not compatible(chosen):
             return None

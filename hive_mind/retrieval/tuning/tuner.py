@@ -90,7 +90,7 @@ class Situation:
 
     def errors(self, config: RetrievalConfig) -> tuple[str, ...]:
         """The mistakes that keep a configuration from being measured, as lines for its author."""
-        found = [f"{one.path}: {one.message}" for one in self.findings(config) if one.level == "error"]
+        found = [f"{finding.path}: {finding.message}" for finding in self.findings(config) if finding.level == "error"]
         if config.collection != self.collection.name:
             found.append(f"collection: is {config.collection}, and what is tuned searches {self.collection.name}; leave it")
         if known := self.known(config):
@@ -99,13 +99,13 @@ class Situation:
 
     def objections(self, config: RetrievalConfig) -> tuple[str, ...]:
         """The errors, and the warnings that the start has not: a tuner leaves no file that is warned about."""
-        accepted = {(one.path, one.message) for one in self.findings(self.start.config)}
+        accepted = {(finding.path, finding.message) for finding in self.findings(self.start.config)}
         odd = [one for one in self.findings(config) if one.level == "warning" and (one.path, one.message) not in accepted]
         return (*self.errors(config), *(f"{one.path}: {one.message}" for one in odd))
 
     def known(self, config: RetrievalConfig) -> Step | None:
         """The step that measured this configuration already, whole."""
-        return next((one for one in self.steps if one.is_whole and is_same(one.config, config)), None)
+        return next((step for step in self.steps if step.is_whole and is_same(step.config, config)), None)
 
 
 class Tuner(Protocol):
@@ -145,10 +145,10 @@ def _is_gain(changes: Sequence[float]) -> bool:
     return total >= GAIN_MIN * len(changes) and (total >= _QUESTION_GAIN_MIN or total - max(changes) > _SAME)
 
 
-def shows_more_distractors(one: Step, other: Step) -> bool:
+def shows_more_distractors(step: Step, other: Step) -> bool:
     """Whether the first shows more distractors: then the gate would refuse it, however high its nUDCG."""
-    k = max(one.measured.k, other.measured.k)
-    return one.measured.at(k).distractors > other.measured.at(k).distractors
+    k = max(step.measured.k, other.measured.k)
+    return step.measured.at(k).distractors > other.measured.at(k).distractors
 
 
 def _misleading(step: Step) -> tuple[int, int]:
@@ -208,8 +208,8 @@ def _collection(situation: Situation) -> Iterator[str]:
 def _best(situation: Situation) -> Iterator[str]:
     yield f"The best configuration so far, {_figures(situation.best)}:"
     yield text_of(situation.best.config)
-    for one in situation.findings(situation.best.config):
-        yield f"  {one.level}: {one.path} {one.message}"
+    for finding in situation.findings(situation.best.config):
+        yield f"  {finding.level}: {finding.path} {finding.message}"
 
 
 def _steps(situation: Situation) -> Iterator[str]:

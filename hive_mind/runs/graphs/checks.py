@@ -91,7 +91,7 @@ def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str
     for key in keys_in(node.args):
         if key not in node.inputs:
             yield Finding((*where, "args"), f"takes ${key}, which is not among its inputs; add it there")
-    known = [one.id for one in spec.subagents]
+    known = [subagent.id for subagent in spec.subagents]
     for number, name in enumerate(node.subagents):
         if name not in known:
             yield Finding((*where, "subagents", number), f"there is no sub-agent {name!r}: {', '.join(known) or 'there is none'}")
@@ -172,7 +172,7 @@ def is_known(name: str, tools: Collection[str], built_in: Collection[str] = BUIL
     if name.startswith("mcp:") and ANY_SERVER in tools:
         return True
     if name.endswith("/*"):
-        return any(one.startswith(name[:-1]) for one in tools)
+        return any(tool.startswith(name[:-1]) for tool in tools)
     return name in tools or name in built_in
 
 

@@ -169,7 +169,7 @@ SUB_AGENT_TURNS = 10
 
 def sub_agent(worker: WorkerSpec, name: str, task: str, limits: Limits) -> WorkerSpec:
     """The worker of a sub-agent: its one node, with the task at its prompt's end and no sub-agents of its own."""
-    (node,) = [one for one in worker.subagents if one.id == name]
+    (node,) = [subagent for subagent in worker.subagents if subagent.id == name]
     turns = node.turns if "turns" in node.model_fields_set else SUB_AGENT_TURNS
     prompt = f"{node.prompt or node.description}\n\nYour task: {task}".strip()
     alone = {"prompt": prompt, "subagents": (), "client_facing": False, "turns": turns, "attempts": turns + 1}

@@ -40,7 +40,7 @@ def worker_of(
     found = read(text, WORKER)
     if found.value is None or found.tree is None:
         raise WorkerFileError(found.problems, file)
-    wrong = [located(one, found.tree, WORKER) for one in faults(found.value.spec, tools, functions)]
+    wrong = [located(fault, found.tree, WORKER) for fault in faults(found.value.spec, tools, functions)]
     if wrong:
         raise WorkerFileError(in_order(wrong), file)
     return found.value.spec

@@ -78,14 +78,14 @@ class Eraser:
                 self._done.update(wanted)
 
     async def _carry_out(
-        self, registry: Registry, wanted: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int, held: Held
+        self, registry: Registry, erasures: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int, held: Held
     ) -> None:
         facts = episodes = 0
         for name, memory in agents.items():
-            for one in await lacking(memory.local, wanted):
+            for one in await lacking(memory.local, erasures):
                 found = await memory.erase([one], now_ms * 1000, everything=Erasures([one]).covers_agent(name))
                 facts, episodes = facts + len(found.facts), episodes + len(found.episodes)
-        unconfirmed = [one for one in wanted if registry.get(erased_key(self._node, one)) is None]
+        unconfirmed = [erasure for erasure in erasures if registry.get(erased_key(self._node, erasure)) is None]
         if not unconfirmed:
             return
         if held():

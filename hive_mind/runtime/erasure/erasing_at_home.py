@@ -42,19 +42,19 @@ class Erased:
 
 
 async def erase_from_agents(
-    settings: Settings, agents: Sequence[str], wanted: Sequence[Erasure], erased: Erased, *, is_dry: bool
+    settings: Settings, agents: Sequence[str], erasures: Sequence[Erasure], erased: Erased, *, is_dry: bool
 ) -> None:
     """Each agent's record, closed when this returns. One that can't be opened is owed."""
     for agent in agents:
-        everything = Erasures(wanted).covers_agent(agent)
+        everything = Erasures(erasures).covers_agent(agent)
         try:
             async with opened_store(settings, agent) as store:
-                erased.note(f"agent {agent}", await _done(store, wanted, everything=everything, is_dry=is_dry))
+                erased.note(f"agent {agent}", await _done(store, erasures, everything=everything, is_dry=is_dry))
         except HiveError as error:
             erased.owed.append(Owed(f"agent {agent}", str(error)))
 
 
-async def erase_from_copies(home: Path, wanted: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
+async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
     """Backups are written anew in their place; of other copies those that have it are named."""
     halves = [Path(one.path) for one in noted(home)]
     for half in abandoned(halves) if is_dry else remove_abandoned(*halves):
@@ -63,9 +63,9 @@ async def erase_from_copies(home: Path, wanted: Sequence[Erasure], erased: Erase
         if one.kind != "backup":
             _name_if_it_has(one, erased)
             continue
-        everything = Erasures(wanted).covers_agent(one.of)
+        everything = Erasures(erasures).covers_agent(one.of)
         try:
-            erased.note(f"backup {one.path}", await _in_backup(Path(one.path), wanted, everything=everything, is_dry=is_dry))
+            erased.note(f"backup {one.path}", await _in_backup(Path(one.path), erasures, everything=everything, is_dry=is_dry))
         except HiveError as error:
             erased.owed.append(Owed(one.path, f"{error}; {_ADVICE['backup']}"))
 
@@ -76,19 +76,19 @@ def look_for_residue(home: Path, erased: Erased) -> None:
         erased.owed.append(Owed(str(path), "still has a text that was erased: delete it, or what quotes it, and erase again"))
 
 
-async def _in_backup(path: Path, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
+async def _in_backup(path: Path, erasures: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
     store = cast(FactStore, await backends.load("store", "sqlite").open(path))
     try:
-        return await _done(store, wanted, everything=everything, is_dry=is_dry)
+        return await _done(store, erasures, everything=everything, is_dry=is_dry)
     finally:
         await store.close()
         lock_path(path).unlink(missing_ok=True)
 
 
-async def _done(store: FactStore, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
+async def _done(store: FactStore, erasures: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
     if is_dry:
-        return await found_in(store, Erasures(wanted), everything=everything)
-    return await erase(store, wanted, now_ms() * 1000, everything=everything)
+        return await found_in(store, Erasures(erasures), everything=everything)
+    return await erase(store, erasures, now_ms() * 1000, everything=everything)
 
 
 def _name_if_it_has(one: Copied, erased: Erased) -> None:

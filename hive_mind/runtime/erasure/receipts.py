@@ -102,9 +102,9 @@ def _key_of(home: Path) -> PrivateKey:
     path = home / _KEY
     if path.exists():
         return PrivateKey(base64.b64decode(path.read_bytes().strip()))
-    own = PrivateKey.generate()
-    write_whole(path, base64.b64encode(own.raw) + b"\n")
-    return own
+    key = PrivateKey.generate()
+    write_whole(path, base64.b64encode(key.raw) + b"\n")
+    return key
 
 
 def _payload(receipt: Receipt) -> bytes:

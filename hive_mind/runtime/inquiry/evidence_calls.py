@@ -39,7 +39,7 @@ class EvidenceCalls(AskedAgent):
         shared = await self._shared.evidence_of(fact.id) if self._shared else None
         # A contradiction shares words with it: no need to look through all facts.
         found = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
-        rivals = {one.id: one for hit in found if hit.fact.id == fact.id for one in hit.rivals}
+        rivals = {rival.id: rival for hit in found if hit.fact.id == fact.id for rival in hit.rivals}
         rivals |= await memory.get_facts(shared.disputed_by[:_RIVALS_MAX] if shared else ())
         reply = self._shared_evidence(shared) if shared else self._own_evidence(fact)
         return reply | {"disputed": [fact_reply(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}
@@ -51,29 +51,29 @@ class EvidenceCalls(AskedAgent):
         evidence = {"vouchers": vouchers, "confidence": fact.confidence, "confirmations": fact.confirmations, "trust": 1.0}
         return evidence | {"status": fact.sharing.value, "kept_by": [self._agent.name], "silent": []}
 
-    def _shared_evidence(self, found: HiveFact) -> dict[str, Any]:
+    def _shared_evidence(self, fact: HiveFact) -> dict[str, Any]:
         vouchers = [
-            Voucher(agent=one.agent, source=one.root, confidence=one.confidence, at_ms=one.stamp.ms) for one in found.provenance
+            Voucher(agent=one.agent, source=one.root, confidence=one.confidence, at_ms=one.stamp.ms) for one in fact.provenance
         ]
-        kept_by = self._kept_by(found)
+        kept_by = self._kept_by(fact)
         silent = set(self._given.silent()) if self._given else set()
         return {
-            "vouchers": sorted(vouchers, key=lambda one: one["at_ms"]),
-            "confidence": found.confidence,
-            "confirmations": found.confirmations,
-            "trust": found.trust,
-            "status": found.status,
+            "vouchers": sorted(vouchers, key=lambda voucher: voucher["at_ms"]),
+            "confidence": fact.confidence,
+            "confirmations": fact.confirmations,
+            "trust": fact.trust,
+            "status": fact.status,
             "kept_by": kept_by,
             "silent": [name for name in kept_by if name in silent],
         }
 
-    def _kept_by(self, found: HiveFact) -> list[str]:
+    def _kept_by(self, fact: HiveFact) -> list[str]:
         """The nodes that are to have it, by the topology: each voucher's node places it."""
         if self._given is None:
             return []
         node, kept = self._given.member.node, set[str]()
-        for one in found.provenance:
+        for one in fact.provenance:
             registered = node.registry.get(f"agent/{one.agent}")
             home = msgspec.json.decode(registered).get("node", "") if registered else ""
-            kept |= node.topology.write_set(found.id, home or one.agent, one.confidence)
+            kept |= node.topology.write_set(fact.id, home or one.agent, one.confidence)
         return sorted(kept)

@@ -61,7 +61,7 @@ def _placed(fact: Fact, found: SearchResult, answer: Answer, limit: int) -> WhyN
     place = next((place for place, hit in enumerate(found, 1) if hit.fact.id == fact.id), 0)
     hit = found[place - 1] if place else None
     last = found[min(limit, len(found)) - 1] if found else None
-    used = {one.fact.id for one in answer.sources}
+    used = {source.fact.id for source in answer.sources}
     if fact.id in used:
         return WhyNot("used", "It is one of the sources of this answer.", answer, fact, place, hit, last)
     if hit is None and len(found) >= _PLACES_MAX:
@@ -96,8 +96,8 @@ def _why_unknown(completeness: float) -> str:
 async def _meant(memory: Memory, expected: str) -> Fact | None:
     """By its id, by the beginning of it, or by what it says: the one that says the same, else the nearest that shares words."""
     wanted = expected.strip()
-    if _is_id(wanted.lower()) and (named := await _named(memory, wanted.lower())) is not None:
-        return named
+    if _is_id(wanted.lower()) and (fact := await _named(memory, wanted.lower())) is not None:
+        return fact
     found = await memory.search_facts(Query(wanted, 10, with_superseded=True))
     return _saying(wanted, [hit.fact for hit in found if hit.components.keyword > 0 or hit.components.exact > 0])
 

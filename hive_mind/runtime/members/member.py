@@ -187,7 +187,7 @@ class RunningMember:
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""
         states = self.member.membership.view(system_clock())
-        heard = {one.name for one in states if one.state != "suspected" and one.silent_ms is not None}
+        heard = {state.name for state in states if state.state != "suspected" and state.silent_ms is not None}
         topology = self.member.membership.topology
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
 

@@ -160,12 +160,12 @@ class EffectExecutor:
             return Answer(effect.request, effect.reply_to, now.mono_ms + effect.request.left_ms, trace)
         return effect
 
-    def _carry(self, one: Work) -> None:
-        match one:
+    def _carry(self, work: Work) -> None:
+        match work:
             case Answer() | Acknowledge() | PutAside():
-                self._waiting.append(one)
+                self._waiting.append(work)
             case SearchLocal() if self._is_taking_own:
-                self._waiting.append(one)
+                self._waiting.append(work)
             case Post(envelope):
                 self._outgoing.add(envelope)
             case SearchLocal(request):

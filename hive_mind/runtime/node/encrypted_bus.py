@@ -60,7 +60,7 @@ class EncryptedBus:
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Raises `BackendUnavailable` also where there is no key yet."""
-        await self._bus.publish([self._cipher.encrypted(one) for one in envelopes], timeout_s=timeout_s)
+        await self._bus.publish([self._cipher.encrypted(envelope) for envelope in envelopes], timeout_s=timeout_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """The inbox of messages that can be read. The rest is acknowledged and counted."""

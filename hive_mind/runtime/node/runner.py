@@ -263,9 +263,9 @@ class NodeRunner(Requests):
     def _stopped(self) -> HiveError:
         if self._failure is None:
             return BackendUnavailable("hive", f"node {self._node.name} is not running; start one over its journal")
-        made = BackendError("hive", f"node {self._node.name} has stopped: {self._failure}; mend that, then start it again")
-        made.__cause__ = self._failure
-        return made
+        error = BackendError("hive", f"node {self._node.name} has stopped: {self._failure}; mend that, then start it again")
+        error.__cause__ = self._failure
+        return error
 
     # ── events in ────────────────────────────────────────────────────────────────────────────────────────────────────
 

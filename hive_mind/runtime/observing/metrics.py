@@ -74,13 +74,13 @@ class HiveCollector:
         unreadable = core.CounterMetricFamily(
             "hive_bus_unreadable", "Messages of which nothing could be read.", labels=["node", "reason"]
         )
-        for one in nodes:
-            for reason, count in one.bus.unreadable.items():
-                unreadable.add_metric([one.node, reason], count)
-            for reason, count in one.refused.items():
-                refused.add_metric([one.node, reason], count)
-            for what, histogram in one.histograms.items():
-                seconds.add_metric([one.node, what], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
+        for node in nodes:
+            for reason, count in node.bus.unreadable.items():
+                unreadable.add_metric([node.node, reason], count)
+            for reason, count in node.refused.items():
+                refused.add_metric([node.node, reason], count)
+            for what, histogram in node.histograms.items():
+                seconds.add_metric([node.node, what], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
         yield unreadable
         yield refused
         yield seconds
@@ -130,10 +130,10 @@ def serve(source: Source, port: int, host: str = "127.0.0.1") -> MetricsServer:
 
 
 def _family(family: Any, nodes: Sequence[NodeFigures], value: Callable[[NodeFigures], float]) -> "Metric":
-    for one in nodes:
-        family.add_metric([one.node], value(one))
-    made: Metric = family
-    return made
+    for node in nodes:
+        family.add_metric([node.node], value(node))
+    metric: Metric = family
+    return metric
 
 
 def _core() -> Any:

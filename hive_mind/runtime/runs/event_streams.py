@@ -71,16 +71,16 @@ class EventReader:
             chunk = chunk[1:]
         self._after_cr = chunk[-1:] == b"\r" if chunk else self._after_cr
         *lines, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        found = []
+        events = []
         for line in lines:
             self._grow(line)
             if self._line_bytes:
                 self._read(bytes(self._line))
             elif event := self._ended():
-                found.append(event)
+                events.append(event)
             self._line, self._line_bytes = bytearray(), 0
         self._grow(rest)
-        return found
+        return events
 
     def _grow(self, more: bytes) -> None:
         self._size += len(more)

@@ -94,6 +94,6 @@ class RunCalls:
 
 def _graph(spec: WorkerSpec) -> Reply:
     """Its nodes, and where it goes on from them. `when` is the condition of an edge, or what is told to a model that chooses."""
-    nodes = [{"id": one.id, "kind": one.kind, "tool": one.tool, "description": one.description} for one in spec.nodes]
+    nodes = [{"id": node.id, "kind": node.kind, "tool": node.tool, "description": node.description} for node in spec.nodes]
     edges = [{"source": e.source, "target": e.target, "on": e.on, "when": e.when or e.description} for e in spec.edges]
     return {"nodes": nodes, "edges": edges}

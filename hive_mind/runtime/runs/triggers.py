@@ -64,7 +64,7 @@ class Triggers:
 
     async def called(self, hook: str, inputs: Mapping[str, Any], id: str) -> str | None:
         """The run that a call of a hook begins; None where there is no such hook. The same id begins one run."""
-        found = next((one for one in self._triggers if one.hook == hook), None)
+        found = next((trigger for trigger in self._triggers if trigger.hook == hook), None)
         if found is None:
             return None
         return await self._start(found, id or str(time.time_ns()), inputs)

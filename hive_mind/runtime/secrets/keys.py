@@ -91,11 +91,11 @@ class KeyFolder:
         # A day earlier: also to a member whose clock is behind, it holds at once.
         since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms - DAY_MS
         box = own.box.public_key().public_bytes_raw()
-        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * DAY_MS, voucher, box)
-        self._write(f"{_file(name)}.cert", issued(root, made))
+        certificate = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * DAY_MS, voucher, box)
+        self._write(f"{_file(name)}.cert", issued(root, certificate))
         if self.epoch() is not None:
             self.admit(name)
-        return made
+        return certificate
 
     def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
         """Whether a certificate covers all of this and stays valid that long."""
@@ -129,10 +129,10 @@ class KeyFolder:
         entries = {**self.revoked, key: min(since_ms, self.revoked.get(key, since_ms))}
         if len(entries) > REVOKED_MAX:
             raise InvalidInput(f"at most {REVOKED_MAX:,} keys can be revoked: found the fleet anew under another root")
-        made = Revocations(self.fleet, tuple(Revoked(key, since) for key, since in sorted(entries.items())))
-        self._write("revoked", issued(self._root(), made))
+        revocations = Revocations(self.fleet, tuple(Revoked(key, since) for key, since in sorted(entries.items())))
+        self._write("revoked", issued(self._root(), revocations))
         self.advance()
-        return made
+        return revocations
 
     def epoch(self) -> Epoch | None:
         """The newest, None where nothing is encrypted."""
@@ -268,11 +268,11 @@ class KeyFolder:
         for file in (*self._epoch_files(), self.path / _EPOCHS):
             yield from self._lines(file.name)
 
-    def _certificate_of(self, name: str, own: PrivateKey | None) -> bytes:
+    def _certificate_of(self, name: str, key: PrivateKey | None) -> bytes:
         """The certificate of a key that lies elsewhere. Raises `ConfigError` where it is another process's."""
-        for data in self._all() if own else ():
+        for data in self._all() if key else ():
             made = self._checked(data, Certificate)
-            if own is not None and made.key_id == own.id:
+            if key is not None and made.key_id == key.id:
                 if made.speaks_for(name):
                     return data
                 raise ConfigError(f"the key that {name} was given is that of {made.names[0]}: give each process its own")

@@ -259,7 +259,7 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
     reasons: list[str] = []
     if status.phase != "ready":
         reasons += [f"{status.process} is {status.phase}" + (f": {status.error}" if status.error else "")]
-    reasons += [f"node {one.name}: {one.error or 'not a member yet'}" for one in status.nodes if not one.is_ready]
+    reasons += [f"node {node.name}: {node.error or 'not a member yet'}" for node in status.nodes if not node.is_ready]
     reasons += [f"agent {one.name}: {one.error or one.phase}" for one in status.agents if one.phase in ("failed", "starting")]
     return reasons
 

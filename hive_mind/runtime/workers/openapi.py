@@ -38,7 +38,7 @@ server-sent events: `progress` while it learns, `found` before an answer, then `
 def document() -> Schema:
     """OpenAPI 3.1."""
     requests = requests_of(AgentCalls)
-    types = [WorkerStatus, tuple[MembersSeen, ...], Call, *(one.gives for one in requests.values())]
+    types = [WorkerStatus, tuple[MembersSeen, ...], Call, *(request.gives for request in requests.values())]
     (status, members, _, *replies), schemas = msgspec.json.schema_components(types, ref_template=_REFS)
     fields = schemas.pop("Call")["properties"]
     agent = {"name": "agent", "in": "path", "required": True, "schema": _TEXT}
@@ -73,12 +73,12 @@ def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
     return {"operationId": name, **texts, "tags": [tag], "responses": {"200": done, **_refusals()}}
 
 
-def _fields(asked: Request, known: Mapping[str, Schema]) -> Schema:
+def _fields(request: Request, known: Mapping[str, Schema]) -> Schema:
     """Those of one request: what it needs has neither a default nor null."""
-    fields = {name: known[name] for name in asked.fields} | {name: _needed(known[name]) for name in asked.needs}
-    for name, bounds in asked.bounds.items():
+    fields = {name: known[name] for name in request.fields} | {name: _needed(known[name]) for name in request.needs}
+    for name, bounds in request.bounds.items():
         fields[name] = {**fields[name], "minimum": bounds.least, "maximum": bounds.most}
-    return fields | ({"kind": {"type": "string", "enum": list(asked.kinds)}} if asked.kinds else {})
+    return fields | ({"kind": {"type": "string", "enum": list(request.kinds)}} if request.kinds else {})
 
 
 def _needed(field: Schema) -> Schema:
@@ -124,7 +124,7 @@ def _refusal() -> Schema:
 
 
 def _below(kind: type[HiveError]) -> Iterator[type[HiveError]]:
-    for one in kind.__subclasses__():
-        if one.__module__ == HiveError.__module__:
-            yield one
-            yield from _below(one)
+    for subclass in kind.__subclasses__():
+        if subclass.__module__ == HiveError.__module__:
+            yield subclass
+            yield from _below(subclass)

@@ -56,7 +56,7 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
         bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
         models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
         mcp=tuple(_served(one, home) for one in config.mcp),
-        agents=tuple(_agent(one, home) for one in config.agents),
+        agents=tuple(_agent(agent, home) for agent in config.agents),
     )
     _check(given)
     return given
@@ -200,7 +200,7 @@ def _served(server: McpConfig, home: Path) -> McpConfig:
 
 
 def _agent(agent: AgentConfig, home: Path) -> AgentConfig:
-    triggers = tuple(msgspec.structs.replace(one, **_values(one, home, "token")) for one in agent.triggers)
+    triggers = tuple(msgspec.structs.replace(trigger, **_values(trigger, home, "token")) for trigger in agent.triggers)
     return msgspec.structs.replace(agent, **_values(agent, home, "prompt"), triggers=triggers)
 
 

@@ -90,9 +90,9 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
 
 def _shown(item: Item) -> str:
     parts = [f"<h2>{escape(name)}</h2><pre>{escape(text)}</pre>" for name, text in item.context]
-    for one in item.signals:
-        sure = "" if one.confidence is None else f", {one.confidence:.2f} sure"
-        parts.append(f"<p>{escape(one.name)}: {escape(one.action or one.state)}{sure}. {escape(one.reasoning)}</p>")
+    for signal in item.signals:
+        sure = "" if signal.confidence is None else f", {signal.confidence:.2f} sure"
+        parts.append(f"<p>{escape(signal.name)}: {escape(signal.action or signal.state)}{sure}. {escape(signal.reasoning)}</p>")
     return "\n".join(parts)
 
 

@@ -80,12 +80,12 @@ async def open_goal_seeking(
 
 async def served_tools(servers: Iterable[McpServer], stack: AsyncExitStack) -> list[Tool]:
     """The tools of MCP servers, which end with `stack`. Raises `BackendNotInstalled` and `BackendUnavailable`."""
-    found: list[Tool] = []
+    tools: list[Tool] = []
     for server in servers:
         opened = await backends.load("tools", "mcp").open(server)
         stack.push_async_callback(opened.close)
-        found += opened.tools
-    return found
+        tools += opened.tools
+    return tools
 
 
 def run_parts(

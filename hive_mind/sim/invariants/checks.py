@@ -78,7 +78,7 @@ def _still_owes(world: World, machine: Machine, partition: str) -> bool:
     if not world.liar:
         return not _has_only_lingering(world, machine, partition)
     here, holders = shares_of(machine)[partition], world.topology.holders(partition)
-    theirs = [shares_of(one)[partition].members for one in members(world) if one.name in holders]
+    theirs = [shares_of(member)[partition].members for member in members(world) if member.name in holders]
     given = [here.sealed(dot) for dot in here.members.live if any(dot not in members.live for members in theirs)]
     return any(one is not None and not _lingers(one) for one in given)
 
@@ -165,9 +165,9 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
     return not _unproved(here, there) and not _unproved(there, here)
 
 
-def _unproved(share: PartitionReplica, other: PartitionReplica) -> list[Dot]:
+def _unproved(share: PartitionReplica, replica: PartitionReplica) -> list[Dot]:
     """The dots that another has seen, and this one has neither seen nor a proof of that they are gone."""
-    known, seen = share.members.context, other.members.context
+    known, seen = share.members.context, replica.members.context
     up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
     return [dot for dot in known.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
 

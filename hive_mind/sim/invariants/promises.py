@@ -131,7 +131,7 @@ def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
 def took_back(operation: Operation) -> bool:
     """Whether nothing of a retraction was refused."""
     outcomes = operation.outcome if isinstance(operation.outcome, tuple) else ()
-    return bool(outcomes) and all(isinstance(one, Retracted) and not one.refused for one in outcomes)
+    return bool(outcomes) and all(isinstance(outcome, Retracted) and not outcome.refused for outcome in outcomes)
 
 
 def check_moderated(world: World) -> Iterator[Violation]:

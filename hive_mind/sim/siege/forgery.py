@@ -104,17 +104,17 @@ class Forgery:
         chance, agent = self._chance, self._chance.choice(agents_of(node))
         statement = chance.choice(STATEMENTS)
         stamp = Stamp(self._now_ms + chance.choice((0, YEAR_MS)), 0, b"forged")
-        said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
-        made = sealed(self._seal, partition, dot(actor_id(node, b"forged!!"), chance.randrange(1, FAR)), said)
+        assertion = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
+        made = sealed(self._seal, partition, dot(actor_id(node, b"forged!!"), chance.randrange(1, FAR)), assertion)
         stolen = self._heard_of()
-        return Sealed(made.dot, said, made.seal or chance.choice((b"", bytes(80), stolen.seal if stolen else b"")))
+        return Sealed(made.dot, assertion, made.seal or chance.choice((b"", bytes(80), stolen.seal if stolen else b"")))
 
     def _partition(self) -> str:
-        named = [changes.partition for one in self._messages(Replicate) for changes in one.changes]
+        named = [changes.partition for message in self._messages(Replicate) for changes in message.changes]
         return self._chance.choice([*named, *(one.partition for one in self._messages(SyncStep))] or ["all"])
 
     def _heard_of(self) -> Sealed | None:
-        found = [given for one in self._messages(Replicate) for changes in one.changes for given in changes.adds]
+        found = [given for message in self._messages(Replicate) for changes in message.changes for given in changes.adds]
         found += [given for one in self._messages(SyncStep) for given in one.adds]
         return self._chance.choice(found) if found else None
 

@@ -140,8 +140,8 @@ class Liar:
             return (Sealed(following, again.assertion, again.seal),)
         agent, statement = agents_of(self._name)[0], self._chance.choice(STATEMENTS)
         stamp = Stamp(self._now.wall_ms, 0, actor_of(following))
-        said = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
-        return (sealed(node.policy.seal, partition, following, said),)
+        assertion = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
+        return (sealed(node.policy.seal, partition, following, assertion),)
 
     def _taken_back_before(self, node: HiveNode, partition: str) -> tuple[Removal, ...]:
         """Removals by its own agent of the next entry of another node, whatever that will be."""
@@ -165,7 +165,7 @@ class Liar:
         chance = self._chance
         victim, statement = chance.choice(agents_of("n0")), chance.choice(STATEMENTS)
         stamp = Stamp(now.wall_ms + chance.choice((0, YEAR_MS)), 0, node.incarnation)
-        given = Assertion(fact_id(statement.content), victim, victim, 1.0, stamp, statement)
+        assertion = Assertion(fact_id(statement.content), victim, victim, 1.0, stamp, statement)
         wrong: tuple[dict[str, Any], ...] = (
             {},
             {"tenant": "another"},
@@ -175,7 +175,7 @@ class Liar:
             {"agent": ""},
             {"expires_ms": -1},
         )
-        forged = msgspec.structs.replace(given, **chance.choice(wrong))
+        forged = msgspec.structs.replace(assertion, **chance.choice(wrong))
         return Sealed(self._forged_dot(node), forged, chance.choice((b"", b"\0" * 32)))
 
     def _forged_dot(self, node: HiveNode) -> Dot:

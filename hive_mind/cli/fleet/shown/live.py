@@ -97,8 +97,8 @@ def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], heigh
     # Titles, and the empty lines between tables.
     left = height - len(wrong) - len(logged) - 5
     processes, agents = process_rows(status, rates), agent_rows(status.agents)
-    top = fitting(processes, [one.is_ready for one in status.processes], max(left - len(agents), left // 2))
-    bottom = fitting(agents, [one.is_ready for one in status.agents], left - len(top))
+    top = fitting(processes, [process.is_ready for process in status.processes], max(left - len(agents), left // 2))
+    bottom = fitting(agents, [agent.is_ready for agent in status.agents], left - len(top))
     return Group(
         Text(f"{fleet_line(status)} · {now}", style="bold"),
         *wrong,

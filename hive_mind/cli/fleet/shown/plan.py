@@ -68,7 +68,7 @@ def _show_holdings(plan: "Plan") -> None:
         return
     for _, alike in groupby(sorted(plan.holdings, key=_kept), key=_kept):
         members = list(alike)
-        show_indented(f"{_listed([one.node for one in members])}: {_holding(members[0])}", "dim", "  =")
+        show_indented(f"{_listed([member.node for member in members])}: {_holding(members[0])}", "dim", "  =")
 
 
 def _kept(holding: "Holding") -> tuple[int, int, int]:

@@ -191,7 +191,7 @@ _PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)(?P<value>[^,]*)")
 def selected(agents: Iterable["AgentView"], selector: str) -> "list[AgentView]":
     """Those of which every part of the selector holds. Raises `InvalidInput`."""
     parts = [_part(part) for part in selector.split(",")] if selector.strip() else []
-    return [one for one in agents if all((getattr(one, field) == value) is is_equal for field, is_equal, value in parts)]
+    return [agent for agent in agents if all((getattr(agent, field) == value) is is_equal for field, is_equal, value in parts)]
 
 
 def _part(text: str) -> tuple[str, bool, str]:

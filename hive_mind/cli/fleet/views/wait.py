@@ -95,12 +95,12 @@ def _there(status: "FleetStatus", agent: str) -> list[str]:
     """Processes that run: all of them, or that of the agent. One that leaves, or is being stopped, is no agent any more."""
     is_any = not agent or not status.agents
     hosts = {agent, *(one.process for one in status.agents if one.name == agent)}
-    return [one.name for one in status.processes if one.pid and (is_any or one.name in hosts)]
+    return [process.name for process in status.processes if process.pid and (is_any or process.name in hosts)]
 
 
 def _condition(wish: Wish, status: "FleetStatus", agent: str) -> "Condition":
     conditions = agent_called(status, agent).conditions if agent else status.conditions
-    found = next((one for one in conditions if one.type.lower() == wish.condition), None)
+    found = next((condition for condition in conditions if condition.type.lower() == wish.condition), None)
     if found is None:
         whose = "an agent" if agent else "a fleet"
         known = ", ".join(one.type for one in conditions)

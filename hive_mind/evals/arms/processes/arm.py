@@ -175,10 +175,10 @@ class ProcessesArm(PerAgentArm):
 
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
         for start in range(0, len(documents), STORE_BATCH):
-            some = Scope(self._scope.name, tuple(documents[start : start + STORE_BATCH]), ())
-            vectors = await _vectors_of(some, self._means.embedder)
-            given = Given(vectors, tuple(candidate_of(document) for document in some.documents))
-            await self._ask(agent, "keep", source=some.name, inputs=given)
+            scope = Scope(self._scope.name, tuple(documents[start : start + STORE_BATCH]), ())
+            vectors = await _vectors_of(scope, self._means.embedder)
+            given = Given(vectors, tuple(candidate_of(document) for document in scope.documents))
+            await self._ask(agent, "keep", source=scope.name, inputs=given)
 
     async def _stop(self, down: frozenset[str]) -> None:
         for agent in sorted(down):

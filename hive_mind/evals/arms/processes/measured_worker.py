@@ -148,15 +148,15 @@ class Measuring:
         return self.vectors
 
     async def bus(self, config: WorkerConfig) -> EventBus:
-        given = BusSettings(credential=config.bus.credential, measure=self.traffic.weigh)
-        bus = cast(_CountedBus, await backends.load("bus", "redis").open(address_of(config.bus.url), given))
+        settings = BusSettings(credential=config.bus.credential, measure=self.traffic.weigh)
+        bus = cast(_CountedBus, await backends.load("bus", "redis").open(address_of(config.bus.url), settings))
         self.traffic.bus = bus
         return bus
 
     def state(self) -> MembersState:
         """Of all members that are not stopped."""
         return MembersState(
-            unwritten=sum(len(one.member.node.outbox) for one in self.members.values()),
+            unwritten=sum(len(member.member.node.outbox) for member in self.members.values()),
             is_busy=any(one.is_busy for one in self.members.values()),
             dead={name: tuple(sorted(one.member.node.questions.latencies.suspects)) for name, one in self.members.items()},
             learning=self.traffic.learning(),

@@ -54,7 +54,7 @@ def _drawn(
         axes = figure.subplots()
         axes.set_xscale("symlog", linthresh=1, linscale=0.3)
         _lines(axes, arms)
-        axes.set_xlim(-0.2, max(max(one.per_fact or 0, one.per_query, 1) for one in arms) * 2)
+        axes.set_xlim(-0.2, max(max(arm.per_fact or 0, arm.per_query, 1) for arm in arms) * 2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
         axes.set_xlabel(f"{unit}, each step tenfold")
         figure.legend(loc="outside lower left", ncols=2)
@@ -95,5 +95,5 @@ def _caption(title: str, arms: Sequence[_Spent]) -> str:
         return "not measured" if one is None else f"{one:.3g}"
 
     return f"{title}. " + "; ".join(
-        f"{one.arm}: {value(one.per_fact)} per fact, {value(one.per_query)} per query" for one in arms
+        f"{arm.arm}: {value(arm.per_fact)} per fact, {value(arm.per_query)} per query" for arm in arms
     )

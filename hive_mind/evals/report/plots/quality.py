@@ -64,8 +64,8 @@ def _against_agents(
         return finished(figure, name, title, caption(title, series))
 
 
-def _ends(one: Series) -> str:
-    (first, low), (last, high) = one.means[0], one.means[-1]
+def _ends(series: Series) -> str:
+    (first, low), (last, high) = series.means[0], series.means[-1]
     return f"{low:.3g}" if first == last else f"{low:.3g} at {first:.3g}, {high:.3g} at {last:.3g}"
 
 

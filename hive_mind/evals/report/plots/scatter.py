@@ -102,7 +102,7 @@ def _grouped(
 
 def _series_of(name: str, kind: str, place: str, points: list[Point]) -> Series:
     label = KINDS[kind] if place == "in-process" else f"{KINDS[kind]}, {PLACES[place].split(',')[0]}"
-    return Series(name, label, kind, place, tuple(sorted(points, key=lambda one: (one.x, one.y))))
+    return Series(name, label, kind, place, tuple(sorted(points, key=lambda point: (point.x, point.y))))
 
 
 def draw(
@@ -133,14 +133,14 @@ def draw(
     _marks(axes, [point for one in series for point in one.points if point.mark])
 
 
-def _series(figure: Figure, axes: Axes, one: Series, aside: float, *, is_joined: bool) -> None:
-    style = line_style(one.role, one.place)
+def _series(figure: Figure, axes: Axes, series: Series, aside: float, *, is_joined: bool) -> None:
+    style = line_style(series.role, series.place)
     where: dict[str, Any] = {"transform": axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)}
-    for point in one.points:
-        axes.plot([point.x, point.x], [point.low, point.high], color=COLOURS[one.role].light, linewidth=1.2, **where)
-    axes.plot([p.x for p in one.points], [p.y for p in one.points], **{**style, **where, "linestyle": "none"})
+    for point in series.points:
+        axes.plot([point.x, point.x], [point.low, point.high], color=COLOURS[series.role].light, linewidth=1.2, **where)
+    axes.plot([p.x for p in series.points], [p.y for p in series.points], **{**style, **where, "linestyle": "none"})
     if is_joined:
-        axes.plot(*zip(*one.means, strict=True), **{**style, **where, "marker": ""})
+        axes.plot(*zip(*series.means, strict=True), **{**style, **where, "marker": ""})
 
 
 def _scale(axes: Axes, xs: Sequence[float], across: Across) -> None:

@@ -40,7 +40,7 @@ def is_one(body: bytes) -> bool:
 def read(body: bytes) -> Document:
     """All messages in the order in which they are there."""
     left_out = Counter[str]()
-    return Document("\n\n".join(_shown(one, left_out) for one in _messages(body)), dict(left_out))
+    return Document("\n\n".join(_shown(message, left_out) for message in _messages(body)), dict(left_out))
 
 
 def _messages(body: bytes) -> Iterator[EmailMessage]:

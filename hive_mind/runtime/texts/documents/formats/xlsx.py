@@ -29,14 +29,14 @@ def read(body: bytes) -> Document:
 
     archive = zipped.office_document(body)
     book = load_workbook(io.BytesIO(body), read_only=True, data_only=True, keep_links=False)
-    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
     left_out = {
-        "hidden sheet": len(book.worksheets) - len(shown),
+        "hidden sheet": len(book.worksheets) - len(sheets),
         "chart": zipped.count(archive, "xl/charts", "chart"),
         "picture": zipped.count(archive, "xl/media"),
         "set of comments": zipped.count(archive, "xl", "comments"),
     }
-    return Document("\n".join(line for sheet in shown for line in _lines(sheet)), zipped.found(left_out))
+    return Document("\n".join(line for sheet in sheets for line in _lines(sheet)), zipped.found(left_out))
 
 
 def _lines(sheet: Any) -> Iterator[str]:
