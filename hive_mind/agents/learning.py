@@ -51,7 +51,7 @@ class Learned:
     @property
     def reasons(self) -> Mapping[str, int]:
         """How often something was left out for each reason."""
-        return Counter(one.reason for one in self.left_out)
+        return Counter(out.reason for out in self.left_out)
 
 
 @dataclass(frozen=True, slots=True)

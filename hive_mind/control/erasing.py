@@ -91,7 +91,7 @@ async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Era
     nodes = {node for nodes in state.allocation.values() for node in nodes}
     until_s = time.monotonic() + timeout_s
     while True:
-        reply = await controller.call(agent, "erased", erasures=[one.key for one in wanted])
+        reply = await controller.call(agent, "erased", erasures=[erasure.key for erasure in wanted])
         confirmed = {node: value for node, value in reply["confirmed"].items() if value}
         everybody = nodes | set(reply["members"])
         if everybody <= confirmed.keys() or time.monotonic() > until_s:

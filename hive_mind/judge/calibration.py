@@ -67,7 +67,7 @@ class _Counted(NamedTuple):
         return self.all**2 / self.squares if self.squares else 0.0
 
     def and_also(self, some: Sequence[Comparison]) -> "_Counted":
-        weights = [one.weight for one in some]
+        weights = [comparison.weight for comparison in some]
         right = fsum(one.weight for one in some if one.is_right)
         return _Counted(self.right + right, self.all + fsum(weights), self.squares + fsum(weight**2 for weight in weights))
 

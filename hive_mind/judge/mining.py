@@ -200,7 +200,7 @@ def _outcome(found: _Found, precedents: Sequence[Precedent]) -> str:
 
 def _because(agreed: Iterable[Precedent]) -> str:
     """The most common of people's reasons: advice for the next attempt."""
-    said = Counter(one.because for one in agreed if one.because)
+    said = Counter(precedent.because for precedent in agreed if precedent.because)
     return said.most_common(1)[0][0] if said else ""
 
 

@@ -109,7 +109,7 @@ class _Judged:
             judgment = replace(judgment, cause="unchecked")
         if seen is None and not shadows and not self.given:
             return _attended(self.settings, judgment)
-        signals = (*judgment.signals, *(one for one in self.given if one not in judgment.signals))
+        signals = (*judgment.signals, *(signal for signal in self.given if signal not in judgment.signals))
         return _attended(
             self.settings,
             replace(

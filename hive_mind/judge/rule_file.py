@@ -48,7 +48,7 @@ def rules_of(text: str, file: str = "rules") -> tuple[EvaluationRule, ...]:
         raise RuleError(found.problems, file)
     rules = found.value.spec.rules
     assert found.tree is not None  # noqa: S101 - there is a value
-    if faults := [located(one, found.tree, RULES) for one in _repeated(rules)]:
+    if faults := [located(finding, found.tree, RULES) for finding in _repeated(rules)]:
         raise RuleError(in_order(faults), file)
     return tuple(rules)
 

@@ -83,8 +83,8 @@ class Erasures:
         self._tenant = tenant
         self._digests: dict[Kind, set[str]] = {}
         self._lengths: set[int] = set()
-        for one in given:
-            self.add(one)
+        for erasure in given:
+            self.add(erasure)
 
     def add(self, one: Erasure) -> None:
         """Put one in force; twice is once."""

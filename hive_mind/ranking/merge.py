@@ -175,7 +175,7 @@ def _evidence(columns: Sequence[Scores], places: bytes) -> EvidenceColumns:
 
 def _places(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], numbers: Rows | None) -> bytes:
     """Where each candidate was said. Of one that was learned twice, in whichever place has the higher key: the same for all."""
-    if not any(one.places for one in evidence):
+    if not any(columns.places for columns in evidence):
         return b""
     given = b"".join([one.places or NOWHERE * len(pool) for one, pool in zip(evidence, pools, strict=True)])
     if numbers is None:

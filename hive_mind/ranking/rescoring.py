@@ -76,7 +76,7 @@ def _most_left(
     filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
-    means = np.array([mean_length(one) for one in scored_by])
+    means = np.array([mean_length(statistics) for statistics in scored_by])
     longer = np.maximum(mean_length(together) / np.maximum(means, _LEAST_LENGTH), 1.0)
     most: NDArray[np.float64] = (shares * np.take_along_axis(grows, order, axis=1)).sum(axis=1) * longer * _ROUNDING
     return most

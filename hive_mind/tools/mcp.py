@@ -75,7 +75,7 @@ class McpTools:
             Client(_reached(self._server, log), read_timeout_seconds=_CALL_S, elicitation_callback=self._elicited) as client,
         ):
             self._client = client
-            self.tools = [self._tool(one) for one in await _listed(client)]
+            self.tools = [self._tool(tool) for tool in await _listed(client)]
             self._ready.set()
             await self._over.wait()
 

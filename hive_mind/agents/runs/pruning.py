@@ -51,11 +51,11 @@ async def prune(ledger: Ledger, runs: Path, old: Iterable[OldRun], clock_ms: Cal
     """
     items = await _items(ledger)
     gone = []
-    for one in old:
-        heads = [*await _heads_of(ledger, one.run), *items.get(one.run, ())]
-        body = json.encode({"outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps})
-        if heads and await ledger.drop(heads, PRUNED + one.run, [Entry("pruned", body, clock_ms())]):
-            gone.append(one)
+    for run in old:
+        heads = [*await _heads_of(ledger, run.run), *items.get(run.run, ())]
+        body = json.encode({"outcome": run.outcome, "ended_ms": run.ended_ms, "steps": run.steps})
+        if heads and await ledger.drop(heads, PRUNED + run.run, [Entry("pruned", body, clock_ms())]):
+            gone.append(run)
     await _remove_folders(ledger, runs)
     return gone
 

@@ -104,7 +104,7 @@ class RunTools:
             return await asyncio.to_thread(self._built_in_call, node, call)
         tool = self._allowed(node, call.name)
         if tool is None:
-            there = ", ".join(one.name for one in self.offered(node))
+            there = ", ".join(spec.name for spec in self.offered(node))
             return _error(f"there is no tool {call.name!r} here; tools: {there}")
         context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
         context = replace(context, ask_person=ask_person) if ask_person else context

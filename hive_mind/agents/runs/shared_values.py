@@ -56,8 +56,8 @@ class LedgerValues:
     async def read(self, keys: list[str]) -> Mapping[str, Any]:
         """Raises what a ledger raises."""
         known: dict[str, Any] = {}
-        for one in await self._written():
-            known |= one.values
+        for values in await self._written():
+            known |= values.values
         return {key: known[key] for key in keys if key in known}
 
     async def write(self, written: Values) -> None:

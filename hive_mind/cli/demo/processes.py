@@ -121,14 +121,14 @@ def _show(plan: ProcessesPlan, hive: str, pids: Mapping[str, int], learned: Mapp
     show_prose(f"Each process learned its part of the documents. They know one another only by the bus, as hive {hive!r}.")
     for name, pid in pids.items():
         show(f"  {name} (process {pid}): {', '.join(source for source, learner in learned.items() if learner == name)}")
-    for one in answered:
-        show(f"\nQ  {one['question']}", style="bold")
-        show(f"{one['asker']} answers: {one['answer']}")
+    for reply in answered:
+        show(f"\nQ  {reply['question']}", style="bold")
+        show(f"{reply['asker']} answers: {reply['answer']}")
         learners = dict.fromkeys(
-            f"{learned[source]} ({source})" for hit in one["sources"] for source in hit["sources"] if source in learned
+            f"{learned[source]} ({source})" for hit in reply["sources"] for source in hit["sources"] if source in learned
         )
         if learners:
             show(f"learned by {', '.join(learners)}", style="cyan")
-        asked = ", ".join(one["asked"]) or "nobody else: it holds a copy of everything"
-        show(f"asked {asked}; {one['completeness']:.0%} of the hive was reached", style="dim")
+        asked = ", ".join(reply["asked"]) or "nobody else: it holds a copy of everything"
+        show(f"asked {asked}; {reply['completeness']:.0%} of the hive was reached", style="dim")
     show("\nAll processes have ended.", style="dim")

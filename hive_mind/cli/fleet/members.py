@@ -131,7 +131,7 @@ def _rows(found: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
     """Each with the certificate under which it speaks, where the fleet has any."""
     certificates = _certificates(keys)
     nothing = {"certificate": "none" if certificates else "", "key": "", "process": ""}
-    return [{**plain(one), **(certificates.get(one.name) or nothing)} for one in found]
+    return [{**plain(member), **(certificates.get(member.name) or nothing)} for member in found]
 
 
 def _certificates(path: Path) -> dict[str, dict[str, str]]:

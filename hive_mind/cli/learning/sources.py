@@ -38,13 +38,13 @@ async def sources(below: Below = "", *, at: AnyAgent) -> None:
 def _show(found: Sequence[KnownSource]) -> None:
     rows = [
         (
-            shown_source(one.source),
-            f"{one.facts:,}",
-            f"{one.former:,}",
-            f"{_when(one):%Y-%m-%d %H:%M}",
-            left_out_text(one.left_out),
+            shown_source(source.source),
+            f"{source.facts:,}",
+            f"{source.former:,}",
+            f"{_when(source):%Y-%m-%d %H:%M}",
+            left_out_text(source.left_out),
         )
-        for one in found
+        for source in found
     ]
     show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
 

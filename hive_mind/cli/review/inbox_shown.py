@@ -59,7 +59,7 @@ def show_item(view: ItemView, alike: int) -> None:
         show_table(["from", "says", "sure", "why"], [_signal(signal) for signal in item.signals])
     said = [
         *(_former(view.item, one) for one in view.former),
-        *(f"{done(view.item, one)} – later, a comment" for one in view.later),
+        *(f"{done(view.item, decision)} – later, a comment" for decision in view.later),
     ]
     if said:
         show("\nAlso said", style="bold")

@@ -147,11 +147,11 @@ def _show_trials(trials: "list[Trial]", facts: int) -> None:
 
 
 def _show_proposals(found: "list[RuleProposal]") -> None:
-    for one in found:
-        rule = one.proposed_rule
+    for proposal in found:
+        rule = proposal.proposed_rule
         show(f"{rule.id}: {rule.action} where {rule.condition}", style="bold")
-        show_prose(f"follows {counted(one.coverage, 'decision')}, {one.confidence:.0%} of those it matches")
-        for title, cases in (("as in", one.examples), ("but not", one.near_misses)):
+        show_prose(f"follows {counted(proposal.coverage, 'decision')}, {proposal.confidence:.0%} of those it matches")
+        for title, cases in (("as in", proposal.examples), ("but not", proposal.near_misses)):
             for case in cases:
                 show_prose(f"{title}: {case}")
 

@@ -161,7 +161,7 @@ def _is_row(fact: Fact) -> bool:
 def ordered(question: str, terms: QuestionTerms, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
     """Facts with a score that also knows who is asked about and what form the answer has, the best first."""
     forms = _forms_wanted(question)
-    fitted = [(one, one.hit.score + _bonus(terms, forms, one.hit)) for one in judged]
+    fitted = [(relevant, relevant.hit.score + _bonus(terms, forms, relevant.hit)) for relevant in judged]
     return sorted(fitted, key=lambda pair: -pair[1])
 
 

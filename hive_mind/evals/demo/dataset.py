@@ -24,7 +24,7 @@ def _paragraphs(content: Content) -> Iterator[Document]:
 
 
 def _labelled(question: DemoQuestion, found: tuple[Document, ...]) -> LabelledQuestion:
-    relevant = {one.id: 1 for one in found if any(quote in one.text for quote in question.evidence)}
+    relevant = {document.id: 1 for document in found if any(quote in document.text for quote in question.evidence)}
     answerable = question.kind != "unanswerable"
     return LabelledQuestion(
         question.id, question.question, relevant, question.kind, acceptable=question.keywords, is_answerable=answerable

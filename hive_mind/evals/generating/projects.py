@@ -118,7 +118,7 @@ class Asks:
             "cross-source",
             self.chance.choice(self.words.overview).format(name=self.name, nouns=listed),
             [one.turn for one in statements],
-            [one.turn for one in outdated],
+            [turn.turn for turn in outdated],
             required=tuple(map(core, values)),
             acceptable=values,
             forbidden=tuple(core(one.value) for one in outdated),

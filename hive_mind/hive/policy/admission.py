@@ -126,7 +126,7 @@ def believable(reply: SearchReply, tenant: str) -> SearchReply:
 
 def is_fact(fact: HiveFact, tenant: str) -> bool:
     """Whether there can be such a fact: its content decides its id, somebody vouches for it, and its numbers are possible."""
-    said = [(one.confidence, one.stamp) for one in fact.provenance]
+    said = [(provenance.confidence, provenance.stamp) for provenance in fact.provenance]
     is_vouched_for = bool(said) and all(0.0 <= sure <= 1.0 and 0 <= stamp.ms <= TIME_MS_MAX for sure, stamp in said)
     is_measured = 0.0 <= fact.confidence <= 1.0 and 0.0 <= fact.trust <= TRUST_MAX
     return is_vouched_for and is_measured and fact_id(fact.statement.content, tenant) == fact.id

@@ -145,7 +145,7 @@ class NodePolicy:
         """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
         if not self._has_erasures():
             return True
-        agents, roots = [one.agent for one in fact.provenance], [one.root for one in fact.provenance]
+        agents, roots = [provenance.agent for provenance in fact.provenance], [one.root for one in fact.provenance]
         return not self._is_erased(fact.id, agents, roots, [*looked_through(fact.statement), fact.statement.before])
 
     def erasures(self) -> Mapping[str, Stamp]:

@@ -266,7 +266,7 @@ class HandingOver:
         """The partitions of which a holder has all that is here, and knows of everything that was here and is gone."""
         if (holder, state.session) not in self._asked:
             return []
-        claimed = [(one, shares[one.partition]) for one in state.taken_over if one.partition in shares]
+        claimed = [(over, shares[over.partition]) for over in state.taken_over if over.partition in shares]
         return [one.partition for one, share in claimed if self._is_true(one, holder, state.session, share)]
 
     def _is_true(self, claim: TakenOver, holder: str, session: bytes, share: PartitionReplica) -> bool:

@@ -175,7 +175,7 @@ def _entry(
         former=former.name if former else "",
         figures=_figures(verdict),
         overruled=tuple(ground.message for ground in verdict.grounds),
-        results=tuple(one.name for one in results),
+        results=tuple(path.name for path in results),
     )
 
 

@@ -108,7 +108,7 @@ class MemoryIndex:
         """Keep a part; those chosen first make room."""
         room = _PARTS_CHUNKS * len(self.numbers) - len(part.within.rows)
         while self._parts and (
-            len(self._parts) >= _PARTS_MAX or sum(len(one.within.rows) for one in self._parts.values()) > room
+            len(self._parts) >= _PARTS_MAX or sum(len(chunks.within.rows) for chunks in self._parts.values()) > room
         ):
             del self._parts[next(iter(self._parts))]
         self._parts[key] = part

@@ -93,7 +93,7 @@ def _different(candidates: list[Candidate], config: RetrievalConfig, vectors: Ve
 
 
 def _likeness(pool: Sequence[Candidate], vectors: Vectors, words: Words) -> Likeness:
-    found = [vectors(one.id) for one in pool]
+    found = [vectors(candidate.id) for candidate in pool]
     known = [one for one in found if one is not None]
     if len(known) < len(found) or not known:
         return likeness_of_terms(words([one.row for one in pool]))

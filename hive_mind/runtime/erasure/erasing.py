@@ -63,7 +63,7 @@ class Eraser:
 
         `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
         """
-        wanted = [one for one in erasures_of(registry) if one not in self._done]
+        wanted = [erasure for erasure in erasures_of(registry) if erasure not in self._done]
         if not wanted or self._turn.locked():
             return
         async with self._turn:

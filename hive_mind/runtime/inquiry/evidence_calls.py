@@ -72,8 +72,8 @@ class EvidenceCalls(AskedAgent):
         if self._given is None:
             return []
         node, kept = self._given.member.node, set[str]()
-        for one in fact.provenance:
-            registered = node.registry.get(f"agent/{one.agent}")
+        for provenance in fact.provenance:
+            registered = node.registry.get(f"agent/{provenance.agent}")
             home = msgspec.json.decode(registered).get("node", "") if registered else ""
-            kept |= node.topology.write_set(fact.id, home or one.agent, one.confidence)
+            kept |= node.topology.write_set(fact.id, home or provenance.agent, provenance.confidence)
         return sorted(kept)

@@ -225,9 +225,9 @@ class AgentRuns:
         from hive_mind.tools.base import McpServer
 
         named = str(self._config.agent.worker)
-        for one in self._config.mcp:
-            if f"mcp:{one.name}/" in named:
-                yield McpServer(one.name, one.command, one.url, one.env, one.idempotent)
+        for config in self._config.mcp:
+            if f"mcp:{config.name}/" in named:
+                yield McpServer(config.name, config.command, config.url, config.env, config.idempotent)
 
     async def _open_ledger(self) -> Ledger:
         return await shared_ledger(self._settings, self._agent.name)

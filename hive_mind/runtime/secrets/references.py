@@ -55,7 +55,7 @@ def references_in(text: str) -> tuple[Reference, ...]:
 
 def credentials_in(text: str) -> tuple[str, ...]:
     """Names of the credentials that a text refers to. Raises `InvalidInput` as `references_in` does."""
-    return tuple(one.name for one in references_in(text) if one.kind == "credential")
+    return tuple(reference.name for reference in references_in(text) if reference.kind == "credential")
 
 
 def resolved(text: str, *, read_env: ReadEnv, read_file: ReadFile, read_credential: ReadCredential) -> str:
