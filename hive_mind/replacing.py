@@ -86,7 +86,7 @@ def abandoned(paths: Iterable[Path]) -> list[Path]:
 
 def is_abandoned(half: Path) -> bool:
     """Whether nobody writes to this half of a file any more."""
-    if (named := _VISIBLE.search(half.name)) and _lives(int(named[1])):
+    if (match := _VISIBLE.search(half.name)) and _lives(int(match[1])):
         return False
     try:
         descriptor = os.open(half, os.O_RDONLY | os.O_NOFOLLOW)

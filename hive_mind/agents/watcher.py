@@ -107,10 +107,10 @@ class Watcher:
             await ledger.close()
         tickets = []
         for seen, summary in looks:
-            found = examined(summary, seen.before, self._settings)
+            finding = examined(summary, seen.before, self._settings)
             await self._note(summary)
-            if found.cause:
-                tickets.append(ticket_of(summary, found))
+            if finding.cause:
+                tickets.append(ticket_of(summary, finding))
         return tickets
 
     async def _seen(self, subject: str) -> "_Seen":

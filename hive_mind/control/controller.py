@@ -184,7 +184,7 @@ class HiveController:
         async with self._changing():
             remembered = Remembered(self._folder)
             remembered.keep(is_stopped=True)
-            found = plans.removal(await self.observe(), is_purge=purge)
+            plan = plans.removal(await self.observe(), is_purge=purge)
             problems = await self._stopped(remembered, timeout_s)
             if not problems:
                 await self._around.private_bus.stop(self._folder)
@@ -192,7 +192,7 @@ class HiveController:
                 problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:
                 problems = await asyncio.to_thread(self._purged)
-            return ConvergenceResult(found.actions, tuple(problems), remembered.state.revision)
+            return ConvergenceResult(plan.actions, tuple(problems), remembered.state.revision)
 
     async def scale(
         self, name: str | None, count: int, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S

@@ -142,9 +142,9 @@ def remembered(configs: Mapping[str, WorkerConfig]) -> FleetState:
         return FleetState()
     hive = next(iter(configs.values())).hive
     nodes = tuple(sorted(node.name for config in configs.values() for node in config.nodes))
-    found = _GENERATION.search(hive.id)
+    match = _GENERATION.search(hive.id)
     return FleetState(
-        generation=int(found[1]) if found else 1,
+        generation=int(match[1]) if match else 1,
         hive=hive,
         last_hive=None if hive.topology == SINGLE else hive,
         nodes=nodes,

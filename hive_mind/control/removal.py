@@ -37,9 +37,9 @@ def to_purge(folder: FleetFolder) -> Iterator[Path]:
     """The paths of this fleet outside its own folder."""
     state = folder.state()
     others: set[str] = set()
-    for other in fleets(folder.home):
-        if other != folder.fleet:
-            others |= agents_of(FleetFolder(folder.home, other))
+    for fleet in fleets(folder.home):
+        if fleet != folder.fleet:
+            others |= agents_of(FleetFolder(folder.home, fleet))
     yield from (folder.agent(name) for name in state.agents if name not in others)
     for hive in state.hives:
         path = folder.hive(hive)
@@ -88,11 +88,11 @@ def refuse_taken_names(source: Source, folder: FleetFolder) -> None:
     """Raises `ManifestError` for agents that another fleet has, whether it runs or not."""
     mine = {agent.name for agent in expanded(source.manifest)}
     problems = []
-    for other in fleets(folder.home):
-        taken = sorted(mine & agents_of(FleetFolder(folder.home, other))) if other != folder.fleet else []
+    for fleet in fleets(folder.home):
+        taken = sorted(mine & agents_of(FleetFolder(folder.home, fleet))) if fleet != folder.fleet else []
         if taken:
             named = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
-            what = f"fleet {other!r} has {named} already: call them otherwise, purge that fleet, or use another home"
+            what = f"fleet {fleet!r} has {named} already: call them otherwise, purge that fleet, or use another home"
             problems.append(Problem("spec.agents", 0, what))
     if problems:
         raise ManifestError(problems, source.name)

@@ -93,7 +93,7 @@ class RequestEntity:
     def _answers_for(self, link: RoutedLink, reply_to: str) -> RoutedLink | None:
         """The link the client named, or the newest at the same address."""
         address = link.address.lower()
-        mine = [other for other in link.siblings if other in self._answers and other.address.lower() == address]
+        mine = [sibling for sibling in link.siblings if sibling in self._answers and sibling.address.lower() == address]
         named = [other for other in mine if reply_to and other.reply_address == reply_to]
         return next(reversed(named or mine), None)
 

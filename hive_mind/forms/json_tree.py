@@ -44,7 +44,7 @@ class _Scanner:
     def __init__(self, text: str, form: Form[Any]) -> None:
         self.problems: list[Problem] = []
         self._text, self._form = text, form
-        self._ends = [found.start() for found in re.finditer("\n", text)]
+        self._ends = [match.start() for match in re.finditer("\n", text)]
         self._at = self._count = 0
 
     def whole(self) -> Tree | None:
@@ -124,8 +124,8 @@ class _Scanner:
 
     def _key(self) -> str:
         if self._here() != '"':
-            found = _WORD.match(self._text, self._at + (self._here() == "'"))
-            self._stop(f'a key must be in double quotes: "{found[0][:_SHOWN]}"' if found else "a key in double quotes is missing")
+            match = _WORD.match(self._text, self._at + (self._here() == "'"))
+            self._stop(f'a key must be in double quotes: "{match[0][:_SHOWN]}"' if match else "a key in double quotes is missing")
         key = self._string()
         if _HALF.search(key):
             self._stop(_UNPAIRED)
@@ -143,8 +143,8 @@ class _Scanner:
         return str(text)
 
     def _word(self, path: Path, line: int) -> Tree:
-        found = _WORD.match(self._text, self._at)
-        word = found[0] if found else self._here()
+        match = _WORD.match(self._text, self._at)
+        word = match[0] if match else self._here()
         self._at += len(word)
         if word in _WORDS:
             return Tree(_WORDS[word], line, word)
@@ -162,8 +162,8 @@ class _Scanner:
         self._skip()
 
     def _skip(self) -> None:
-        found = _SPACE.match(self._text, self._at)
-        self._at = found.end() if found else self._at
+        match = _SPACE.match(self._text, self._at)
+        self._at = match.end() if match else self._at
         if self._text.startswith("/*", self._at):
             self._stop("a comment that begins with /* is never closed; add */")
         if self._here().isspace():

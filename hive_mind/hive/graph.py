@@ -189,7 +189,7 @@ class InMemoryHiveGraph:
             for name, node in self.host.nodes.items():
                 # The home group's replica, also where another one asserted it; existing copies stay single.
                 home = node.partitions.shares.get(self.topology.home(fact_id, name))
-                for one in [given.assertion for given in home.assertions(fact_id)] if home else ():
+                for one in [assertion.assertion for assertion in home.assertions(fact_id)] if home else ():
                     again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
                     self._promote(name, again)
 

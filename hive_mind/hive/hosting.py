@@ -70,7 +70,7 @@ class SynchronousHost:
                         else:
                             kept.pop((record.table, record.key), None)
                 case Send(to, message):
-                    others = [other for other in self.nodes if other != name] if EVERYBODY in to else to
+                    others = [node for node in self.nodes if node != name] if EVERYBODY in to else to
                     self._inbox.extend((one, name, message) for one in others)
                 case SearchLocal(request, reply_to):
                     if (reply := self.nodes[name].search(request, self._clock())) is not None:

@@ -263,7 +263,7 @@ class HiveNode:
         records = [*reindex(self.replica, taken), *map(record_of, known), *self._overflown()]
         if not records:
             return []
-        at.note_first_seen(given for some in taken.values() for given in some.adds)
+        at.note_first_seen(add for some in taken.values() for add in some.adds)
         records.append(Put(META, CLOCK, msgspec.msgpack.encode(self.clock.last)))
         posted, sends = self._post(taken, at.now)
         return [Persist([*records, *posted]), *sends, *self._announced(known)]
@@ -326,7 +326,7 @@ class HiveNode:
             self.refused.update(some.refused)
         if not taken:
             return [Persist(records)] if (records := [*more]) else []
-        at.note_first_seen(given for some in taken.values() for given in some.adds)
+        at.note_first_seen(add for some in taken.values() for add in some.adds)
         records = [*reindex(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
         return [Persist(records)] if records else []
 

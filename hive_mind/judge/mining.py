@@ -81,7 +81,7 @@ def mine(
         tried = (_tried(pattern, some, at_least, consistency) for pattern in _frequent(some, at_least, consistency))
         found = [one for one in tried if one and (accepting or one.action is not JudgmentAction.ACCEPT)]
         for best in _best(found, at_least):
-            proposals.append(_proposal(best, some, {other.proposed_rule.id for other in proposals}))
+            proposals.append(_proposal(best, some, {proposal.proposed_rule.id for proposal in proposals}))
     return proposals
 
 

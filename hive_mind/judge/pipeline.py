@@ -184,11 +184,11 @@ def _by_criteria(judged: _Judged) -> Judgment | None:
         return None
     if seen.broken:
         return _escalated(f"criterion {seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
-    found = _scored(judged, seen)
+    judgment = _scored(judged, seen)
     # A judge of one's own sees more than the criteria say, and so does not see what they refuse.
-    is_left_to_it = judged.settings.has_custom and found.action is JudgmentAction.ACCEPT
+    is_left_to_it = judged.settings.has_custom and judgment.action is JudgmentAction.ACCEPT
     said = judged.named(CUSTOM)
-    return None if is_left_to_it and not (said and said.state == "given" and said.action is None) else found
+    return None if is_left_to_it and not (said and said.state == "given" and said.action is None) else judgment
 
 
 def _by_judge(judged: _Judged) -> Judgment | Need | None:

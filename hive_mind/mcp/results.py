@@ -271,7 +271,7 @@ async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_ba
         seen.add(id)
         # A fact replaced because its text no longer says it leads nowhere.
         with suppress(InvalidInput):
-            one = why_of(await agent.call("why", fact_id=id))
-            reasons.append(one)
-            coming += one["replaces"] if is_back else [one["replaced_by"]]
+            why = why_of(await agent.call("why", fact_id=id))
+            reasons.append(why)
+            coming += why["replaces"] if is_back else [why["replaced_by"]]
     return reasons

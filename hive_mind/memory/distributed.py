@@ -296,8 +296,8 @@ class DistributedCognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement for this agent alone, until `store_fact` stores it again. A shared one stays shared."""
-        said = by_hand(concept, content, confidence, said_at, labels)
-        return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
+        candidate = by_hand(concept, content, confidence, said_at, labels)
+        return the_one(await self._local.store_facts([candidate], source, held_back=KEPT_HOME))
 
     async def local_search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best of this agent's own facts."""

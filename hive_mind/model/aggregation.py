@@ -86,13 +86,13 @@ def _said_ms(said_at: str) -> int | None:
         fourth = _days(int(week["year"]), 1, 4)
         # The first week of a year is that of 4 January. 1 January 1970 was a Thursday.
         return (fourth - (fourth + 3) % 7 + 7 * (int(week["week"]) - 1)) * DAY_MS if 1 <= int(week["week"]) <= 53 else None
-    if (found := _POINT.fullmatch(first)) is None:
+    if (match := _POINT.fullmatch(first)) is None:
         return None
-    year, month, day = int(found["year"]), int(found["month"] or 1), int(found["day"] or 1)
+    year, month, day = int(match["year"]), int(match["month"] or 1), int(match["day"] or 1)
     if not (1 <= month <= 12 and 1 <= day <= _days(year + month // 12, month % 12 + 1, 1) - _days(year, month, 1)):
         return None
-    hours, minutes, seconds = (int(found[name] or 0) for name in ("hour", "minute", "second"))
-    away = int(f"{found['sign']}1") * (int(found["away"]) * 60 + int(found["away_minutes"] or 0)) if found["sign"] else 0
+    hours, minutes, seconds = (int(match[name] or 0) for name in ("hour", "minute", "second"))
+    away = int(f"{match['sign']}1") * (int(match["away"]) * 60 + int(match["away_minutes"] or 0)) if match["sign"] else 0
     return _days(year, month, day) * DAY_MS + ((hours * 60 + minutes - away) * 60 + seconds) * 1000
 
 

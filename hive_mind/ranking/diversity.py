@@ -42,6 +42,6 @@ def likeness_of_terms(terms: Sequence[frozenset[str]]) -> Likeness:
 
     def of(number: int) -> NDArray[np.float32]:
         own = terms[number]
-        return np.array([len(own & other) / max(len(own | other), 1) for other in terms], np.float32)
+        return np.array([len(own & term) / max(len(own | term), 1) for term in terms], np.float32)
 
     return of

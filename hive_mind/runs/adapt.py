@@ -47,7 +47,7 @@ def outputs_in(text: str) -> frozenset[str]:
 
 def _around(text: str) -> tuple[str, str, str]:
     """The text before the section of outputs, the section with its heading, and the text behind it."""
-    start = next((found.start() for found in re.finditer(r"^## Outputs\s*$", text, re.MULTILINE)), None)
+    start = next((match.start() for match in re.finditer(r"^## Outputs\s*$", text, re.MULTILINE)), None)
     if start is None:
         gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
         return text + gap, f"{_OUTPUTS}\n", ""

@@ -38,8 +38,8 @@ def file_of(tool: str, number: int) -> str:
 
 def number_of(file: str) -> int:
     """The number in the name of such a file; 0 for another."""
-    found = _NUMBERED.fullmatch(file)
-    return int(found[1]) if found else 0
+    match = _NUMBERED.fullmatch(file)
+    return int(match[1]) if match else 0
 
 
 def shown(tool: str, text: str, file: str) -> str:

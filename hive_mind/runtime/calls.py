@@ -409,7 +409,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
 
 def _erasures(call: Call) -> list[Erasure]:
-    erasures = [one for key in call.erasures if (one := read_key(key)) is not None]
+    erasures = [erasure for key in call.erasures if (erasure := read_key(key)) is not None]
     if len(erasures) != len(call.erasures) or not erasures:
         raise InvalidInput("`erasures` needs at least one key, such as subject/2/3f…")
     return erasures

@@ -214,7 +214,7 @@ def _has_seen(machine: Machine, place: Place) -> bool:
 
 def _is_gone(world: World, place: Place, machines: list[Machine]) -> bool:
     """Whether somebody who brings it to the holders again knows that a dot was taken back."""
-    keepers = (other for other in machines if _keeps(world, other, place))
+    keepers = (machine for machine in machines if _keeps(world, machine, place))
     return any(shares_of(keeper)[place[0]].sealed(place[1]) is None for keeper in keepers)
 
 

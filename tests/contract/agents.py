@@ -15,6 +15,7 @@ from hive_mind.hive.topology.spec import TopologyName, reads
 from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, NodeConfig, SeenConfig, WorkerConfig
 from tests.contract.wires import Wire, secrets_of
 from tests.servers.forked import begin
+from tests.servers.home_guard import HomeGuard
 from tests.waiting import until
 
 NAMES = ("ada", "ben", "cleo", "dan")
@@ -90,6 +91,7 @@ class Agents(dict[str, Agent]):
         groups = {"group-0": NAMES[:2], "group-1": NAMES[2:]} if reads(topology, "groups") else {"": NAMES}
         self._founding = HiveConfig(hive, topology, groups, replicas=2)
         self._platform: local.LocalPlatform | None = None
+        self._guard: HomeGuard | None = None
 
     def buses_of(self, name: str) -> tuple[str, str]:
         """Where an agent finds the bus, and the one for searches; "" where there is only one."""
@@ -99,6 +101,8 @@ class Agents(dict[str, Agent]):
     async def start(self, name: str, *, is_joining: bool = False) -> Agent:
         """Another boot of an agent; `ready` says when it is in the hive."""
         self._platform = self._platform or await local.open(self.folder, self.folder)
+        # Workers outlive who started them.
+        self._guard = self._guard or HomeGuard(self.folder)
         config = WorkerConfig(
             fleet=self.hive,
             process=name,
@@ -125,6 +129,8 @@ class Agents(dict[str, Agent]):
 
     async def end(self) -> None:
         await asyncio.gather(*(agent.kill() for agent in self.values()))
+        if self._guard is not None:
+            await asyncio.to_thread(self._guard.release)
 
     def logs(self) -> str:
         """What they said, for a failure."""

@@ -134,8 +134,10 @@ def _begun() -> tuple[socket.socket, int]:
     with theirs:
         os.set_inheritable(theirs.fileno(), True)
         words = [sys.executable, "-P", "-m", "tests.servers.forked", str(theirs.fileno()), " " * _SHOWN_MAX]
+        # The system shows this environment of every copy, also in other tests: so without settings and secrets of this one.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("HIVE_MIND_")}
         # In a group of its own, because Ctrl-C is not meant for it.
-        pid = os.posix_spawn(sys.executable, words, os.environ | {"PYTHONPATH": str(_ROOT)}, setpgroup=0)
+        pid = os.posix_spawn(sys.executable, words, environment | {"PYTHONPATH": str(_ROOT)}, setpgroup=0)
     lasting(pid)
     return ours, pid
 

@@ -133,8 +133,8 @@ class DeskRules:
             tasks.create_task(self._look())
 
     async def _follow(self) -> None:
-        async for said in self._desk.decisions():
-            view = await self._desk.view(said.decision.item)
+        async for decision in self._desk.decisions():
+            view = await self._desk.view(decision.decision.item)
             if view is not None and is_decided(view):
                 self._views.pop(view.item.id, None)
                 self._views[view.item.id] = view

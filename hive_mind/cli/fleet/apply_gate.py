@@ -44,10 +44,10 @@ def _experiment(named: str, data: Path | None) -> "Experiment":
     from hive_mind.evals.experiments.form import GATE
     from hive_mind.evals.experiments.reading import read_experiment
 
-    found = read_experiment(named, data, GATE)
-    if found.absent:
-        say(f"note: --gate does not ask {', '.join(found.absent)}: their files are not there", style="yellow")
-    return found.experiment
+    experiment = read_experiment(named, data, GATE)
+    if experiment.absent:
+        say(f"note: --gate does not ask {', '.join(experiment.absent)}: their files are not there", style="yellow")
+    return experiment.experiment
 
 
 def _print_change(change: "FleetChange") -> None:

@@ -131,8 +131,8 @@ def _has_count(text: str, question: str) -> bool:
     asked = set(_NUMBER.findall(question.casefold()))
     words = _COUNT_WORD.findall(text.casefold() if _SPANNED.search(question) else _DATED.sub(" ", text.casefold()))
     counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in asked}
-    named = _COUNTED.search(question)
-    wanted = terms_in(named["noun"]) if named and named["noun"].casefold() not in _ANYBODY else frozenset[str]()
+    match = _COUNTED.search(question)
+    wanted = terms_in(match["noun"]) if match and match["noun"].casefold() not in _ANYBODY else frozenset[str]()
     at = [number for number, word in enumerate(words) if wanted.intersection(tokenize(word))]
     if not wanted or _OF_THEM.search(text) or wanted & measured_in(text):
         return bool(counts)

@@ -50,11 +50,11 @@ def described_in(question: str) -> Described | None:
     """Somebody whom a question describes and asks something else about; None where it describes nobody."""
     asked = " ".join(question[:QUESTION_CHARS_MAX].split())
     for pattern in (_DESCRIBED, _OWNED):
-        for found in pattern.finditer(asked):
-            before, after = asked[: found.start()], asked[found.end() :]
+        for match in pattern.finditer(asked):
+            before, after = asked[: match.start()], asked[match.end() :]
             is_all = _WHO_IS.match(before.strip()) is not None and not tokenize(after)
-            if is_somebody(found["role"]) and not is_all and tokenize(f"{before} {after}"):
-                return Described(f"Who is the {found['role']} of {found['thing']}?", before, after)
+            if is_somebody(match["role"]) and not is_all and tokenize(f"{before} {after}"):
+                return Described(f"Who is the {match['role']} of {match['thing']}?", before, after)
     return None
 
 

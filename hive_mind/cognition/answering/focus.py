@@ -73,15 +73,15 @@ def focus_of(question: str) -> frozenset[str]:
         return _terms([topic["noun"]])
     if done := _GERMAN_DONE.match(asked):
         return _terms([done["done"]])
-    if named := _GERMAN_ASKED.match(asked):
-        return _terms([named["noun"]])
+    if match := _GERMAN_ASKED.match(asked):
+        return _terms([match["noun"]])
     if owned := _NOUN_OF.match(asked) or _NOUN_OWNED.match(asked):
         return _terms(owned["noun"].split()[-1:]) - _KINDS
-    if named := _NOUN_ASKED.match(asked):
-        predicate = _predicate(named["rest"])
-        return predicate or _terms(named["noun"].split()) - _KINDS
-    if named := _NOUN_LIGHTLY.match(asked):
-        return _terms(named["noun"].split()) - _KINDS
+    if match := _NOUN_ASKED.match(asked):
+        predicate = _predicate(match["rest"])
+        return predicate or _terms(match["noun"].split()) - _KINDS
+    if match := _NOUN_LIGHTLY.match(asked):
+        return _terms(match["noun"].split()) - _KINDS
     if does := _NOUN_DOES.match(asked):
         return _terms([does["verb"]]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
     if stated := _PREDICATE.match(asked):

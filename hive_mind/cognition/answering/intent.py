@@ -120,10 +120,10 @@ def intent_of(question: str) -> Intent:
 
 
 def direct(question: str) -> str:
-    found = _INDIRECT.match(question[:QUESTION_CHARS_MAX])
-    if found is None:
+    match = _INDIRECT.match(question[:QUESTION_CHARS_MAX])
+    if match is None:
         return question
-    return found["asked"] or f"What is {found['thing']}"
+    return match["asked"] or f"What is {match['thing']}"
 
 
 @remembered(64)
@@ -142,10 +142,10 @@ def parts_of(question: str) -> tuple[str, ...]:
 def _either(asked: str) -> list[str]:
     """The two that a question lets choose between."""
     for middle in _OR.finditer(asked):
-        one = _SIDE.search(asked[max(0, middle.start() - _SIDE_CHARS_MAX) : middle.start()])
+        match = _SIDE.search(asked[max(0, middle.start() - _SIDE_CHARS_MAX) : middle.start()])
         other = _SIDE.match(asked, middle.end() + 1)
-        if one and other:
-            return [one[0], other[0]]
+        if match and other:
+            return [match[0], other[0]]
     return []
 
 

@@ -208,8 +208,8 @@ def _is_stated(term: str, terms: frozenset[str]) -> bool:
 
 def _stated(fact: Fact) -> str:
     """A fact without the question that is asked in it, unless somebody else replies to that."""
-    asked = _ASKED_ON.search(fact.content)
-    return asked["rest"] if asked and not _REPLIED.search(fact.content) else fact.content
+    match = _ASKED_ON.search(fact.content)
+    return match["rest"] if match and not _REPLIED.search(fact.content) else fact.content
 
 
 def _hangs(fact: Fact) -> bool:
@@ -229,9 +229,9 @@ def _is_row_asked_for(asked: QuestionTerms, record: TableRecord | None) -> bool:
         return False
     wanted = asked.words | asked.names | asked.identifiers
     fields = [terms_in(field) for field in record.fields]
-    named = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
+    pool = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
     header = terms_in(record.header)
-    return bool(named) and any(not kin_of(term).isdisjoint(header) for term in wanted - named)
+    return bool(pool) and any(not kin_of(term).isdisjoint(header) for term in wanted - pool)
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:

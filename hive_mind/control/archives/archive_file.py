@@ -231,12 +231,12 @@ def _checked_members(path: Path, zip_file: zipfile.ZipFile) -> dict[str, zipfile
 
 
 def _problem_with(info: zipfile.ZipInfo, known: Iterable[str]) -> str:
-    found = _MEMBER.fullmatch(info.filename)
-    if found is None:
+    match = _MEMBER.fullmatch(info.filename)
+    if match is None:
         return "has no place in it"
-    if found[1]:
+    if match[1]:
         try:
-            checked_name(found[1], "agent")
+            checked_name(match[1], "agent")
         except InvalidInput as error:
             return str(error)
     if info.filename in known:

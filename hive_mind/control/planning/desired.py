@@ -95,8 +95,8 @@ def desired(
     agents = expanded(manifest, _groups_before(state, running))
     allocation = allocate(agents, manifest, state.allocation)
     identity = _identity(manifest, state)
-    wanted = _hive(manifest, agents, allocation, state, identity)
-    moves = why_to_move(Hives(state, wanted, allocation, running))
+    config = _hive(manifest, agents, allocation, state, identity)
+    moves = why_to_move(Hives(state, config, allocation, running))
     generation = state.generation + 1 if moves else state.generation
     next_hive = _hive(manifest, agents, allocation, msgspec.structs.replace(state, generation=generation), identity)
     hive = next_hive if moves or state.hive is None else state.hive
@@ -198,10 +198,10 @@ class _Shared:
         )
 
     def _absolute_models(self) -> ModelsConfig:
-        found = models(self.manifest.spec)
-        keys = {"embed_key": found.embed_key, "llm_key": found.llm_key}
-        model = f"{self.folder}/{found.embed_model}" if found.embed_model.startswith(("./", "../")) else found.embed_model
-        return msgspec.structs.replace(found, embed_model=model, **{k: self._seen_from_here(v) for k, v in keys.items()})
+        config = models(self.manifest.spec)
+        keys = {"embed_key": config.embed_key, "llm_key": config.llm_key}
+        model = f"{self.folder}/{config.embed_model}" if config.embed_model.startswith(("./", "../")) else config.embed_model
+        return msgspec.structs.replace(config, embed_model=model, **{k: self._seen_from_here(v) for k, v in keys.items()})
 
     def _seen_from_here(self, text: str) -> str:
         return files_from(self.folder, text)

@@ -213,8 +213,8 @@ def _problems_of(
 def _is_second(searches: str, buses: Mapping[str, BusAddress]) -> bool:
     if not searches.startswith(("servicebus", "eventhubs")) or references_in(searches):
         return False
-    asked = address_of(searches)
-    return (asked.host, asked.path) != (buses[asked.backend].host, buses[asked.backend].path)
+    address = address_of(searches)
+    return (address.host, address.path) != (buses[address.backend].host, buses[address.backend].path)
 
 
 def _size_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:

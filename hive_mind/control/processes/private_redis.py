@@ -209,8 +209,8 @@ def bus_config(folder: Path, port: int) -> BusConfig:
 def state(folder: Path) -> RedisState:
     """Whether it runs, and where it does or last did."""
     files = RedisFiles(folder / "redis")
-    one = files.running()
-    return RedisState(0, files.port) if one is None else RedisState(one.pid, files.port, use_of(one).memory_bytes)
+    identity = files.running()
+    return RedisState(0, files.port) if identity is None else RedisState(identity.pid, files.port, use_of(identity).memory_bytes)
 
 
 async def stop(folder: Path, *, timeout_s: float = STOPS_WITHIN_S) -> None:

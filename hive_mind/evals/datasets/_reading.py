@@ -47,24 +47,24 @@ def iso_time(text: str, place: str) -> str:
     """To the minute, without a time zone because none is given; "" for "". Raises `InvalidInput` naming `place`."""
     if not text:
         return ""
-    found = _TIME.fullmatch(text)
-    if found is None or found[5].lower() not in _MONTHS:
+    match = _TIME.fullmatch(text)
+    if match is None or match[5].lower() not in _MONTHS:
         raise InvalidInput(f'{place}: {text!r} is not a time; write it like "1:56 pm on 8 May, 2023"')
-    hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
-    month = _MONTHS.index(found[5].lower()) + 1
-    return _real(text, place, int(found[6]), month, int(found[4]), hour, int(found[2])).isoformat(timespec="minutes")
+    hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
+    month = _MONTHS.index(match[5].lower()) + 1
+    return _real(text, place, int(match[6]), month, int(match[4]), hour, int(match[2])).isoformat(timespec="minutes")
 
 
 def iso_time_slashed(text: str, place: str) -> str:
     """To the minute or, where only the day is given, to the day; "" for "". Raises `InvalidInput` naming `place`."""
     if not text:
         return ""
-    found = _SLASHED.fullmatch(" ".join(text.split()))
-    if found is None:
+    match = _SLASHED.fullmatch(" ".join(text.split()))
+    if match is None:
         raise InvalidInput(f'{place}: {text!r} is not a time; write it like "2023/05/20 (Sat) 02:21"')
-    year, month, day, hour, minute = (int(group or 0) for group in found.groups())
+    year, month, day, hour, minute = (int(group or 0) for group in match.groups())
     when = _real(text, place, year, month, day, hour, minute)
-    return when.isoformat(timespec="minutes") if found[4] else when.date().isoformat()
+    return when.isoformat(timespec="minutes") if match[4] else when.date().isoformat()
 
 
 def _real(text: str, place: str, year: int, month: int, day: int, hour: int, minute: int) -> datetime:

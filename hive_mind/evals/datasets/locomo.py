@@ -80,10 +80,10 @@ def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Datase
     kept: list[LabelledQuestion] = []
     mended = 0
     for number, question in enumerate(shaped(questions, list[_Question], f"{place}, qa"), 1):
-        named = turns_named(question.evidence)
-        mended += named.mended
-        relevant = {turn: 1 for turn in named.turns if turn in known}
-        left_out.update({UNREADABLE: named.unreadable, UNKNOWN_TURN: len(named.turns) - len(relevant)})
+        turns = turns_named(question.evidence)
+        mended += turns.mended
+        relevant = {turn: 1 for turn in turns.turns if turn in known}
+        left_out.update({UNREADABLE: turns.unreadable, UNKNOWN_TURN: len(turns.turns) - len(relevant)})
         if not says_something(question.question):
             left_out[SILENT_QUESTION] += 1
         elif relevant:
@@ -129,7 +129,7 @@ def _sessions(conversation: Any, place: str) -> list[tuple[str, Any]]:
     """Sessions by number; a date without turns is no session."""
     if not isinstance(conversation, dict):
         raise InvalidInput(f"{place}: 'conversation' is not an object; give a file in LoCoMo's format")
-    numbered = {int(found[1]): key for key in conversation if (found := _SESSION.fullmatch(key))}
+    numbered = {int(match[1]): key for key in conversation if (match := _SESSION.fullmatch(key))}
     if not numbered:
         raise InvalidInput(f"{place}: holds no session_1, session_2, …; give a file in LoCoMo's format")
     return [(numbered[number], conversation[numbered[number]] or []) for number in sorted(numbered)]

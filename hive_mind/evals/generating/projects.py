@@ -144,7 +144,7 @@ class Asks:
             intent,
             text or self._of((*statement.attribute.asked, *self.words.unknown[:1]), statement),
             [statement.turn],
-            [other.turn for other in misleading],
+            [turn.turn for turn in misleading],
             required=(core(statement.value),),
             acceptable=tuple(dict.fromkeys((statement.value, core(statement.value)))),
             forbidden=tuple(core(other.value) for other in misleading),

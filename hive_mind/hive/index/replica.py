@@ -92,7 +92,7 @@ class Shares:
     copies: Collection[str] = frozenset()
 
     def visible(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> list[Sealed]:
-        found = (given for name in partitions for given in self.by_partition[name].assertions(fact_id))
+        found = (assertion for name in partitions for assertion in self.by_partition[name].assertions(fact_id))
         return [given for given in found if judge.is_visible(given)]
 
 

@@ -30,9 +30,9 @@ class ClockSkewRetraction:
         """These were just said. Without a trusted clock, or where earlier stamps were ahead, theirs may be wrong."""
         hive_ms = at.trusted_ms()
         for partition, some in taken.items():
-            for given in some.adds:
-                if hive_ms is None or _is_ahead(given, hive_ms):
-                    self._said_ms[partition, given.dot] = at.now.mono_ms
+            for add in some.adds:
+                if hive_ms is None or _is_ahead(add, hive_ms):
+                    self._said_ms[partition, add.dot] = at.now.mono_ms
 
     def concede(self, at: PolicyNow) -> dict[str, Taken]:
         """Take back what was said before a retraction that everybody knows and that does not cover it by its stamp."""

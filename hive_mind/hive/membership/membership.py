@@ -342,9 +342,9 @@ class Membership:
         return TopologyVersion(topology, sealed_topology(self._seal, self._hive, announced))
 
     def _keep(self, steps: Sequence[TopologyVersion], now: Now, *, is_next: bool) -> Persist:
-        for made in steps:
-            self._news.append(Step(made.topology, is_next))
-            self._past = self._past.followed_by(made, is_next=is_next)
+        for step in steps:
+            self._news.append(Step(step.topology, is_next))
+            self._past = self._past.followed_by(step, is_next=is_next)
         self.is_learned, self._pending_ms = True, None
         self._known_ms = {name: self._known_ms.get(name, now.mono_ms) for name in self._past.members}
         self._look_round(now)

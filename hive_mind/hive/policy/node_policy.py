@@ -229,7 +229,7 @@ class NodePolicy:
         for key, stamp in self.registry.in_force("retracted").items():
             fact_id, _, agent = subject_of(key).partition("/")
             self._withdrawn.setdefault(fact_id, {})[agent] = _Withdrawal(stamp, stamp)
-        erasures = {one: stamp for key, stamp in self.erasures().items() if (one := read_key(key)) is not None}
+        erasures = {erasure: stamp for key, stamp in self.erasures().items() if (erasure := read_key(key)) is not None}
         self._erasures = Erasures(erasures, self.settings.tenant)
         self._erased_since = min(erasures.values(), default=_FOR_EVER)
         for key, stamp in self.registry.in_force("redacted").items():

@@ -164,9 +164,9 @@ class Registry:
 
     def is_after_dismissal(self, entry: RegistryEntry) -> bool:
         """Whether its writer had been appointed, and was dismissed before: it is void, also after a new appointment."""
-        if (given := entry.appointment) is None or (office := self._offices.get(entry.by)) is None:
+        if (appointment := entry.appointment) is None or (office := self._offices.get(entry.by)) is None:
             return False
-        return any(given.stamp < ended <= entry.stamp for ended in office.ended)
+        return any(appointment.stamp < ended <= entry.stamp for ended in office.ended)
 
     def fingerprint(self, key: bytes) -> bytes:
         """16 bytes, the same for the same entries under the same session key. Costs the same however many there are."""

@@ -238,8 +238,8 @@ def announced(entries: Iterable[RegistryEntry], bytes_max: int) -> tuple[Announc
 def size_of(entry: RegistryEntry) -> int:
     """About how many bytes it takes, rather too many than too few."""
     size = ENTRY_BYTES + _bytes_in(entry.key, entry.value, entry.by) + len(entry.stamp.actor) + len(entry.seal)
-    if (found := entry.appointment) is not None:
-        size += ENTRY_BYTES + _bytes_in(found.by) + len(found.stamp.actor) + len(found.seal)
+    if (appointment := entry.appointment) is not None:
+        size += ENTRY_BYTES + _bytes_in(appointment.by) + len(appointment.stamp.actor) + len(appointment.seal)
     return size
 
 

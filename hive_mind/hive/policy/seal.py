@@ -142,9 +142,9 @@ def is_sealed_entry(seal: Seal, entry: RegistryEntry) -> bool:
 
 def appointing(entry: RegistryEntry) -> RegistryEntry | None:
     """The founder's entry by which the writer of this one was appointed, if it bears that."""
-    if (found := entry.appointment) is None:
+    if (appointment := entry.appointment) is None:
         return None
-    return RegistryEntry(f"moderator/{entry.by}", APPOINTED, found.stamp, found.by, found.seal)
+    return RegistryEntry(f"moderator/{entry.by}", APPOINTED, appointment.stamp, appointment.by, appointment.seal)
 
 
 def is_appointment(seal: Seal, office: RegistryEntry) -> bool:

@@ -164,8 +164,8 @@ class Scatter:
 
     def _deepen(self, now_ms: int) -> Requests:
         """Ask for more where there may be more: when all have answered, or when that can't be waited for any longer."""
-        begun = frozenset().union(*(one.names for one in self._deepening))
-        unsure = {name: items for name, items in self._brought.unsure().items() if name not in begun}
+        pool = frozenset().union(*(one.names for one in self._deepening))
+        unsure = {name: items for name, items in self._brought.unsure().items() if name not in pool}
         if not unsure or now_ms >= self._end_ms:
             return []
         parts = [replace(part, items=tuple(unsure[part.name])) for part in self._parts if part.name in unsure]

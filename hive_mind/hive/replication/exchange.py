@@ -251,7 +251,7 @@ class Exchanges:
         lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]
         self._note_lag(sender, step, lacking)
         removals = self._proofs_among([*only_there, *asked_for], share, step.session)
-        successors = [given for given in share.successors(removals) if not there.covers(given.dot)]
+        successors = [successor for successor in share.successors(removals) if not there.covers(successor.dot)]
         named_here = [found for dot in (*asked_for, *contested) if (found := share.sealed(dot)) is not None]
         allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
         spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)

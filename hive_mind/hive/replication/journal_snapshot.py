@@ -118,8 +118,8 @@ class JournalMerger:
     def _gone(self) -> set[Place]:
         """A dot that was seen and is gone was removed; and a proof may arrive before its dot."""
         gone: set[Place] = set()
-        for known in self._journals:
-            gone.update(place for place in self._sealed if place not in known.live and known.has_seen(place))
+        for journal in self._journals:
+            gone.update(place for place in self._sealed if place not in journal.live and journal.has_seen(place))
         moderators = self._registry.moderators
         for place in self._proofs.keys() & self._sealed.keys():
             proofs = map(_decode_removal, self._proofs[place])
@@ -130,7 +130,7 @@ class JournalMerger:
     def _lost(self) -> dict[str, int]:
         lost: dict[str, int] = {}
         for writer, head in self._heads.items():
-            first = max((known.up_to.get(writer, 0) for known in self._journals), default=0) + 1
+            first = max((journal.up_to.get(writer, 0) for journal in self._journals), default=0) + 1
             places = (writer + counter.to_bytes(COUNTER_BYTES, "big") for counter in range(first, head.counter + 1))
             if count := sum(1 for place in places if not any(known.has_seen(place) for known in self._journals)):
                 lost[head.node] = lost.get(head.node, 0) + count

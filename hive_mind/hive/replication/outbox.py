@@ -107,7 +107,7 @@ class Outbox:
         by_holders: dict[tuple[str, ...], list[tuple[str, tuple[Dot, ...]]]] = {}
         for partition, some in changed.items():
             to = tuple(node for node in holders(partition) if node != here)
-            dots = tuple(dict.fromkeys([given.dot for given in some.adds] + [dot for one in some.removals for dot in one.dots]))
+            dots = tuple(dict.fromkeys([add.dot for add in some.adds] + [dot for one in some.removals for dot in one.dots]))
             if to and dots:
                 by_holders.setdefault(to, []).append((partition, dots))
         records = self.undelivered.keep(changed)
@@ -173,7 +173,7 @@ class Outbox:
 
     def noted(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> tuple[Held, ...]:
         """Promoted facts, of which `taken` is new. Facts not new that have reached a holder since are noted as shared."""
-        fresh = {given.assertion.fact_id for some in taken.values() for given in some.adds}
+        fresh = {add.assertion.fact_id for some in taken.values() for add in some.adds}
         again = {one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)}
         arrived = again - self.is_waiting_for() if again else again
         return tuple(replace(one, is_shared=True) if one.fact_id in arrived else one for one in held)
@@ -201,7 +201,7 @@ class Outbox:
         found = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
         adds = {given.dot: given for given in found if given is not None}
         removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
-        adds.update((given.dot, given) for given in share.successors(removals.values()))
+        adds.update((successor.dot, successor) for successor in share.successors(removals.values()))
         # Without the head of its writer nobody takes an assertion that is handed on.
         heads = dict.fromkeys([*share.own_heads(), *heads_of(adds, share)])
         return Changes(partition, tuple(adds.values()), tuple(removals.values()), tuple(heads))
@@ -274,7 +274,7 @@ class Undelivered:
         """Keep what was just taken back of what is under way; `only_new`: of what came and went in this very change."""
         records: list[Record] = []
         for partition, some in changed.items():
-            new = {given.dot for given in some.adds} if only_new and some.gone else None
+            new = {add.dot for add in some.adds} if only_new and some.gone else None
             for given in some.gone:
                 if new is not None and given.dot not in new:
                     continue

@@ -57,7 +57,7 @@ class PartitionReplica(PartitionContent):
                 removal = Removal(assertion.fact_id, tuple(former), assertion.agent, "superseded", assertion.stamp)
                 self._let_go(removal, authority, change)
         if added:
-            self._enforce_quota({given.assertion.agent for given in change.adds}, authority, change)
+            self._enforce_quota({add.assertion.agent for add in change.adds}, authority, change)
             self._note_head(authority, change)
             self._note_seen(added, change)
         return change.made()
@@ -273,17 +273,17 @@ class PartitionReplica(PartitionContent):
         """New assertions, and dots that are only to be remembered as seen: taken back before they came."""
         fresh: dict[Dot, Sealed] = {}
         observed: list[Dot] = []
-        for given in adds:
-            if given.dot in fresh or self._is_settled(given, authority):
+        for add in adds:
+            if add.dot in fresh or self._is_settled(add, authority):
                 continue
-            if reason := refusal(given, self.partition, authority.tenant, authority.seal):
+            if reason := refusal(add, self.partition, authority.tenant, authority.seal):
                 change.refused[reason] += 1
-            elif self._is_squatted(given, authority):
+            elif self._is_squatted(add, authority):
                 change.refused["a dot of another node's"] += 1
-            elif self._is_taken_back(given, authority):
-                observed.append(given.dot)
+            elif self._is_taken_back(add, authority):
+                observed.append(add.dot)
             else:
-                fresh[given.dot] = given
+                fresh[add.dot] = add
         return list(fresh.values()), observed
 
     def _is_settled(self, given: Sealed, authority: Authority) -> bool:

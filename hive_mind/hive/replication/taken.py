@@ -60,7 +60,7 @@ def joined(parts: Sequence[Taken]) -> Taken:
     return Taken(
         tuple([record for part in parts for record in part.records]),
         frozenset([fact for part in parts for fact in part.facts]),
-        tuple([given for part in parts for given in part.adds]),
+        tuple([add for part in parts for add in part.adds]),
         tuple([removal for part in parts for removal in part.removals]),
         tuple([given for part in parts for given in part.gone]),
         refused,

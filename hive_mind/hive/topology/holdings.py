@@ -31,5 +31,5 @@ def holdings(topology: Topology, dead: Collection[str] = ()) -> tuple[Holding, .
 
 def holding_of(topology: Topology, node: str, dead: Collection[str] = ()) -> Holding:
     held = topology.held_by(node)
-    others = [sum(1 for other in topology.holders(partition) if other != node and other not in dead) for partition in held]
+    others = [sum(1 for holder in topology.holders(partition) if holder != node and holder not in dead) for partition in held]
     return Holding(node, len(held), others.count(0), min(filter(None, others), default=0))

@@ -94,7 +94,7 @@ class TopologyLog:
         return frozenset(self.steps[-1].topology.nodes if self.steps else ())
 
     def packed(self) -> bytes:
-        return _encode([made.announced for made in self.steps])
+        return _encode([step.announced for step in self.steps])
 
     def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
         """After another one came to hold. The steps to a topology that was not the next are not known."""
@@ -102,7 +102,7 @@ class TopologyLog:
         return TopologyLog((*before, made)[-STEPS_MAX:])
 
     def since(self, epoch: int) -> TopologyUpdate:
-        known = [made.topology.epoch for made in self.steps]
+        known = [step.topology.epoch for step in self.steps]
         if epoch not in known:
             return TopologyUpdate(self.epoch, (self.steps[-1].announced,))
         later = tuple(made.announced for made in self.steps[known.index(epoch) + 1 :])
@@ -111,7 +111,7 @@ class TopologyLog:
 
     def at(self, epoch: int) -> Topology | None:
         """The one of this epoch, if it is still known."""
-        return next((made.topology for made in self.steps if made.topology.epoch == epoch), None)
+        return next((step.topology for step in self.steps if step.topology.epoch == epoch), None)
 
 
 def steps_of(update: TopologyUpdate) -> Sequence[TopologyVersion]:
@@ -132,11 +132,11 @@ def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[Topolo
     if not seal.is_on:
         return True
     before = past.at(steps[0].announced.follows)
-    for made in steps:
-        has_say = made.announced.by in before.nodes if before is not None else _has_say(past, made, heartbeats)
-        if not has_say or not is_sealed_topology(seal, hive, made.announced):
+    for step in steps:
+        has_say = step.announced.by in before.nodes if before is not None else _has_say(past, step, heartbeats)
+        if not has_say or not is_sealed_topology(seal, hive, step.announced):
             return False
-        before = made.topology
+        before = step.topology
     return True
 
 

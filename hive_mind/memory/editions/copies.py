@@ -28,9 +28,9 @@ def original_of(source: str, said: int, known: Iterable[Fact], sizes: Mapping[st
     if any(source in fact.sources for fact in facts):
         # Learned before: what it was then.
         return next((fact.originals[source] for fact in facts if source in fact.originals), "")
-    for other in likely_originals(source, said, facts):
-        shared = sum(other in fact.sources for fact in facts)
-        if shared >= _SHARE_MIN * (said + sizes.get(other, shared) - shared):
+    for original in likely_originals(source, said, facts):
+        shared = sum(original in fact.sources for fact in facts)
+        if shared >= _SHARE_MIN * (said + sizes.get(original, shared) - shared):
             # A copy of a copy is one of the same original.
-            return next((fact.originals[other] for fact in facts if other in fact.originals), source_digest(other))
+            return next((fact.originals[original] for fact in facts if original in fact.originals), source_digest(original))
     return ""

@@ -145,9 +145,9 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_wit
         raise InvalidInput("`episodes` must list the current episodes of the source")
     texts = _Texts(awake, source, frozenset(episodes))
     known = awake.recall.facts
-    said = await texts.said_in(episodes)
-    now = {fact.id: fact for fact in said}
-    returned = {fact.id: voices for fact in said if fact.superseded_by and (voices := await texts.voices_of(fact))}
+    facts = await texts.said_in(episodes)
+    now = {fact.id: fact for fact in facts}
+    returned = {fact.id: voices for fact in facts if fact.superseded_by and (voices := await texts.voices_of(fact))}
     unsaid = [fact for fact in vouched_by(source, known.values()) if fact.id not in now]
     # A former fact names its sources: those that dropped it, and those that may say it again and were interrupted.
     unsaid = [fact for fact in unsaid if fact.is_current or source not in await texts.edited(fact)]
@@ -157,7 +157,7 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_wit
     before = await texts.said_in(texts.latest(origins[fact_id] for fact_id in left))
     places = successors(
         [fact for fact in before if fact.id in now or fact.id in left],
-        [fact for fact in said if fact.is_current or fact.id in returned],
+        [fact for fact in facts if fact.is_current or fact.id in returned],
     )
     return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in gone}, returned)
 

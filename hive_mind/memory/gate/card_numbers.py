@@ -66,12 +66,12 @@ def holds_card_number(text: str) -> bool:
 
 def holds_account_number(text: str) -> bool:
     """Whether a part of the text is an IBAN."""
-    return any(_is_iban(_NO_ACCOUNT.sub("", found["rest"]).upper()) for found in _BEGINS.finditer(text))
+    return any(_is_iban(_NO_ACCOUNT.sub("", match["rest"]).upper()) for match in _BEGINS.finditer(text))
 
 
 def _numbers(text: str) -> Iterator[str]:
     yield from _RUN.findall(text)
-    yield from (found[0] for found in _IN_PARTS.finditer(text))
+    yield from (match[0] for match in _IN_PARTS.finditer(text))
     yield from (found["number"] for found in _NAMED.finditer(text))
 
 

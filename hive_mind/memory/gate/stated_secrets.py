@@ -244,7 +244,7 @@ def _states(name: re.Match[str], text: str) -> bool:
         kind == "password" and (opens or bool(_DIAL.search(f"{before}{name[0]}{_clause(after)}")))
     )
     kinds = (kind, "code") if is_digits else (kind, "key") if name[0].startswith("رمز") else (kind,)
-    stated = [said for said in _all_said(kind, before, name[0], after) if not PLACEHOLDER.fullmatch(said.value)]
+    stated = [secret for secret in _all_said(kind, before, name[0], after) if not PLACEHOLDER.fullmatch(secret.value)]
     return any(LOOKS[one](said, name[0]) for one in kinds for said in stated)
 
 
@@ -276,7 +276,7 @@ def _all_said(kind: str, before: str, name: str, after: str) -> Iterator[Possibl
     if nothing := _NOTHING.match(clause):
         yield _value(clause, nothing.end(), "is")
     is_said = _IS_IN_POLISH if kind != "login" and _POLISH.search(f"{before[-12:]}{name}{after[:12]}") else _IS
-    yield from (_value(clause, found.end(), "is") for found in is_said.finditer(clause))
+    yield from (_value(clause, match.end(), "is") for match in is_said.finditer(clause))
     yield from (_value(clause, found.end(), "is" if "=" in found[0] else "far sign") for found in _SIGN.finditer(clause, 1))
     if _CHANGED.search(before) or _CHANGED.search(clause):
         yield from (_value(clause, found.end(), "to") for found in _TO.finditer(clause))
@@ -297,7 +297,7 @@ def _said_anywhere(kind: str, before: str, clause: str) -> Iterator[PossibleSecr
             PossibleSecret(word.strip(".,;()\"'"), how, is_thing=thing) for word, thing in zip(spoken, things, strict=False)
         )
     if kind in ("code", "typed"):
-        yield from (PossibleSecret(found[0], "before", before[found.end() :]) for found in _NUMBER_BEFORE.finditer(before))
+        yield from (PossibleSecret(match[0], "before", before[match.end() :]) for match in _NUMBER_BEFORE.finditer(before))
     if found := _OF_IT.search(before):
         yield PossibleSecret(found["value"].strip("\"'`„“”«» "), "before", is_quoted=not found["value"][0].isalnum())
 

@@ -40,8 +40,8 @@ def fact_of(fact: HiveFact) -> Fact:
 
 def voices_of(fact: HiveFact) -> Voices:
     """The agents that vouch for it, by when they did."""
-    said = sorted(fact.provenance, key=lambda evidence: evidence.stamp)
-    return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), fact.trust)
+    provenances = sorted(fact.provenance, key=lambda evidence: evidence.stamp)
+    return Voices(tuple(dict.fromkeys(evidence.agent for evidence in provenances)), fact.trust)
 
 
 def voices_text(hit: Hit) -> str:

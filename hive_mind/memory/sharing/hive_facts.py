@@ -45,7 +45,7 @@ class HiveFacts:
     async def fetched_in_order(self, fact_ids: Sequence[str]) -> FactList:
         """Those with these ids, in their order, in questions of some size; `completeness` is the share of them that came."""
         pieces = [fact_ids[start : start + _FETCHED_AT_ONCE] for start in range(0, len(fact_ids), _FETCHED_AT_ONCE)]
-        facts = {found.id: fact_of(found) for piece in pieces for found in await self.fetched(piece)}
+        facts = {fact.id: fact_of(fact) for piece in pieces for fact in await self.fetched(piece)}
         return FactList([facts[id] for id in fact_ids if id in facts], len(facts) / len(fact_ids) if fact_ids else 1.0)
 
     async def worded(self, known: Container[str]) -> tuple[list[Worded], float]:
@@ -106,4 +106,4 @@ class HiveFacts:
 
 
 def _but_known(listed: Listed, known: Container[str]) -> FactList:
-    return FactList([fact_of(found) for found in listed.facts if found.id not in known], listed.completeness)
+    return FactList([fact_of(fact) for fact in listed.facts if fact.id not in known], listed.completeness)

@@ -181,9 +181,9 @@ class Outbox:
 
     def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
         vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
-        said = promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
+        promotions = promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
         is_again = fact.sharing is Sharing.HELD or fact.id in self._again
-        return [replace(one, is_again=is_again) for one in said]
+        return [replace(promotion, is_again=is_again) for promotion in promotions]
 
     async def _note_shared(self, awake: Awake, fact_ids: Sequence[str]) -> None:
         await self._local.revise(awake, fact_ids, lambda fact: answered(fact, [Held(fact.id, is_shared=True)]))
@@ -192,7 +192,7 @@ class Outbox:
         self._shared_early.clear()
         answers = iter(await self._hive.promote([one for some in promotions for one in some]))
         outcomes = [[next(answers) for _ in promotion] for promotion in promotions]
-        by_id = {held[0].fact_id: held for held in outcomes}
+        by_id = {outcome[0].fact_id: outcome for outcome in outcomes}
         self._again.difference_update(by_id)
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
         if early := self._shared_early.intersection(by_id):

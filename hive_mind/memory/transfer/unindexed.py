@@ -28,13 +28,13 @@ class Unindexed:
         """Whether facts get vectors."""
         return may_embed(self._recorded, self._vectors)
 
-    async def keep(self, said: Sequence[Fact], changes: Sequence[Change] = ()) -> int:
+    async def keep(self, facts: Sequence[Fact], changes: Sequence[Change] = ()) -> int:
         """Write facts as they were said and other changes, all or none. How many more current facts there are then."""
-        changes = await kept_changes(self.store, said, changes, self._erasures)
-        said = kept_of(said, self._erasures)
-        known = await self.store.find({fact.id for fact in said})
-        intake = timed(take_in(said, known.get, None), known.get, time.time_ns() // 1000)
-        await self.store.write([*intake.changes, *await self._new_vectors(said, known), *changes])
+        changes = await kept_changes(self.store, facts, changes, self._erasures)
+        facts = kept_of(facts, self._erasures)
+        known = await self.store.find({fact.id for fact in facts})
+        intake = timed(take_in(facts, known.get, None), known.get, time.time_ns() // 1000)
+        await self.store.write([*intake.changes, *await self._new_vectors(facts, known), *changes])
         return current_count(intake.facts) - current_count(known.values())
 
     async def _new_vectors(self, facts: Sequence[Fact], known: Mapping[str, Fact]) -> list[Change]:

@@ -108,8 +108,8 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
     golden = workspace.identified(golden)
     listing = workspace.documents(collection)
     ids = dict.fromkeys(one.id for one in listing.seen)
-    found = golden_findings(golden, ids.keys(), left_out(listing, golden.documents))
-    return Checked(file, golden, _findings(found, tree, GOLDEN))
+    findings = golden_findings(golden, ids.keys(), left_out(listing, golden.documents))
+    return Checked(file, golden, _findings(findings, tree, GOLDEN))
 
 
 def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[FileFinding, ...]:

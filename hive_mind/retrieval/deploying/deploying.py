@@ -135,10 +135,10 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
     with workspace_lock(workspace.root):
         at = now or datetime.now(UTC)
         recover(workspace, at)
-        kept = history.in_use(history.read_history(workspace.history_file))
-        if len(kept) < 2:
+        deployments = history.in_use(history.read_history(workspace.history_file))
+        if len(deployments) < 2:
             raise InvalidInput("there is nothing to roll back to: history.jsonl has no earlier configuration")
-        before, current = kept[-2:]
+        before, current = deployments[-2:]
         entry = Deployment(
             moment(workspace, at), "rollback", before.config, by, why, before.deployed, before.forced, current.config
         )

@@ -41,7 +41,7 @@ def pieces(text: str, chunking: Chunking) -> Iterator[str]:
         if text:
             yield text
         return
-    spans = [found.span() for found in _TOKEN.finditer(text)]
+    spans = [match.span() for match in _TOKEN.finditer(text)]
     overlap = min(chunking.overlap_tokens, chunking.max_tokens - 1)
     start = 0
     while start < len(spans):
@@ -54,7 +54,7 @@ def pieces(text: str, chunking: Chunking) -> Iterator[str]:
 
 def tail(text: str, tokens: int) -> str:
     """The last tokens of a text."""
-    spans = [found.span() for found in _TOKEN.finditer(text[-16 * tokens :])]
+    spans = [match.span() for match in _TOKEN.finditer(text[-16 * tokens :])]
     return text[-16 * tokens :][spans[-tokens:][0][0] :].strip() if spans else ""
 
 
@@ -69,7 +69,7 @@ def _good_end(text: str, spans: list[tuple[int, int]], start: int, most: int, ov
         return full
     window = text[spans[first - 1][1] : spans[full][0]]
     for pattern in (_PARAGRAPH, _END):
-        ends = [found.start() for found in pattern.finditer(window)]
+        ends = [match.start() for match in pattern.finditer(window)]
         if ends:
             limit = spans[first - 1][1] + ends[-1] + 1
             return max(number for number in range(first, full + 1) if spans[number - 1][0] < limit or number == first)
@@ -109,15 +109,15 @@ def _sections(text: str, chunking: Chunking) -> list[Chunk]:
 
 def heading_of(line: str) -> tuple[int, str] | None:
     """Level and title of a line that is a heading (CommonMark), None for any other; in time that grows with the line alone."""
-    found = _HEADING.match(line)
-    if not found:
+    match = _HEADING.match(line)
+    if not match:
         return None
-    title = line[found.end() :].strip()
+    title = line[match.end() :].strip()
     bare = title.rstrip("#")
     # Marks at the end close the heading, where a space parts them from it: "C#" is a title.
     if not bare or bare[-1].isspace():
         title = bare.rstrip()
-    return len(found[1]), title[:HEADING_CHARACTERS_MAX]
+    return len(match[1]), title[:HEADING_CHARACTERS_MAX]
 
 
 def _named(path: list[tuple[int, str]]) -> str:
@@ -126,10 +126,10 @@ def _named(path: list[tuple[int, str]]) -> str:
 
 def _fence_after(fence: str, line: str) -> str:
     """The fence that is open after this line, "" for none: "#" in code is no heading."""
-    found = _FENCE.fullmatch(line)
-    if not found:
+    match = _FENCE.fullmatch(line)
+    if not match:
         return fence
-    marks, rest = found[1], found[2]
+    marks, rest = match[1], match[2]
     if not fence:
         # A back tick in the rest makes it inline code (CommonMark).
         return "" if marks[0] == "`" and "`" in rest else marks

@@ -184,14 +184,14 @@ def _signals(
     memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery, pool: Pool, rows: Rows, part: FilteredChunks
 ) -> distraction.Signal | None:
     """The configured signal of distraction for each candidate; None where it is off or needs an arm that is not there."""
-    wanted = config.distraction_detection
-    if not wanted.enabled:
+    detection = config.distraction_detection
+    if not detection.enabled:
         return None
-    if wanted.signal == "coverage":
+    if detection.signal == "coverage":
         return _missing(memory, query, rows, part)
     if query.method != "hybrid" or query.vector is None:
         return None
-    if wanted.signal == "margin":
+    if detection.signal == "margin":
         return distraction.margin(pool.keyword, pool.semantic)
     return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, query.settings.depth)
 

@@ -67,13 +67,13 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
     """Flagged, moved down or taken out. A text that names an identifier of the query is there for its words, so it is only
     flagged.
     """
-    wanted = config.distraction_detection
-    limit = wanted.disagreement_threshold
+    detection = config.distraction_detection
+    limit = detection.disagreement_threshold
     suspects = {candidate.id for candidate in candidates if candidate.disagreement is not None and candidate.disagreement > limit}
     flagged = [replace(one, flags=(*one.flags, FLAGGED)) if one.id in suspects else one for one in candidates]
-    if wanted.action == "drop":
+    if detection.action == "drop":
         return [one for one in flagged if not _can_be_moved(one)], [one for one in flagged if _can_be_moved(one)]
-    if wanted.action == "demote":
+    if detection.action == "demote":
         flags, share = (DEMOTED,), _DEMOTION
         moved = [replace(one, score=one.score * share, flags=one.flags + flags) if _can_be_moved(one) else one for one in flagged]
         return sorted(moved, key=lambda one: -one.score), []

@@ -207,12 +207,12 @@ class SearchTuner:
     def _drawn(self, situation: Situation) -> list[_Candidate]:
         """Different, sensible changes of the best configuration that were not tried yet."""
         base = situation.best.config
-        known = space(base, situation.collection, situation.facets)
+        changes = space(base, situation.collection, situation.facets)
         candidates: list[_Candidate] = []
         for _ in range(_DRAWS_MAX):
             if len(candidates) == self._settings.width:
                 break
-            one = self._candidate(base, known)
+            one = self._candidate(base, changes)
             if one and not self._was_tried(one.config) and not situation.objections(one.config):
                 self._tried.append(one.config)
                 candidates.append(one)

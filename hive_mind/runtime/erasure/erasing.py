@@ -63,19 +63,19 @@ class Eraser:
 
         `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
         """
-        wanted = [erasure for erasure in erasures_of(registry) if erasure not in self._done]
-        if not wanted or self._turn.locked():
+        erasures = [erasure for erasure in erasures_of(registry) if erasure not in self._done]
+        if not erasures or self._turn.locked():
             return
         async with self._turn:
             try:
-                await self._carry_out(registry, wanted, agents, now_ms, held)
+                await self._carry_out(registry, erasures, agents, now_ms, held)
             except HiveError as error:
                 if str(error) != self._reported:
                     _log.warning("%s can't erase what it should, and tries again: %s", self._node, error)
                 self._reported = str(error)
             else:
                 self._reported = ""
-                self._done.update(wanted)
+                self._done.update(erasures)
 
     async def _carry_out(
         self, registry: Registry, erasures: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int, held: Held

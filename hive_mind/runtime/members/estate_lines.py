@@ -67,8 +67,8 @@ def lines_of(estate: JournalSnapshot) -> Iterator[bytes]:
     for one in estate.vouched:
         yield _encode(_line(one))
     for entry in estate.entries:
-        found = entry.appointment
-        appointed = None if found is None else (_time(found.stamp), found.by)
+        appointment = entry.appointment
+        appointed = None if appointment is None else (_time(appointment.stamp), appointment.by)
         yield _encode(_EntryLine(entry.key, entry.value, _time(entry.stamp), entry.by, appointed))
 
 

@@ -118,11 +118,11 @@ class KeyFolder:
         for file in sorted(self.path.glob("*.cert")):
             name = unquote(file.stem)
             try:
-                made = self.certificate(name)
+                certificate = self.certificate(name)
             except ConfigError:
                 continue
-            if made is not None:
-                yield name, made
+            if certificate is not None:
+                yield name, certificate
 
     def revoke(self, key: bytes, since_ms: int = 0) -> Revocations:
         """Let nobody believe a key any more: nothing of it, or only what it stamped before `since_ms`."""
@@ -162,7 +162,7 @@ class KeyFolder:
         return len(kept) < len(last.handed)
 
     def _hand_out(self, number: int, keys: set[bytes]) -> None:
-        to = {made.key_id: made for made in self._issued() if made.key_id in keys and made.box}
+        to = {certificate.key_id: certificate for certificate in self._issued() if certificate.key_id in keys and certificate.box}
         self._write(f"{number:09}.epoch", handed_out(self._root(), self.fleet, number, to.values()))
         for old in self._epoch_files()[:-_EPOCHS_KEPT]:
             old.unlink(missing_ok=True)
@@ -232,8 +232,8 @@ class KeyFolder:
         return files
 
     def _names(self, name: str) -> tuple[str, ...]:
-        made = self.certificate(name)
-        return made.names if made else ()
+        certificate = self.certificate(name)
+        return certificate.names if certificate else ()
 
     def mover(self) -> Keyring:
         """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""

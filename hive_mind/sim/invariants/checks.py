@@ -303,8 +303,8 @@ class LettingGo:
 
     def look(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> None:
         if node_of(machine).partitions.leaving or self._waiting.get(machine.name):
-            for found in self._violations(machine, event, effects):
-                self._world.violate(found.invariant, found.what)
+            for violation in self._violations(machine, event, effects):
+                self._world.violate(violation.invariant, violation.what)
 
     def _violations(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> Iterator[Violation]:
         """Look who is waited for no more. Not where keys are revoked: of what they said nobody has anything any more."""

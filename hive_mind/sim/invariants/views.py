@@ -84,4 +84,4 @@ def voiced(given: Sealed) -> Voice:
 def _of_facts(machine: Machine, fact_ids: set[str]) -> Iterator[tuple[str, Sealed]]:
     for name, share in shares_of(machine).items():
         for fact_id in sorted(fact_ids):
-            yield from ((name, given) for given in share.assertions(fact_id))
+            yield from ((name, assertion) for assertion in share.assertions(fact_id))

@@ -114,7 +114,7 @@ class Forgery:
         return self._chance.choice([*named, *(one.partition for one in self._messages(SyncStep))] or ["all"])
 
     def _heard_of(self) -> Sealed | None:
-        found = [given for message in self._messages(Replicate) for changes in message.changes for given in changes.adds]
+        found = [add for message in self._messages(Replicate) for changes in message.changes for add in changes.adds]
         found += [given for one in self._messages(SyncStep) for given in one.adds]
         return self._chance.choice(found) if found else None
 

@@ -42,5 +42,5 @@ def _latest(folder: Path, processes: tuple[str, ...], count: int) -> list[LogLin
 
 
 def _time_in(text: str) -> str:
-    found = _TIME.search(text[:100])
-    return found[0].replace(" ", "T").replace(",", ".") if found else ""
+    match = _TIME.search(text[:100])
+    return match[0].replace(" ", "T").replace(",", ".") if match else ""

@@ -36,8 +36,8 @@ def examples(material: Material) -> Markup:
                     words("answer", lambda row: _clipped(row.answer)),
                     words("by its labels", lambda row: _verdict(row) or "not labelled"),
                 )
-                shown = table("Three questions", columns, chosen(rows))
-                return section("answers", "Questions and their answers", paragraph(introduction), shown)
+                markup = table("Three questions", columns, chosen(rows))
+                return section("answers", "Questions and their answers", paragraph(introduction), markup)
     return Markup()
 
 
