@@ -5,6 +5,7 @@ None of it starts anything. The readers of such files bring pydantic, which take
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 _HELP = "Start a manifest, a goal or rules, check files, and look up their fields."
 STDOUT = Path("-")
 _WORDS: "dict[str, KindName]" = {"hive": "manifest", "worker": "worker", "goal": "goal", "rules": "rules"}
-_KIND = regex(r"""(?im)(?:^|[{,])[ \t]*"?kind"?[ \t]*:[ \t]*["']?(hive|worker|goal|rules)\b""")
+# At the top of a file in YAML; in JSON wherever it stands first.
+_KIND = regex(r"""(?im)^"?kind"?[ \t]*:[ \t]*["']?(hive|worker|goal|rules)\b""")
+_KIND_IN_JSON = regex(r"""(?i)[{,]\s*"kind"\s*:\s*"(hive|worker|goal|rules)\b""")
 _SAYS_NO_KIND = "it does not say what it is: begin with `kind: Hive`, `Worker`, `Goal` or `Rules`, or give --kind"
-_BYTES_MAX = 1_000_000
 _FLEET = (regex(r"[a-z0-9](?:[a-z0-9-]{0,50}[a-z0-9])?"), "lower-case letters, digits and dashes, at most 52 of them")
 _GOAL = (regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}"), "letters, digits, dashes and underscores, at most 63 of them")
 
@@ -104,14 +106,15 @@ async def validate(
     Conditions are compiled; tools, their arguments, judges and checks of your own, and the values that nodes and goals look at
     are looked up. Tools of MCP servers are looked up when a run begins.
     """
-    kinds = {file: kind or _kind_of(file) for file in files}
-    if form and "manifest" not in kinds.values():
+    texts = [_text_of(file, kind) for file in files]
+    kinds = {text.kind for text in texts}
+    if form and "manifest" not in kinds:
         raise InvalidInput("--form is about manifests, and none of these files is one")
-    if (tool or function) and "worker" not in kinds.values():
+    if (tool or function) and "worker" not in kinds:
         raise InvalidInput("--tool and --function are about workers, and none of these files is one")
     problems = {
-        str(file): _problems(file, kind, is_form_only=form, tools=tool or (), functions=function or ())
-        for file, kind in kinds.items()
+        str(text.file): text.problems or _problems(text, is_form_only=form, tools=tool or (), functions=function or ())
+        for text in texts
     }
     show_problems(problems, output)
     if any(problems.values()):
@@ -188,46 +191,52 @@ def _name(name: str, form: "Pattern[str]", form_in_words: str) -> str:
     return name
 
 
-def _kind_of(file: Path) -> KindName | None:
-    """The kind that a file names; None where it names none, or can't be read."""
-    try:
-        with file.open("rb") as opened:
-            match = _KIND.search(opened.read(_BYTES_MAX).decode("utf-8", "replace"))
-    except OSError:
-        return None
-    return _WORDS[match.group(1).lower()] if match else None
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A file as it was read, once: it may be a pipe. `kind` is None where there are `problems` that keep it from being seen."""
+
+    file: Path
+    kind: KindName | None
+    content: str = ""
+    problems: tuple[Problem, ...] = ()
 
 
-def _problems(
-    file: Path, kind: KindName | None, *, is_form_only: bool, tools: Sequence[str], functions: Sequence[str]
-) -> tuple[Problem, ...]:
+def _text_of(file: Path, kind: KindName | None) -> _Text:
     from hive_mind.forms.reading import text_of
 
-    form = _form(kind or "manifest")
-    name = form.name if kind else "file"
+    name = _form(kind).name if kind else "file"
     try:
-        text, problems = text_of(file, form)
-        if problems or kind is None:
-            return problems or (Problem(name, 0, _SAYS_NO_KIND),)
-        if kind == "manifest":
-            _check_manifest(file, is_form_only=is_form_only)
+        content, problems = text_of(file, _form(kind or "manifest"))
+    except InvalidInput as error:
+        return _Text(file, kind, problems=(Problem(name, 0, str(error)),))
+    if problems:
+        return _Text(file, kind, problems=tuple(Problem(name, problem.line, problem.message) for problem in problems))
+    match = _KIND.search(content) or (_KIND_IN_JSON.search(content) if content.lstrip().startswith("{") else None)
+    kind = kind or (_WORDS[match.group(1).lower()] if match else None)
+    return _Text(file, kind, content, () if kind else (Problem(name, 0, _SAYS_NO_KIND),))
+
+
+def _problems(text: _Text, *, is_form_only: bool, tools: Sequence[str], functions: Sequence[str]) -> tuple[Problem, ...]:
+    assert text.kind is not None  # noqa: S101 - there were no problems
+    try:
+        if text.kind == "manifest":
+            _check_manifest(text, is_form_only=is_form_only)
         else:
-            _check(kind, text, tools, functions)
+            _check(text.kind, text.content, tools, functions)
     except FileError as error:
         return error.problems
     except InvalidInput as error:
-        return (Problem(name, 0, str(error)),)
+        return (Problem(_form(text.kind).name, 0, str(error)),)
     return ()
 
 
-def _check_manifest(file: Path, *, is_form_only: bool) -> None:
+def _check_manifest(text: _Text, *, is_form_only: bool) -> None:
     """Raises `ManifestError`."""
-    from hive_mind.control.manifests.reading import read_form, read_manifest
+    from hive_mind.control.manifests.reading import read_text
 
-    if is_form_only:
-        read_form(file)
-    else:
-        fleets.say_without_effect(read_manifest(file))
+    source = read_text(text.content, text.file.absolute().parent, str(text.file), is_to_be_applied=not is_form_only)
+    if not is_form_only:
+        fleets.say_without_effect(source)
 
 
 def _check(kind: KindName, text: str, tools: Sequence[str], functions: Sequence[str]) -> None:

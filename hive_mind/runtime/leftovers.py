@@ -11,6 +11,9 @@ from hive_mind.sqlite.replacement import KEPT, is_half_replaced
 _HALVES = (".restored", ".restoring", ".repaired")
 """Endings of databases that were to take the place of another one, which has them removed when it is next made."""
 
+# Before there were records; no release wrote it.
+_UNREAD = "memory.kuzu"
+
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
@@ -37,6 +40,10 @@ def leftovers(home: Path) -> Iterator[Leftover]:
             yield Leftover(path, "an import that was interrupted", "import the same archive again: that finishes it")
         elif path.name.endswith(_HALVES) and not is_half_replaced(path.with_suffix("")):
             yield Leftover(path, "was to take the place of a memory, and did not", "delete it, or do the same again")
+        elif path.name == _UNREAD:
+            yield Leftover(
+                path, "a memory in a form that nothing reads any more", f"delete {path.name}*, if nothing of it is needed"
+            )
         elif _is_kept(path):
             yield Leftover(
                 path, "the former file of a memory, kept", f"delete it, or put it back: hive-mind restore {path} --force"

@@ -183,3 +183,24 @@ def test_an_option_that_would_have_no_effect_is_refused(
     hive_mind("file", "init", "goal", "goal.yaml")
     ended = hive_mind("file", *words)
     assert (ended.code, says in ended.err) == (2, True), ended.err
+
+
+def test_a_pipe_is_read_once(hive_mind: HiveMind) -> None:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    for kind in KINDS:
+        first = hive_mind("file", "init", kind, "-").out
+        process = hive_mind.start("file", "validate", "/dev/stdin", stdin=subprocess.PIPE, **streams)
+        out, _ = process.communicate(first.encode(), timeout=60)
+        assert (process.returncode, out) == (0, b"/dev/stdin: nothing is wrong\n")
+
+
+@pytest.mark.parametrize(
+    "before", ["metadata: {name: x}\nspec:\n  goal:\n    kind: goal\n", "note: >\n  kind: rules\n", "x: [{kind: worker}]\n"]
+)
+def test_a_kind_that_stands_deeper_is_not_that_of_the_file(hive_mind: HiveMind, tmp_path: Path, before: str) -> None:
+    file = tmp_path / "some.yaml"
+    file.write_text(f"{before}kind: Hive\n")
+    ended = hive_mind("file", "validate", file)
+    assert (ended.code, "spec.agents" in ended.out or "apiVersion" in ended.out) == (2, True), ended.out
+    file.write_text(before)
+    assert "does not say what it is" in hive_mind("file", "validate", file).out

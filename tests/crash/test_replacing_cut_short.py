@@ -210,3 +210,10 @@ def test_what_was_killed_before_any_step_is_done_by_doing_it_again(
 
     assert len(reached) > 2
     assert [one for one in reached if one != reached[-1]] == []
+
+
+def test_a_memory_in_a_form_that_nothing_reads_any_more_is_named(home: Home) -> None:
+    home.learn(LAST)
+    home.record.with_name("memory.kuzu").write_bytes(b"KUZU" + bytes(5000))
+    assert "a memory in a form that nothing reads any more" in home.named_by_doctor()
+    assert home.facts() == {LAST}

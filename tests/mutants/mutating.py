@@ -5,7 +5,7 @@ import copy
 import importlib
 import random
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +69,13 @@ def _sites(tree: ast.Module) -> list[tuple[tuple[str, ...], ast.AST]]:
 
 
 def _sites_in(node: ast.AST, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ast.AST]]:
-    is_scope = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    if path and _is_changeable(node) and not is_scope:
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    inner = path
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        children, inner = node.body, (*path, node.name)
+    elif path and _is_changeable(node):
         yield path, node
-    inner = (*path, node.name) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else path
-    for child in node.body if is_scope else ast.iter_child_nodes(node):  # type: ignore[attr-defined]
+    for child in children:
         yield from _sites_in(child, inner)
 
 

@@ -52,11 +52,6 @@ def read_manifest(path: pathlib.Path, home: pathlib.Path | None = None) -> Sourc
     return _read(text, path.absolute().parent, str(path), is_to_be_applied=True, home=home)
 
 
-def read_form(path: pathlib.Path) -> Source:
-    """The same without looking for what it names: for a machine that is not to run it. Raises `ManifestError`."""
-    return _read(_text_of(path), path.absolute().parent, str(path), is_to_be_applied=False)
-
-
 def read_text(
     text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool = False, home: pathlib.Path | None = None
 ) -> Source:

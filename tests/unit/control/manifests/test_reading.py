@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.control.manifests.manifest import HiveManifest
-from hive_mind.control.manifests.reading import read_form, read_manifest, read_text
+from hive_mind.control.manifests.reading import read_manifest, read_text
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
 from hive_mind.goals import functions
 from tests.unit.control.bad_manifests import AGENTS, EVERY, HEAD, MISSING, NEVER_SAID, NO_YAML, WRONG_FORM, Bad, one_agent, within
@@ -128,7 +128,9 @@ def test_what_a_misspelled_key_meant_is_not_told_as_missing():
 def test_what_was_applied_before_is_read_though_what_it_names_is_gone(bad, tmp_path):
     file = tmp_path / "hive.yaml"
     file.write_bytes(bad.bytes)
-    assert read_text(file.read_text(), tmp_path, "hive.yaml").manifest == read_form(file).manifest
+    assert (
+        read_text(file.read_text(), tmp_path, "hive.yaml").manifest == read_text(file.read_text(), tmp_path, str(file)).manifest
+    )
 
 
 def test_a_file_that_is_wrong_everywhere_is_told_in_a_hundred_lines():

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
 from hive_mind.control.manifests.manifest import Retrieval
-from hive_mind.control.manifests.reading import read_form, read_manifest, read_text, settled
+from hive_mind.control.manifests.reading import read_manifest, read_text, settled
 from hive_mind.errors import ManifestError, Problem
 from tests.unit.control.bad_manifests import within
 from tests.unit.retrieval.workspaces import workspace
@@ -60,7 +60,7 @@ def test_what_is_no_path_is_a_mistake_of_the_manifest(name, tmp_path):
 
 def test_without_looking_for_files_none_is_needed(tmp_path):
     file = manifest(tmp_path, RRF, "nowhere.json")
-    assert read_form(file).manifest.spec.retrieval.config == "nowhere.json"
+    assert read_text(file.read_text(), file.parent, str(file)).manifest.spec.retrieval.config == "nowhere.json"
 
 
 def test_a_manifest_of_before_ranks_as_its_file_says_now(tmp_path):

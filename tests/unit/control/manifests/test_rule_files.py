@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control.manifests.reading import read_form, read_manifest, settled
+from hive_mind.control.manifests.reading import read_manifest, read_text, settled
 from hive_mind.errors import ManifestError, Problem, RuleError
 from hive_mind.forms.form import schema_of
 from hive_mind.judge.rule_file import RULES, rules_of
@@ -92,7 +92,8 @@ def test_where_nobody_judges_facts_rules_are_about_what_runs_give_and_others_are
 
 
 def test_without_looking_for_files_none_is_needed(tmp_path: Path) -> None:
-    assert read_form(manifest(tmp_path, "nowhere.yaml")).manifest.spec.rule_files == ["nowhere.yaml"]
+    text = manifest(tmp_path, "nowhere.yaml").read_text()
+    assert read_text(text, tmp_path, "hive.yaml").manifest.spec.rule_files == ["nowhere.yaml"]
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
