@@ -22,10 +22,9 @@ from typing import Any
 
 import msgspec
 
+from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import HiveError
 from hive_mind.runtime.asking import called
-from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.workers.status import Contact
 
 _MANIFEST = """\
@@ -128,11 +127,11 @@ async def measured(fleet: Fleet, other: str, rounds: int) -> dict[str, dict[str,
         return ms
 
     async def all_of(times: int) -> dict[str, float]:
-        return {name: statistics.median([await one(name) for _ in range(times)]) for name in requests_of(AgentCalls)}
+        return {name: statistics.median([await one(name) for _ in range(times)]) for name in REQUESTS}
 
     table["healthy"] = await all_of(rounds)
     table["hung, at once"] = {}
-    for name in requests_of(AgentCalls):
+    for name in REQUESTS:
         with fleet.stopped(away):
             table["hung, at once"][name] = await one(name)
         # Its beats are heard again, and what was asked of it is forgotten.

@@ -6,7 +6,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.learning import Learned
-from hive_mind.bus.base import EventBus
+from hive_mind.bus.base import BusAdmin, EventBus, admin_of
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
 from hive_mind.crdt.lww import LWWRegister
@@ -24,10 +24,11 @@ from hive_mind.judge.mining import RuleProposal
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.judge.weights import SignalWeights
 from hive_mind.llm.base import LanguageModel
-from hive_mind.memory.base import Memory, MemoryStatistics
+from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.dialogue import Reply, ToolCall
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "BackendError",
+    "BusAdmin",
     "CalibrationMetrics",
     "Candidate",
     "CapabilityLevel",
@@ -117,6 +119,7 @@ __all__ = [
     "ToolCall",
     "ToolContext",
     "WorkerSpec",
+    "admin_of",
     "convergence_check",
     "hybrid_score_weighted",
     "listed",

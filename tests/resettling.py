@@ -19,7 +19,7 @@ def read(hive: Hive, *missing: str) -> JournalSnapshot:
     for name, kept in hive.kept.items():
         if name not in missing:
             reading.take(name, [Put(table, key, value) for (table, key), value in sorted(kept.items())])
-    return reading.estate()
+    return reading.snapshot()
 
 
 def moved(hive: Hive, topology: Topology, tuned: HiveSettings | None = None, attached: Mapping[str, str] | None = None) -> Hive:

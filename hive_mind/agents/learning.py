@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hive_mind.cognition.reader import Extraction, LeftOut, Reader
+from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
 from hive_mind.memory.editions.copies import likely_originals, original_of
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.intake import statement
-from hive_mind.model.content import Candidate, Content, Episode
+from hive_mind.model.content import Candidate, Content, Episode, LeftOut
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from hive_mind.errors import ConfigError
 from hive_mind.model.messages import Message
 
 EVERYONE = ("*",)
@@ -263,7 +264,7 @@ class Instant(Protocol):
 
 
 class EventBus(Protocol):
-    """Carries envelopes. Belongs to the event loop on which it was opened."""
+    """Carries envelopes: all that a node needs of it. Belongs to the event loop on which it was opened."""
 
     @property
     def capabilities(self) -> BusCapabilities: ...
@@ -289,6 +290,23 @@ class EventBus(Protocol):
         """See everything that is published in a hive from now on, and take nothing away. Raises `ConfigError` where it can't."""
         ...
 
+    @property
+    def health(self) -> BusHealth:
+        """How it does, as far as it knows without asking anybody."""
+        ...
+
+    async def close(self, *, drain_s: float = DRAIN_S) -> None:
+        """Accept nothing more, wait until everything was acknowledged or `drain_s` have passed, leave no task or thread behind.
+
+        Closing twice is fine.
+        """
+        ...
+
+
+@runtime_checkable
+class BusAdmin(Protocol):
+    """For people who look at what lies on a bus: no node needs it. A back end is one beside being a bus, or is not."""
+
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """Messages on the bus, by name of the subscription, sorted."""
         ...
@@ -308,17 +326,14 @@ class EventBus(Protocol):
         """Forget dead letters. How many there were."""
         ...
 
-    @property
-    def health(self) -> BusHealth:
-        """How it does, as far as it knows without asking anybody."""
-        ...
 
-    async def close(self, *, drain_s: float = DRAIN_S) -> None:
-        """Accept nothing more, wait until everything was acknowledged or `drain_s` have passed, leave no task or thread behind.
-
-        Closing twice is fine.
-        """
-        ...
+def admin_of(bus: object) -> BusAdmin:
+    """Where to look at what lies on a bus. Raises `ConfigError` where its back end tells nothing of that."""
+    # One that encrypts changes what goes over another, and nothing of what lies there.
+    inner = getattr(bus, "inner", bus)
+    if not isinstance(inner, BusAdmin):
+        raise ConfigError("this bus tells nothing of what lies on it: use the broker's own tools")
+    return inner
 
 
 class Watch(Protocol):

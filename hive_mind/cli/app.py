@@ -1,4 +1,4 @@
-"""The `hive-mind` command: its subcommands put together, and `main`, which `__main__` calls.
+"""The `hive-mind` command: the list of its subcommands, and `main`, which `__main__` calls.
 
 Only the module of the command that is called is loaded: together they take longer than most of them run, and memory that every
 worker of a fleet would hold.
@@ -7,11 +7,12 @@ worker of a fleet would hold.
 import inspect
 import re
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from hive_mind import __version__
 from hive_mind.cli.options import examples
@@ -23,37 +24,108 @@ _EPILOG = examples(
     'hive-mind ask "When does the ferry leave?"',
     "hive-mind apply -f manifests/flat.yaml",
 )
-# In the order of the help. A test holds that these are the names they register.
-MODULES = {
-    **{name: f"learning.{name}" for name in ("learn", "sources")},
-    **{name: f"asking.{name}" for name in ("ask", "chat")},
-    **{name: f"serving.{name}" for name in ("mcp", "serve", "ui", "hook")},
-    **{name: f"facts.{name}" for name in ("facts", "graph")},
-    **{name: f"runs.{name}" for name in ("run", "runs", "worker")},
-    **{name: f"review.{name}" for name in ("rules", "inbox", "judge")},
-    **{name: name for name in ("credentials", "keys", "simulate")},
-    "stats": "facts.stats",
-    "doctor": "doctor",
-    "demo": "demo.demo",
-    "eval": "evals.app",
-    "retrieval": "retrieval.app",
-    "reembed": "facts.reembed",
-    "agent": "agent",
-    **dict.fromkeys(("erase", "receipt"), "facts.erase"),
-    **dict.fromkeys(("backup", "restore"), "facts.backup"),
-    "broker": "bus.broker",
-    "bus": "bus.check",
-    "events": "bus.events",
-    "file": "file",
-    **dict.fromkeys(("apply", "plan", "diff"), "fleet.apply"),
-    **{name: f"fleet.views.{name}" for name in ("get", "describe", "status", "top", "wait", "logs")},
-    **dict.fromkeys(("scale", "rollout", "drain"), "fleet.rollout"),
-    "members": "fleet.members",
-    "fleet": "fleet.members",
-    **{name: f"fleet.{name}" for name in ("delete", "controller")},
-    "export": "fleet.archive",
-    "import": "fleet.archive",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command of the list: its module below `hive_mind.cli`, and what its help begins with. A test holds that both are so."""
+
+    name: str
+    module: str
+    summary: str
+
+
+_FLEETS = "Fleets"
+# In the order of the help.
+_GENERAL = (
+    Entry("learn", "learning.learn", "Learn from files, folders or standard input."),
+    Entry(
+        "sources",
+        "learning.sources",
+        "List the sources: when each was learned, its current and former facts, and what was left out.",
+    ),
+    Entry("ask", "asking.ask", "Ask what the agent has learned."),
+    Entry("chat", "asking.chat", "Talk with an agent: questions are answered with their sources, anything else is learned."),
+    Entry("mcp", "serving.mcp", "Serve an agent's memory over standard input and output, or over HTTP on this machine."),
+    Entry("serve", "serving.serve", "Keep an agent open in a background process."),
+    Entry("ui", "serving.ui", "Show in a browser what a fleet knows and why."),
+    Entry("hook", "serving.hook", "Hooks for agent programs: what to know when a session begins."),
+    Entry("facts", "facts.facts", "Look at single facts: list, count, search, show, retract, forget, supersede, export, import."),
+    Entry("graph", "facts.graph", "Explore how facts are connected: around one, between two, or by a query."),
+    Entry("run", "runs.run", "Run a worker until it ends, or waits for a person."),
+    Entry("runs", "runs.runs", "List, inspect, resume and cancel the runs of an agent."),
+    Entry("worker", "runs.worker", "List, show and draw workers."),
+    Entry("rules", "review.rules", "Look at rules, try them, and learn them from what people decided."),
+    Entry("inbox", "review.inbox", "See what agents ask people, and decide."),
+    Entry("judge", "review.judge", "See how the judge of an agent's facts does: how sure, how right, at what cost."),
+    Entry("credentials", "credentials", "Keep secrets encrypted, and refer to them by name."),
+    Entry("keys", "keys", "Make, issue and revoke the keys by which members of a hive prove who they are."),
+    Entry(
+        "simulate",
+        "simulate",
+        "Simulate hives under faults; exit code 1 and the command that repeats it when one breaks a promise.",
+    ),
+    Entry("stats", "facts.stats", "Count what the agent knows."),
+    Entry("doctor", "doctor", "Check the installation and the agent's database, and say what to do about what is missing."),
+    Entry("demo", "demo.demo", "See it work in a few seconds: learn an example, answer questions, measure."),
+    Entry("eval", "evals.app", "Compare topologies, sizes and ways to retrieve on questions with known answers."),
+    Entry("retrieval", "retrieval.app", "Tune retrieval: configurations as files, measured before they are used."),
+    Entry("reembed", "facts.reembed", "Embed everything with the current model, and delete the vectors of the former one."),
+    Entry("agent", "agent", "Run an agent as a process of its own, in a hive with others."),
+    Entry(
+        "erase",
+        "facts.erase",
+        "Forget something for good: facts, texts, vectors, graphs, journals, backups, on every member of a fleet that runs here.",
+    ),
+    Entry("receipt", "facts.erase", "Check the receipts of erasures."),
+    Entry("backup", "facts.backup", "Copy an agent's memory to a file, even while it learns."),
+    Entry("restore", "facts.backup", "Put a copy back as an agent's memory."),
+    Entry("broker", "bus.broker", "Run a broker for development: Event Hubs and Service Bus on this machine, in memory."),
+    Entry("bus", "bus.check", "Look at the bus that members of a hive share."),
+    Entry("events", "bus.events", "Look at what goes over a bus, and at its dead letters."),
+    Entry("file", "file", "Start a manifest, a goal or rules, check files, and look up their fields."),
+)
+_OF_FLEETS = (
+    Entry("apply", "fleet.apply", "Make a fleet what its manifest says."),
+    Entry("plan", "fleet.apply", "Show what apply would do, and do nothing."),
+    Entry("diff", "fleet.apply", "Show what apply would do, and do nothing."),
+    Entry("get", "fleet.views.get", "List fleets, agents, facts or events, a line each."),
+    Entry("describe", "fleet.views.describe", "Describe one fleet or one agent."),
+    Entry("status", "fleet.views.status", "Show how a fleet is: its phase, its conditions, and every agent."),
+    Entry(
+        "top",
+        "fleet.views.top",
+        "Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs.",
+    ),
+    Entry("wait", "fleet.views.wait", "Wait until a condition is met. Exit code 1 means that it was not met in time."),
+    Entry(
+        "logs",
+        "fleet.views.logs",
+        "Print what an agent's process logged, also of one that ended. Agents of one process share its log.",
+    ),
+    Entry("scale", "fleet.rollout", "Change how many agents an entry with a count stands for."),
+    Entry("rollout", "fleet.rollout", "Restart a fleet, watch it come up, or go back to an earlier manifest."),
+    Entry("drain", "fleet.rollout", "Let a process finish and end. It stays away until the next apply or rollout restart."),
+    Entry("members", "fleet.members", "See the members of a fleet's hive, and evict dead or hostile ones."),
+    Entry("fleet", "fleet.members", "Recover the hive of a fleet when members lost what they had."),
+    Entry("delete", "fleet.delete", "Stop every process of a fleet, each after it has finished."),
+    Entry(
+        "controller",
+        "fleet.controller",
+        "Keep a fleet running: restart what crashes, with growing pauses where it crashes again.",
+    ),
+    Entry(
+        "export",
+        "fleet.archive",
+        "Write all that a fleet knows into one archive: its manifest, every agent's memory, and what the hive holds.",
+    ),
+    Entry(
+        "import",
+        "fleet.archive",
+        "Restore an archive into a home folder that has neither this fleet nor its agents. It is stopped until it is applied.",
+    ),
+)
+ENTRIES = {entry.name: entry for entry in (*_GENERAL, *_OF_FLEETS)}
 
 
 def _new(**more: Any) -> typer.Typer:
@@ -64,38 +136,46 @@ def _new(**more: Any) -> typer.Typer:
 
 def commands_in(module: str) -> typer.Typer:
     """The commands of a module of this package: those of its `group`, which has a name if they stand below one."""
-    some, found = _new(), import_module(f"hive_mind.cli.{module}")
-    # Typer leaves out the panel that a group was made with.
-    some.add_typer(found.group, rich_help_panel=found.group.rich_help_panel)
+    some = _new()
+    some.add_typer(import_module(f"hive_mind.cli.{module}").group)
     return some
 
 
 class Commands(TyperGroup):
-    """Commands that are loaded when they are asked for; all of them where they are listed."""
+    """Commands that are loaded when they are asked for. The list of them is made of `ENTRIES`, so that it loads none."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name; None where there is none."""
-        if cmd_name in MODULES:
+        if cmd_name in ENTRIES:
             self._load(cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx
-        for name in MODULES:
-            self._load(name)
-        return list(MODULES)
+        return list(ENTRIES)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        loaded, self.commands = self.commands, {entry.name: _listed(entry) for entry in ENTRIES.values()}
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = loaded
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called, and the rest of the line. A mistyped name is compared with all names, loaded or not."""
-        if args[0] not in MODULES:
-            self.list_commands(ctx)
+        """The command that is called, and the rest of the line. A mistyped name is compared with all names."""
+        if args[0] not in ENTRIES:
+            self.commands.update({entry.name: _listed(entry) for entry in ENTRIES.values() if entry.name not in self.commands})
         return super().resolve_command(ctx, args)
 
     def _load(self, name: str) -> None:
         if name not in self.commands:
-            group = typer.main.get_group(commands_in(MODULES[name]))
+            group = typer.main.get_group(commands_in(ENTRIES[name].module))
             _let_help_flow(group)
             self.commands.update(group.commands)
+
+
+def _listed(entry: Entry) -> TyperCommand:
+    return TyperCommand(entry.name, help=entry.summary, rich_help_panel=_FLEETS if entry in _OF_FLEETS else None)
 
 
 def _let_help_flow(command: Any) -> None:

@@ -9,16 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hive_mind.model.answer import Answer, Question
-from hive_mind.model.content import Candidate, Content
+from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.query import Hit
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Words of the content that became no statement, and why."""
-
-    text: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

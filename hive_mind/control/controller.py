@@ -36,6 +36,7 @@ from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
+from hive_mind.runtime.workers.status import Contact
 
 __all__ = ["ConvergenceResult", "FleetStatus", "HiveController", "fleets"]
 
@@ -122,14 +123,23 @@ class HiveController:
         return await (await self._platform(self._folder.state().platform)).observe()
 
     async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to an agent; "" for any that is ready."""
+        """Put a request of `api.requests` to an agent; "" for any that is ready."""
+        platform, process, name = await self._host_of(agent)
+        return await platform.call(process, name, what, timeout_s=timeout_s, **fields)
+
+    async def contact(self, agent: str) -> Contact:
+        """How the process of an agent is reached over HTTP. Raises `InvalidInput`, and `BackendUnavailable` where it is not."""
+        platform, process, _ = await self._host_of(agent)
+        return platform.contact(process)
+
+    async def _host_of(self, agent: str) -> tuple[Platform, str, str]:
+        """The platform, the process and the name of an agent; "" for any that is ready."""
         state, name = self._folder.state(), agent or await self._any_agent()
         hosts = {one: process for process, nodes in state.allocation.items() for names in nodes.values() for one in names}
         if name not in hosts:
             known = ", ".join(sorted(hosts)) or "none"
             raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {known}")
-        platform = await self._platform(state.platform)
-        return await platform.call(hosts[name], name, what, timeout_s=timeout_s, **fields)
+        return await self._platform(state.platform), hosts[name], name
 
     async def members(self) -> list[HiveMember]:
         """Everybody in the hive or near it, as the processes see it that answer."""

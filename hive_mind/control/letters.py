@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from hive_mind.bus.base import DEAD_LETTERS_SHOWN, DeadLetter, Envelope, EventBus, QueueState, Watch, added
+from hive_mind.bus.base import DEAD_LETTERS_SHOWN, DeadLetter, Envelope, EventBus, QueueState, Watch, added, admin_of
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.buses import BUS, SEARCHES, open_to_look
@@ -29,21 +29,21 @@ class FleetBus:
         letters = [
             replace(letter, id=_named(part, letter.id))
             for part, bus in self._parts.items()
-            for letter in await bus.dead_letters(hive, limit=limit)
+            for letter in await admin_of(bus).dead_letters(hive, limit=limit)
         ]
         return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
         """Each by the process that keeps it."""
-        return sum([await bus.replay(hive, _of(part, ids)) for part, bus in self._parts.items()])
+        return sum([await admin_of(bus).replay(hive, _of(part, ids)) for part, bus in self._parts.items()])
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         """Each by the process that keeps it."""
-        return sum([await bus.drop(hive, _of(part, ids)) for part, bus in self._parts.items()])
+        return sum([await admin_of(bus).drop(hive, _of(part, ids)) for part, bus in self._parts.items()])
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """As the first process sees them, with the dead letters of all."""
-        first, *others = [await bus.queues(hive) for bus in self._parts.values()]
+        first, *others = [await admin_of(bus).queues(hive) for bus in self._parts.values()]
         more = added(*({queue.name: queue.dead or 0} for queues in others for queue in queues))
         return [replace(queue, dead=(queue.dead or 0) + more[queue.name]) if more[queue.name] else queue for queue in first]
 

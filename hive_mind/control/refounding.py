@@ -26,16 +26,16 @@ class Remains(msgspec.Struct, frozen=True):
 
 async def remains(home: Path, state: FleetState) -> Remains:
     """As it is now, also while nodes run. Raises `InvalidInput` where nothing is shared or left, else as reading does."""
-    from hive_mind.runtime.members.generations import estate_of
+    from hive_mind.runtime.members.generations import snapshot_of
 
     hive = state.last_hive
     if hive is None or state.hive is None or not is_shared(state.hive.topology):
         raise InvalidInput("its agents share nothing, so there is no hive to found again: every agent has its own memory")
-    estate = await estate_of(home, hive, state.nodes, HiveSettings(), while_open=True)
-    if not estate.own:
+    snapshot = await snapshot_of(home, hive, state.nodes, HiveSettings(), while_open=True)
+    if not snapshot.own:
         raise InvalidInput(
             f"{home / 'hives' / hive.id} has no journal: bring one back, or apply the manifest to begin with nothing"
         )
-    facts = len({one.assertion.fact_id for one in estate.vouched})
-    missing = tuple(node for node in state.nodes if node not in estate.own)
-    return Remains(hive.id, tuple(sorted(estate.own)), missing, facts, dict(estate.lost))
+    facts = len({one.assertion.fact_id for one in snapshot.vouched})
+    missing = tuple(node for node in state.nodes if node not in snapshot.own)
+    return Remains(hive.id, tuple(sorted(snapshot.own)), missing, facts, dict(snapshot.lost))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class AgentCall(Protocol):
-    """Puts a request of `runtime.calls` to an agent."""
+    """Puts a request of `api.requests` to an agent."""
 
     def __call__(self, what: str, /, **fields: object) -> Awaitable[Any]:
         """Its reply. Raises `HiveError`."""

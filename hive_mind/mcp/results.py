@@ -1,4 +1,4 @@
-"""The results of the tools: plain values with a schema, made of the answers of `runtime.calls`.
+"""The results of the tools: plain values with a schema, made of the answers of `api.requests`.
 
 `ServedAgent` is the process that has the memory open, as the server needs it.
 """
@@ -241,7 +241,7 @@ class ServedAgent(Protocol):
     """One agent, wherever it runs."""
 
     async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
+        """Put a request of `api.requests` to it. Raises `HiveError`."""
         ...
 
     async def status(self) -> Status:

@@ -4,43 +4,19 @@ An agent never learns which. Everything is async; a search never writes.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
-from hive_mind.memory.editions.sources import KnownSource, SourceNote
-from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.content import SOURCE, Candidate, Content, Episode
+from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import CONFIDENCE, Fact, Relation
-from hive_mind.model.gathered import FactList, Gathered, SearchResult
+from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation
+from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT, Query
 
 PREFIXED_MAX = 256
 """The beginning of an id means a single fact: more are shown only so that a person can choose."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStatistics:
-    """Counts of what a memory holds. `embedding` names the model in use, "" for keyword search only.
-
-    `without_vector` counts current facts that only keywords can find although there is a model.
-    """
-
-    facts: int
-    superseded: int
-    retracted: int
-    confirmed: int
-    episodes: int
-    entities: int
-    sources: int
-    vectors: int
-    without_vector: int
-    embedding: str
-    dimension: int
-    concepts: tuple[tuple[str, int], ...] = field(default=())
-    """The most frequent concepts and how many current facts each has."""
 
 
 class Memory(Protocol):

@@ -14,11 +14,11 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.aggregating import aggregated_of
 from hive_mind.memory.asked import asked_for, refuse_limit
-from hive_mind.memory.base import PREFIXED_MAX, MemoryStatistics
+from hive_mind.memory.base import PREFIXED_MAX
 from hive_mind.memory.commits import Commits, Outcome, PlannedCommit
 from hive_mind.memory.editions.editions import edits_of, vouched_by
 from hive_mind.memory.editions.former import timed
-from hive_mind.memory.editions.sources import WITHDRAWN, KnownSource, SourceNote, noted, sources_of
+from hive_mind.memory.editions.sources import WITHDRAWN, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
@@ -30,10 +30,10 @@ from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, 
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.transfer.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
-from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.content import SOURCE, Candidate, Content, Episode
-from hive_mind.model.fact import CONFIDENCE, Fact, Relation, turned
-from hive_mind.model.gathered import FactList, SearchResult
+from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
+from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation, turned
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors

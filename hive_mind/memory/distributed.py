@@ -15,10 +15,9 @@ from hive_mind.hive.trust.signature import ROW_BYTES
 from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
-from hive_mind.memory.base import PREFIXED_MAX, Hive, MemoryStatistics
+from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputable
-from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.memory.erasure.erasing import ErasureScope, the_one
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
@@ -34,13 +33,13 @@ from hive_mind.memory.sharing.hive_facts import HiveFacts
 from hive_mind.memory.sharing.outbox import Outbox
 from hive_mind.memory.sharing.private_index import Home
 from hive_mind.memory.summary import concept_matches
-from hive_mind.model.aggregation import Aggregated, Aggregation
+from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.bounds import BOUNDS
-from hive_mind.model.content import SOURCE, Candidate, Content, Episode
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.erasure import Erasure
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation
-from hive_mind.model.gathered import FactList, SearchResult
+from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, FactList, Relation
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.off_loop import off_loop
 from hive_mind.ranking.adaptive import anchors

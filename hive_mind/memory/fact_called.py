@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.gathered import FactList
+from hive_mind.model.fact import FactList
 from hive_mind.model.ids import ID_CHARACTERS, PREFIX_CHARACTERS_MIN
 from hive_mind.regex import regex
 

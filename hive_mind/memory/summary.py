@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.vectors import VectorSource
+from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.fact import Fact, is_about
 
 _CONCEPTS_SHOWN = 10

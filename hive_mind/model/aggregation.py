@@ -6,7 +6,7 @@ they are in time: they add up over members without counting anything twice.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from hive_mind.model.fact import Fact
@@ -111,3 +111,25 @@ _POINT = regex(
 _WEEK = regex(r"(?P<year>\d{4})-W(?P<week>\d\d)(?:-[1-7])?", re.ASCII)
 DAY_MS = 86_400_000
 _DAYS_BEFORE_1970 = 719_468
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatistics:
+    """Counts of what a memory holds. `embedding` names the model in use, "" for keyword search only.
+
+    `without_vector` counts current facts that only keywords can find although there is a model.
+    """
+
+    facts: int
+    superseded: int
+    retracted: int
+    confirmed: int
+    episodes: int
+    entities: int
+    sources: int
+    vectors: int
+    without_vector: int
+    embedding: str
+    dimension: int
+    concepts: tuple[tuple[str, int], ...] = field(default=())
+    """The most frequent concepts and how many current facts each has."""

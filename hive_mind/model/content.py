@@ -1,6 +1,8 @@
-"""Input: raw content, the episode it is kept as, and the candidates a reader takes out of it."""
+"""Input: raw content, the episode it is kept as, the candidates a reader takes out of it, and the source it is from."""
 
 from dataclasses import dataclass
+
+import msgspec
 
 SOURCE = "user"
 """The source of content given without one."""
@@ -59,3 +61,34 @@ class Candidate:
     labels: tuple[str, ...] = ()
     keeps_lines: bool = False
     copied_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Words of the content that became no statement, and why."""
+
+    text: str
+    reason: str
+
+
+class SourceNote(msgspec.Struct, frozen=True):
+    """`at_us` is microseconds since 1970-01-01 UTC, `digest` of the bytes that were read or "", `left_out` a count by reason."""
+
+    at_us: int = 0
+    digest: str = ""
+    left_out: dict[str, int] = {}
+
+
+class KnownSource(msgspec.Struct, frozen=True):
+    """`facts` are current; `former` ones it said before, or a person replaced. `learned_at_us` is that of its last text.
+
+    `vouches`: some facts count on it.
+    """
+
+    source: str
+    vouches: bool
+    facts: int
+    former: int
+    learned_at_us: int
+    digest: str = ""
+    left_out: dict[str, int] = {}

@@ -137,6 +137,14 @@ class Fact:
         return replace(self, superseded_by="", sharing=sharing, learned_at_us=learned_at_us, turned_at_us=turned_at_us)
 
 
+class FactList(list[Fact]):
+    """Facts, and the share of the hive that was asked for them (`completeness`)."""
+
+    def __init__(self, facts: Iterable[Fact] = (), completeness: float = 1.0) -> None:
+        super().__init__(facts)
+        self.completeness = completeness
+
+
 def fact_of(reply: Mapping[str, Any]) -> Fact:
     """The fact of a reply; what else stands there is left out."""
     return msgspec.convert({**reply, "id": reply["fact_id"]}, Fact)

@@ -6,7 +6,6 @@ Result of a search or a listing: the items, and how much of the hive they come f
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from hive_mind.model.fact import Fact
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import TermStatistics
@@ -77,11 +76,3 @@ class SearchResult(list[Hit]):
 
     def with_hits(self, hits: Iterable[Hit]) -> "SearchResult":
         return SearchResult(hits, self.gathered, self.completeness, self.note)
-
-
-class FactList(list[Fact]):
-    """Facts, and the share of the hive that was asked for them (`completeness`, as above)."""
-
-    def __init__(self, facts: Iterable[Fact] = (), completeness: float = 1.0) -> None:
-        super().__init__(facts)
-        self.completeness = completeness

@@ -10,9 +10,11 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
+from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.replies import asked_patiently, reply_of
@@ -44,7 +46,7 @@ async def called(
     silence_s: float = SILENCE_S,
     progress: OnProgress | None = None,
 ) -> Any:
-    """The answer of an agent to a request of `runtime.calls`. Raises what it refuses with, `ProcessSilent` and `ProcessGone`.
+    """The answer of an agent to a request of `api.requests`. Raises what it refuses with, `ProcessSilent` and `ProcessGone`.
 
     `progress` gets how far it is, of requests that report.
     """
@@ -53,6 +55,71 @@ async def called(
         return await asked_patiently(lambda: _replied(contact, agent, path, body, silence_s))
     in_events = msgspec.json.encode(fields)
     return await asked_patiently(lambda: _reported(contact, agent, f"{path}/{what}", in_events, silence_s, progress))
+
+
+# Any agent of a hive can be asked for shared facts.
+_QUESTIONS = frozenset({"ask", "search"})
+# A process that was killed is started again, and has opened its memory by then.
+_TRIES, _PAUSE_S = 60, 0.5
+
+
+class ProcessAgent:
+    """An agent that another process has open: the client of commands and of models. `silence_s`: how long that may say nothing.
+
+    This one is reached at `contact`. A subclass may look that up for each request, know who can answer instead, and start a
+    process again that has ended.
+    """
+
+    may_revive = False
+
+    def __init__(self, fleet: str, name: str, contact: Contact | None, silence_s: float = SILENCE_S) -> None:
+        self.fleet, self.name, self.silence_s = fleet, name, silence_s
+        self._known = contact
+
+    async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+        """Put a request to it, see `api.requests`. Raises `HiveError`.
+
+        Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
+        shared; the reply says whose it is. Where it may be revived, a request is put again, with a key if it changes something.
+        """
+        if self.may_revive and REQUESTS.entry(what).again:
+            fields = {"key": uuid4().hex, **fields}
+        for left in reversed(range(_TRIES if self.may_revive else 1)):
+            try:
+                return await self._answered(what, progress, fields)
+            except BackendUnavailable:
+                if not left:
+                    raise
+                await self.revive()
+                await asyncio.sleep(_PAUSE_S)
+        return None
+
+    async def contact_of(self, agent: str) -> Contact:
+        """How the process of an agent is reached. Raises `HiveError` where it is not."""
+        if self._known is None:
+            raise ProcessGone(agent, "it is not running here")
+        return self._known
+
+    async def other(self) -> str:
+        """An agent of its hive that is ready, in another process; "" for none."""
+        return ""
+
+    async def revive(self) -> None:
+        """Start its process again, where it has ended."""
+
+    async def _answered(self, what: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
+        try:
+            return await self._asked(self.name, what, progress, fields)
+        except (ProcessSilent, ProcessGone) as error:
+            other = await self.other() if what in _QUESTIONS else ""
+            if not other:
+                raise
+            reply = await self._asked(other, what, progress, fields)
+            instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
+        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
+
+    async def _asked(self, agent: str, what: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
+        return await called(await self.contact_of(agent), agent, what, fields, silence_s=self.silence_s, progress=progress)
 
 
 async def said(contact: Contact, method: str, path: str, request: object, *, silence_s: float = SILENCE_S) -> bytes:

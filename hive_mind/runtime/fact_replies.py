@@ -1,95 +1,17 @@
 """Facts, hits and answers as plain values: what an agent that runs tells of them, and what commands print as JSON."""
 
 from collections.abc import Iterable
-from typing import NotRequired, TypedDict, cast
+from typing import cast
 
 import msgspec
 
+from hive_mind.api.replies import Answered, FactJson, FoundReply, HitJson, Reached, SaidBy
 from hive_mind.memory.disputes import dispute_text
 from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer
-from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores, Contributions
-
-
-class FactJson(TypedDict):
-    """All of a `model.fact.Fact`."""
-
-    fact_id: str
-    content: str
-    concept: str
-    confidence: float
-    sources: list[str]
-    learned_at_us: int
-    said_at: str
-    speaker: str
-    before: str
-    entities: list[str]
-    labels: list[str]
-    sharing: Sharing
-    superseded_by: str
-    held_back: str
-    offered: list[str]
-    turned_at_us: list[int]
-    copied: list[str]
-
-
-# "from" is a keyword of Python, so no class can have it as a name.
-_From = TypedDict("_From", {"from": list[str]})
-
-
-class HitJson(FactJson, _From):
-    """A fact that was found. `from`: the agents that said it; `held_by`: the node that shows it, "" for its own agent.
-
-    `components` are the raw figures behind the score, `contributions` what each added. `disputed` and `former` say in words what
-    contradicts it, and that it is no longer true.
-    """
-
-    score: float
-    components: ComponentScores
-    contributions: Contributions
-    trust: float
-    held_by: str
-    disputed: str
-    former: str
-    rivals: list[FactJson]
-
-
-class Reached(TypedDict):
-    """`completeness` is the share of the hive that was searched; `silent` are those of `asked` that did not answer in time.
-
-    `note` says what the ranking had to do without, "" for nothing.
-    """
-
-    completeness: float
-    asked: list[str]
-    silent: list[str]
-    note: str
-
-
-class FoundReply(Reached):
-    """Of a search, the best hit first."""
-
-    hits: list[HitJson]
-
-
-class Answered(Reached):
-    """`method`, `confidence`, `closest`: see `model.answer.Answer`."""
-
-    answer: str
-    is_known: bool
-    method: str
-    confidence: float
-    sources: list[HitJson]
-    closest: list[HitJson]
-
-
-class AskReply(Answered):
-    """`found`: the facts that it was chosen from, where that is wanted."""
-
-    found: NotRequired[FoundReply]
 
 
 def fact_reply(fact: Fact) -> FactJson:
@@ -125,7 +47,7 @@ def _hits(hits: Iterable[Hit], gathered: Gathered | None, agent: str) -> list[Hi
 
 
 def _hit(hit: Hit, held_by: str, agent: str) -> HitJson:
-    authors: _From = {"from": list(hit.voices.agents) if hit.voices else [agent]}
+    authors: SaidBy = {"from": list(hit.voices.agents) if hit.voices else [agent]}
     return {
         **fact_reply(hit.fact),
         **authors,

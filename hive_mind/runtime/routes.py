@@ -22,6 +22,7 @@ from hive_mind.bus.base import (
     Subscription,
     Watch,
     added,
+    admin_of,
 )
 from hive_mind.errors import ConfigError
 from hive_mind.model.messages import LIVE
@@ -99,20 +100,20 @@ class Routed:
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """Those of the durable bus: on the other nothing is worth waiting for."""
-        return await self._durable.queues(hive)
+        return await admin_of(self._durable).queues(hive)
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        durable = [replace(one, id=_DURABLE + one.id) for one in await self._durable.dead_letters(hive, limit=limit)]
-        live = [replace(one, id=_LIVE + one.id) for one in await self._live.dead_letters(hive, limit=limit)]
+        durable = [replace(one, id=_DURABLE + one.id) for one in await admin_of(self._durable).dead_letters(hive, limit=limit)]
+        live = [replace(one, id=_LIVE + one.id) for one in await admin_of(self._live).dead_letters(hive, limit=limit)]
         return sorted([*durable, *live], key=lambda letter: letter.at_ms)[:limit]
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
         durable, live = _parted(ids)
-        return await self._durable.replay(hive, durable) + await self._live.replay(hive, live)
+        return await admin_of(self._durable).replay(hive, durable) + await admin_of(self._live).replay(hive, live)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         durable, live = _parted(ids)
-        return await self._durable.drop(hive, durable) + await self._live.drop(hive, live)
+        return await admin_of(self._durable).drop(hive, durable) + await admin_of(self._live).drop(hive, live)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         await asyncio.gather(self._durable.close(drain_s=drain_s), self._live.close(drain_s=drain_s))

@@ -18,6 +18,9 @@ BEAT_S = 3.0
 BEATS = "Hive-Mind-Beats"
 """The header of a client that knows beats. The status of a reply is 200 once a beat was sent; the body says what became of it."""
 
+DOOR = "Hive-Mind-Door"
+"""The header of a client that is no other program: `command`, for the command line and what it starts."""
+
 RECEIVED_BYTES = 1 << 16
 _UNAUTHORISED = 401
 
@@ -46,6 +49,7 @@ def request_bytes(method: str, path: str, token: str, body: bytes, accept: str =
         "Content-Type: application/json",
         f"Accept: {accept}",
         f"{BEATS}: 1",
+        f"{DOOR}: command",
         f"Content-Length: {len(body)}",
     ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

@@ -4,8 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,23 +13,12 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.hive.topology.spec import TopologyName, reads
 from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, NodeConfig, SeenConfig, WorkerConfig
 from tests.contract.wires import Wire, secrets_of
-from tests.servers.forked import begin
+from tests.servers.forked import workers_as_copies
 from tests.servers.home_guard import HomeGuard
 from tests.waiting import until
 
 NAMES = ("ada", "ben", "cleo", "dan")
 _HEARD_WITHIN_S = 30.0
-
-
-@contextmanager
-def _forked() -> Iterator[None]:
-    """Workers that are started meanwhile begin as copies."""
-    start = local.begin
-    local.begin = begin
-    try:
-        yield
-    finally:
-        local.begin = start
 
 
 class Agent:
@@ -115,7 +103,7 @@ class Agents(dict[str, Agent]):
             seen=SeenConfig(log=self._log),
         )
         self[name] = Agent(self._platform, config)
-        with secrets_of(self.wire), _forked():
+        with secrets_of(self.wire), workers_as_copies():
             await self[name].start()
         return self[name]
 

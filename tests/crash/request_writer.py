@@ -15,7 +15,6 @@ import msgspec
 
 from hive_mind import Settings, open_agent
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call
 from hive_mind.store.base import Change
 from hive_mind.store.sqlite.store import SqliteStore
 
@@ -24,7 +23,8 @@ AGENT = "ada"
 
 async def main(home: Path, request: bytes) -> None:
     async with await open_agent(Settings(home=home, embed="none"), AGENT) as agent:
-        reply = await AgentCalls(agent, None, is_kept=True).do(msgspec.json.decode(request, type=Call))
+        fields = msgspec.json.decode(request)
+        reply = await AgentCalls(agent, None, is_kept=True).answer(fields.pop("do"), **fields)
     print(msgspec.json.encode(reply).decode())
 
 

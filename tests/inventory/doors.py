@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import hive_mind
+from hive_mind.api.requests import REQUESTS
 from hive_mind.mcp.server import memory_server
 from hive_mind.runtime.workers.openapi import document
 from tests.inventory.schemas import lines_of
@@ -29,7 +30,9 @@ def http_lines() -> Iterator[str]:
 
 
 def request_lines() -> Iterator[str]:
-    """Each request to an agent: fields, and what its reply has."""
+    """Each request to an agent: the doors at which it may be put, its fields, and what its reply has."""
+    for name, entry in REQUESTS.items():
+        yield f"{name} at {' '.join(sorted(entry.doors))}"
     for path, _, operation in _operations():
         if path.startswith("/v1/agents/{agent}/"):
             yield from _operation_lines(path.rpartition("/")[2], operation)

@@ -163,7 +163,7 @@ MADE = {
     "control/manifests/naming.py:platform_findings",
     "control/planning/allocation.py:_is_named",
     "measure/keywords.py:_pattern",
-    "memory/gate/card_numbers.py:_form_of",
+    "memory/gate/sensitive.py:_form_of",
     "memory/gate/instructions.py:_rule",
     "model/fact.py:_as_words",
     "regex.py:__getattr__",

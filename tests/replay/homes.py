@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hive_mind.control.platforms import local
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.servers.forked import begin
+from tests.servers.forked import workers_as_copies
 from tests.servers.forked_async import installed
 from tests.servers.home_guard import HomeGuard
 from tests.waiting import wait_until
@@ -74,15 +73,13 @@ def _in(folder: Path) -> Iterator[HiveMind]:
     """Where it lies, with what is needed beside it. No process of it is left behind."""
     for file in _FILES.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    before, start = Path.cwd(), local.begin
+    before = Path.cwd()
     guard = HomeGuard(folder)
     os.chdir(folder)
-    local.begin = begin
     try:
-        with installed():
+        with workers_as_copies(), installed():
             yield HiveMind(folder / _HOME)
     finally:
-        local.begin = start
         os.chdir(before)
         guard.release()
 

@@ -16,8 +16,8 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -39,6 +39,8 @@ _REQUEST_BYTES_MAX = 1 << 20
 _END = b"end"
 _STARTING = Lock()
 _BEGUN: list[tuple[socket.socket, int]] = []
+_BLOCKS: list[None] = []
+_BEFORE: list[Any] = []
 _SEEN: set[str] = set()
 """Modules that were run as programs."""
 _SHOWN_MAX = 2000
@@ -97,6 +99,22 @@ def begin(command: Sequence[str], *, sees: Mapping[str, str], where: Path, says:
         return _Outliving(command, env=sees, cwd=where, **how)
     finally:
         os.close(says)
+
+
+@contextmanager
+def workers_as_copies() -> Iterator[None]:
+    """Workers that this process starts meanwhile begin as copies. Blocks may overlap: the last one puts back what there was."""
+    local: Any = import_module("hive_mind.control.platforms.local")
+    if not _BLOCKS:
+        _BEFORE.append(local.begin)
+        local.begin = begin
+    _BLOCKS.append(None)
+    try:
+        yield
+    finally:
+        _BLOCKS.pop()
+        if not _BLOCKS:
+            local.begin = _BEFORE.pop()
 
 
 def run(command: Sequence[object], timeout: float, *, check: bool = False, **how: Any) -> "subprocess.CompletedProcess[Any]":

@@ -14,12 +14,12 @@ from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.learning import Learned, LearningPlan, LearningSteps
 from hive_mind.agents.loop import turn
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.cognition.reader import LeftOut, Reader
+from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.memory.disputes import dispute_text
 from hive_mind.model.answer import Question
-from hive_mind.model.content import Candidate, Content
+from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import LIMIT, Hit

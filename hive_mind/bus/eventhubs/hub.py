@@ -1,4 +1,4 @@
-"""One hub as this process uses it: for each partition a lane to send, and a reader once somebody reads there."""
+"""One hub as this process uses it: for each partition a sender, and a reader once somebody reads there."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import TypeVar
 
 from hive_mind.bus.base import EVERYONE, BusSettings, Envelope
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, off_loop, translating
-from hive_mind.bus.eventhubs.lane import Lane
+from hive_mind.bus.eventhubs.partition_sender import PartitionSender
 from hive_mind.bus.eventhubs.partitions import partition_of
 from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
 from hive_mind.errors import BackendUnavailable
 
 L = TypeVar("L", bound=Listener)
 
-# A lane looks at the clock itself; a thread that hangs in the SDK does not.
+# A sender looks at the clock itself; a thread that hangs in the SDK does not.
 _GRACE_S = 1.0
 _JOIN_S = 3.0
 
@@ -26,14 +26,14 @@ class Hub:
         self.partitions, self.batch_bytes_max = partitions, batch_bytes_max
         self._clients, self._timeout_s = clients, settings.connect_timeout_s
         self._care = Care(settings.watch_every_s, settings.reconnect_s_max)
-        self._lanes = [Lane(clients, partition, batch_bytes_max) for partition in range(partitions)]
+        self._senders = [PartitionSender(clients, partition, batch_bytes_max) for partition in range(partitions)]
         self._readers: dict[int, PartitionReader] = {}
 
     @property
     def is_connected(self) -> bool:
         """Whether what is to be read is read, and what was sent last was accepted."""
         is_hearing = all(reader.is_hearing for reader in self._readers.values())
-        return is_hearing and not any(lane.is_failing for lane in self._lanes)
+        return is_hearing and not any(sender.is_failing for sender in self._senders)
 
     @property
     def reconnects(self) -> int:
@@ -43,7 +43,7 @@ class Hub:
     @property
     def last_error(self) -> str:
         """ "" while nothing has failed."""
-        errors = [reader.last_error for reader in self._readers.values()] + [lane.last_error for lane in self._lanes]
+        errors = [reader.last_error for reader in self._readers.values()] + [sender.last_error for sender in self._senders]
         return next(filter(None, errors), "")
 
     def partition_of(self, name: str) -> int:
@@ -57,7 +57,7 @@ class Hub:
 
     def reader(self, partition: int) -> PartitionReader:
         if partition not in self._readers:
-            self._readers[partition] = PartitionReader(self._clients, partition, self._lanes[partition], self._care)
+            self._readers[partition] = PartitionReader(self._clients, partition, self._senders[partition], self._care)
         return self._readers[partition]
 
     async def listen(self, partition: int, make: Callable[[Bounds], L]) -> L:
@@ -78,7 +78,7 @@ class Hub:
 
     async def send(self, events: Mapping[int, Sequence[Event]], timeout_s: float) -> None:
         """Send to some partitions at a time, and return when the broker has accepted all."""
-        sends = [self._lanes[partition].send(some, timeout_s) for partition, some in events.items()]
+        sends = [self._senders[partition].send(some, timeout_s) for partition, some in events.items()]
         try:
             if sends:
                 await asyncio.wait(sends, timeout=timeout_s + _GRACE_S)
@@ -91,13 +91,13 @@ class Hub:
             raise BackendUnavailable(BACKEND, f"the broker did not answer within {timeout_s:g} s; some may have been accepted")
 
     async def close(self) -> None:
-        for lane in self._lanes:
-            lane.close()
+        for sender in self._senders:
+            sender.close()
         await asyncio.gather(*(reader.close(_JOIN_S) for reader in self._readers.values()))
-        await asyncio.gather(*(off_loop(partial(lane.join, _JOIN_S), "join") for lane in self._lanes))
+        await asyncio.gather(*(off_loop(partial(sender.join, _JOIN_S), "join") for sender in self._senders))
 
     def _silent(self, partition: int) -> BackendUnavailable:
-        reason = self._readers[partition].last_error or self._lanes[partition].last_error or "the broker is silent"
+        reason = self._readers[partition].last_error or self._senders[partition].last_error or "the broker is silent"
         where = f"partition {partition} of {self._clients.place}"
         return BackendUnavailable(BACKEND, f"{where} could not be read within {self._timeout_s:g} s: {reason}")
 

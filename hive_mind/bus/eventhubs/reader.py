@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, off_loop, translated, translating
-from hive_mind.bus.eventhubs.lane import Lane
+from hive_mind.bus.eventhubs.partition_sender import PartitionSender
 from hive_mind.bus.eventhubs.reading import Reading, SequencedEvent
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
@@ -74,11 +74,11 @@ class Care:
 class PartitionReader:
     """Reads one partition as long as there is somebody to read for."""
 
-    def __init__(self, clients: Clients, partition: int, lane: Lane, care: Care) -> None:
+    def __init__(self, clients: Clients, partition: int, sender: PartitionSender, care: Care) -> None:
         self.next = 0
         """The first sequence number that no thread has handed over yet."""
         self.reconnects, self.last_error = 0, ""
-        self._clients, self._partition, self._lane, self._care = clients, partition, lane, care
+        self._clients, self._partition, self._sender, self._care = clients, partition, sender, care
         self._listeners: list[Listener] = []
         self._hives: frozenset[str] = frozenset()
         self._reading: Reading | None = None
@@ -165,7 +165,7 @@ class PartitionReader:
             asyncio.get_running_loop().call_later(_STOP_S, reading.abandon)
 
     def _ping(self, timeout_s: float) -> asyncio.Future[None]:
-        return self._lane.send([Event("", secrets.token_bytes(8))], timeout_s)
+        return self._sender.send([Event("", secrets.token_bytes(8))], timeout_s)
 
     async def _supervise(self) -> None:
         failures, error = 0, None

@@ -1,6 +1,6 @@
 """The agent that a command means, wherever its memory is open: in a process of a fleet, in the resident one, or in this one.
 
-All are asked by the requests of `runtime.calls`, so no command knows the difference.
+All are asked by the requests of `api.requests`, so no command knows the difference.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from hive_mind import __version__
+from hive_mind.api.requests import REQUESTS
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cli.output import say
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Called(Protocol):
-    """A process or agent that answers the requests of `runtime.calls`."""
+    """A process or agent that answers the requests of `api.requests`."""
 
     async def call(self, what: str, /, **fields: object) -> Any:
         """Put a request to it. Raises `HiveError`."""
@@ -43,22 +44,6 @@ class AnsweringAgent(Called, Protocol):
     def fleet(self) -> str: ...
 
 
-class LocalAgent:
-    """One whose memory this process has open."""
-
-    fleet = ""
-
-    def __init__(self, name: str, calls: "AgentCalls") -> None:
-        self.name, self._calls = name, calls
-
-    async def call(self, what: str, /, **fields: object) -> Any:
-        """See `AnsweringAgent`; what comes back is what JSON would give."""
-        from hive_mind.runtime.requests import read_call
-
-        call = read_call(self._calls.register, {**fields, "do": what})
-        return msgspec.to_builtins(await self._calls.do(call))
-
-
 class OpenedAgent:
     """One whose memory this process opens: to read it, which others may do meanwhile, and to write for one request at a time."""
 
@@ -67,20 +52,19 @@ class OpenedAgent:
     def __init__(self, name: str, settings: Settings, ranking: "RankingSettings | None") -> None:
         self.name, self._settings, self._ranking = name, settings, ranking
         self._open, self._is_reading = AsyncExitStack(), True
-        self._agent: LocalAgent | None = None
+        self._calls: AgentCalls | None = None
         self._memory: Memory | None = None
         self._seen: list[tuple[int, int]] = []
 
     async def call(self, what: str, /, **fields: object) -> Any:
         """See `AnsweringAgent`. A reader sees what others have written before its request."""
-        from hive_mind.runtime.requests import READING
-
-        is_reading = what in READING
+        is_reading = REQUESTS.entry(what).reads
         if not is_reading or self._seen != self._signature():
             await self._let_go(is_reading=is_reading)
-        self._agent = self._agent or await self._opened()
+        self._calls = self._calls or await self._opened()
         try:
-            return await self._agent.call(what, **fields)
+            # As it would come over a wire.
+            return msgspec.to_builtins(await self._calls.answer(what, **fields))
         finally:
             if not is_reading:
                 await self._let_go(is_reading=True)
@@ -99,13 +83,13 @@ class OpenedAgent:
         files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
         return [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]
 
-    async def _opened(self) -> LocalAgent:
+    async def _opened(self) -> "AgentCalls":
         from hive_mind.runtime.calls import AgentCalls
         from hive_mind.runtime.wiring import open_agent
 
         agent = await open_agent(self._settings, self.name, self._ranking, is_reading=lambda: self._is_reading)
         self._memory = agent.memory
-        return LocalAgent(self.name, AgentCalls(await self._open.enter_async_context(agent), None, is_kept=True))
+        return AgentCalls(await self._open.enter_async_context(agent), None, is_kept=True)
 
     async def __aenter__(self) -> "OpenedAgent":
         return self
@@ -125,11 +109,9 @@ async def asked_agent(
     found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
     if found is not None:
         say(f"using agent {found.name} of fleet {found.fleet}", style="dim")
-        if found.contact.version != __version__:
-            say(
-                f"note: its process runs version {found.contact.version or 'unknown'}: hive-mind serve starts it anew",
-                style="yellow",
-            )
+        version = (await found.contact_of(found.name)).version
+        if version != __version__:
+            say(f"note: its process runs version {version or 'unknown'}: hive-mind serve starts it anew", style="yellow")
         yield found
         return
     async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState
+from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState, admin_of
 from hive_mind.bus.codec import as_cloud_event
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
@@ -177,7 +177,7 @@ async def tail(count: Count = None, output: options.Output = Format.TEXT, *, of:
 async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """Show how much waits for each member."""
     async with of.opened() as (opened, hive):
-        queues = await opened.queues(hive)
+        queues = await admin_of(opened).queues(hive)
     if output is Format.JSON:
         show_json(plain(queues))
     elif not queues:
@@ -194,7 +194,7 @@ async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
 async def list_(limit: options.Limit = 100, output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """List dead letters, oldest first."""
     async with of.opened() as (opened, hive):
-        letters = await opened.dead_letters(hive, limit=limit)
+        letters = await admin_of(opened).dead_letters(hive, limit=limit)
     if output is Format.JSON:
         show_json([letter_fields(letter) for letter in letters])
     elif not letters:
@@ -228,7 +228,7 @@ async def replay(ids: Ids = None, is_all: All = False, is_sure: options.Yes = Fa
     async with of.opened() as (opened, hive):
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
         _ask(f"deliver {counted(len(letters), 'message')} again?", is_needed=is_all and not is_sure)
-        replayed = await opened.replay(hive, [letter.id for letter in letters])
+        replayed = await admin_of(opened).replay(hive, [letter.id for letter in letters])
     show(f"{replayed} of {len(letters)} sent again")
     if replayed < len(letters):
         raise CommandError("the others can't be read by this version; `dlq show` says why")
@@ -241,7 +241,7 @@ async def drop(ids: Ids = None, is_all: All = False, is_sure: options.Yes = Fals
     async with of.opened() as (opened, hive):
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
         _ask(f"forget {counted(len(letters), 'message')} for good?", is_needed=is_all and not is_sure)
-        show(f"{await opened.drop(hive, [letter.id for letter in letters])} dropped")
+        show(f"{await admin_of(opened).drop(hive, [letter.id for letter in letters])} dropped")
 
 
 @asynccontextmanager
@@ -260,7 +260,7 @@ async def _chosen(opened: "EventBus | FleetBus", hive: str, ids: Sequence[str], 
     """The dead letters that are meant. Raises `InvalidInput` where none are named, `CommandError` where one is not there."""
     if bool(ids) == is_all:
         raise InvalidInput("which dead letters? Give their ids, as `dlq list` prints them, or --all")
-    letters = await opened.dead_letters(hive, limit=_LETTERS_MAX)
+    letters = await admin_of(opened).dead_letters(hive, limit=_LETTERS_MAX)
     known = {letter.id: letter for letter in letters}
     if missing := [id for id in ids if id not in known]:
         raise CommandError(f"hive {hive!r} has no dead letter {', '.join(missing)}; `dlq list` shows those there are")

@@ -8,9 +8,8 @@ import msgspec
 import typer
 
 from hive_mind.cli.asking.asked import AnsweringAgent
-from hive_mind.memory.base import MemoryStatistics
-from hive_mind.model.fact import Fact, fact_of
-from hive_mind.model.gathered import FactList
+from hive_mind.model.aggregation import MemoryStatistics
+from hive_mind.model.fact import Fact, FactList, fact_of
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 

@@ -11,7 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.facts.facts_asked import AskedFacts, FactId
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.learning.pieces import source_named
+from hive_mind.cli.learning.files import source_named
 from hive_mind.cli.options import Format, examples, is_confirmed
 from hive_mind.cli.output import printable, short_id, show, show_json, shown_source
 from hive_mind.cli.running import command

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,15 +15,15 @@ from hive_mind.cli.output import ProgressPrinter, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.transfer.exporting import write_records
-from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
-from hive_mind.memory.transfer.unindexed import Unindexed
 from hive_mind.model.fact import Fact
 from hive_mind.replacing import replacing
-from hive_mind.runtime.erasure.copies import note_copy
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import opened_store, unindexed
-from hive_mind.store.base import FactStore
+
+if TYPE_CHECKING:
+    # The other commands about facts need no engine.
+    from hive_mind.memory.transfer.importing import Imported
+    from hive_mind.memory.transfer.unindexed import Unindexed
+    from hive_mind.store.base import FactStore
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
 Origin = Annotated[str, typer.Argument(metavar="FILE", help="The file that `export` wrote; - for standard input.")]
@@ -45,6 +45,9 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
         )
     if file != STDIN:
         refuse_replacing(Path(file), force=force)
+    from hive_mind.runtime.erasure.copies import note_copy
+    from hive_mind.runtime.wiring import opened_store
+
     settings = for_copying(settings_for(at.home), at.agent)
     if file != STDIN and settings.store != "memory":
         note_copy(settings.home, Path(file), "facts", at.agent)
@@ -72,6 +75,8 @@ def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, Non
 
 
 async def _import(file: str, lines: FileLines, settings: Settings, agent: str, output: Format) -> None:
+    from hive_mind.runtime.wiring import unindexed
+
     with lines, progress("lines") as report:
         async with unindexed(settings, agent) as target:
             try:
@@ -88,8 +93,10 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
     show(f"{file}: {counted(done.facts, 'fact')}, {done.added:,} of them new to agent {agent!r}{earlier}")
 
 
-async def _taken_in(target: Unindexed, lines: FileLines, report: ProgressPrinter) -> Imported:
+async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrinter) -> "Imported":
     """Raises `Stopped`, saying how far it came, when it is cancelled."""
+    from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
+
     reached = 0, 0
 
     def show(done: int, total: int, what: str) -> None:
@@ -109,10 +116,12 @@ async def _taken_in(target: Unindexed, lines: FileLines, report: ProgressPrinter
 class _Export:
     """The lines of a database, and how many current facts there were."""
 
-    def __init__(self, store: FactStore) -> None:
+    def __init__(self, store: "FactStore") -> None:
         self._store, self.facts = store, 0
 
     def lines(self) -> AsyncIterator[str]:
+        from hive_mind.memory.transfer.exporting import write_records
+
         return write_records(self._store, self._counted())
 
     async def _counted(self) -> AsyncIterator[Sequence[Fact]]:

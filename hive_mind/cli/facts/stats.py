@@ -9,7 +9,7 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
-from hive_mind.memory.base import MemoryStatistics
+from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.runtime.agent_files import database_path
 
 group = typer.Typer()

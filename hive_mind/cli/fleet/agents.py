@@ -4,11 +4,11 @@ A fleet's agents have their databases open, so they are asked where they run. Wh
 costs more than a look at a folder, and the agent's database is opened as ever.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -22,7 +22,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.asking import OnProgress, ProcessGone, ProcessSilent, called
+from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.runtime.workers.status import Contact
@@ -78,59 +78,35 @@ class AnyEmbeddingAgent:
         return _patient(settings_for(self.home, self.embed, self.model), self.timeout)
 
 
-# Any agent of a hive can be asked for shared facts.
-_QUESTIONS = frozenset({"ask", "search"})
+class FleetAgent(ProcessAgent):
+    """One agent of a fleet that runs: its process may be another one at each request."""
 
+    def __init__(self, controller: "HiveController", fleet: str, name: str, silence_s: float = SILENCE_S) -> None:
+        super().__init__(fleet, name, None, silence_s)
+        self.controller = controller
 
-@dataclass(frozen=True, slots=True)
-class FleetAgent:
-    """One agent of a fleet that runs. `timeout_s`: how long its process may be silent."""
+    async def contact_of(self, agent: str) -> Contact:
+        return await self.controller.contact(agent)
 
-    controller: "HiveController"
-    fleet: str
-    name: str
-    timeout_s: float = SILENCE_S
+    async def other(self) -> str:
+        """Of a fleet that shares nothing there is none: another agent knows other things."""
+        from hive_mind.hive.topology.spec import is_shared
 
-    async def call(self, what: str, progress: "OnProgress | None" = None, /, **fields: object) -> Any:
-        """Put a request to it, see `runtime.calls`. Raises `HiveError`.
+        status = await self.controller.status()
+        own = next((agent.process for agent in status.agents if agent.name == self.name), "")
+        ready = (agent.name for agent in status.agents if agent.is_ready and agent.process != own)
+        return next(ready, "") if is_shared(status.topology) else ""
 
-        Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
-        shared; the reply says whose it is.
-        """
+    def contact(self) -> Contact | None:
+        """How its process is reached by the fleet's own record; None where that runs elsewhere."""
         try:
-            return await self._called(self.name, what, progress, fields)
-        except (ProcessSilent, ProcessGone) as error:
-            other = await self._other() if what in _QUESTIONS else ""
-            if not other:
-                raise
-            reply = await self._called(other, what, progress, fields)
-            instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
-        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
-
-    async def _called(self, agent: str, what: str, progress: "OnProgress | None", fields: Mapping[str, object]) -> Any:
-        if progress is None or (contact := self.contact(agent)) is None:
-            return await self.controller.call(agent, what, timeout_s=self.timeout_s, **fields)
-        return await called(contact, agent, what, fields, silence_s=self.timeout_s, progress=progress)
-
-    def contact(self, agent: str = "") -> Contact | None:
-        """How the process of an agent, or its own, is reached; None where that runs elsewhere.
-
-        By the fleet's own record: its status asks all processes, and this is before each request that reports.
-        """
-        try:
-            return msgspec.json.decode(self.contact_file(agent).read_bytes(), type=Contact)
+            return msgspec.json.decode(self.contact_file().read_bytes(), type=Contact)
         except (OSError, msgspec.DecodeError, InvalidInput):
             return None
 
-    def contact_file(self, agent: str = "") -> Path:
+    def contact_file(self) -> Path:
         """Where that is written. Raises `InvalidInput` for an agent that the fleet has not."""
-        return self.controller.folder.run / f"{self.controller.process_of(agent or self.name)}.json"
-
-    async def _other(self) -> str:
-        """An agent that is ready, in another process; "" for none."""
-        agents = (await self.controller.status()).agents
-        own = next((agent.process for agent in agents if agent.name == self.name), "")
-        return next((agent.name for agent in agents if agent.is_ready and agent.process != own), "")
+        return self.controller.folder.run / f"{self.controller.process_of(self.name)}.json"
 
 
 def _patient(settings: Settings, timeout_s: float | None) -> Settings:
@@ -161,7 +137,7 @@ async def fleet_agent(
             raise CommandError(f"fleet {fleet!r} does not run: hive-mind apply -f MANIFEST")
         found = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
         if found is not None:
-            found = replace(found, timeout_s=Settings.from_environment().timeout_s if timeout_s is None else timeout_s)
+            found.silence_s = Settings.from_environment().timeout_s if timeout_s is None else timeout_s
         down = [name for name in names if name != RESIDENT and name not in [status.name for _, status in running]]
         if found is None and down and not agent and not is_kept(Settings(home=home), DEFAULT_AGENT):
             raise CommandError(f"{_down(down)}; --agent NAME uses the memory of one agent alone, as it lies here")

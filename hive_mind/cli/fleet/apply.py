@@ -61,7 +61,7 @@ _PROGRESS_S = 3.0
 group = typer.Typer()
 
 
-@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
+@group.command(epilog=_EPILOG)
 @command
 def apply(
     file: fleets.Manifest,
@@ -188,12 +188,10 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
 
 @group.command(
     epilog=examples("hive-mind plan -f fleet.yaml", "hive-mind plan -f fleet.yaml -o json | jq '.actions[].kind'"),
-    rich_help_panel=fleets.PANEL,
 )
 @group.command(
     "diff",
     epilog=examples("hive-mind diff -f fleet.yaml", "hive-mind diff -f fleet.yaml -o json | jq '.actions[].kind'"),
-    rich_help_panel=fleets.PANEL,
 )
 @command
 def plan(

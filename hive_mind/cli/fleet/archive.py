@@ -32,7 +32,7 @@ NewName = Annotated[str, typer.Option("--fleet", help="Another name for it.", sh
 group = typer.Typer()
 
 
-@group.command("export", epilog=_EXPORT, rich_help_panel=fleets.PANEL)
+@group.command("export", epilog=_EXPORT)
 @command
 async def export_fleet(file: ToFile, force: options.Force = False, *, at: fleets.OneFleet) -> None:
     """Write all that a fleet knows into one archive: its manifest, every agent's memory, and what the hive holds.
@@ -50,7 +50,7 @@ async def export_fleet(file: ToFile, force: options.Force = False, *, at: fleets
     _print_archived(archived, f"fleet {name} is in {file}", at.output)
 
 
-@group.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)
+@group.command("import", epilog=_IMPORT)
 @command
 async def import_fleet(
     file: FromFile,

@@ -38,7 +38,7 @@ File = Annotated[
 group = typer.Typer()
 
 
-@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
+@group.command(epilog=_EPILOG)
 @command
 def controller(
     file: File = "",

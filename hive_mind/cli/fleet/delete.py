@@ -28,7 +28,7 @@ Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: mem
 group = typer.Typer()
 
 
-@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
+@group.command(epilog=_EPILOG)
 @command
 def delete(
     name: Name = "",

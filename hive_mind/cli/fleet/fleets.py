@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.state import FleetFolder
 
-PANEL = "Fleets"
-
 # Far more than any manifest has; reading one says what is too large.
 _BYTES_MAX = 16 << 20
 

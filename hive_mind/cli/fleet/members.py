@@ -31,8 +31,8 @@ Force = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what was found is shown and nothing is changed.")]
 
 group = typer.Typer()
-members_group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
-fleet_group = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+members_group = typer.Typer(name="members", help=_HELP, no_args_is_help=True)
+fleet_group = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True)
 group.add_typer(members_group)
 group.add_typer(fleet_group)
 

@@ -27,7 +27,7 @@ rollout_group = typer.Typer(
     no_args_is_help=True,
     epilog=examples("hive-mind rollout restart", "hive-mind rollout undo"),
 )
-group.add_typer(rollout_group, rich_help_panel=fleets.PANEL)
+group.add_typer(rollout_group)
 
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", show_default="all", help="Only this agent's process.", autocompletion=agent_names)
@@ -116,7 +116,7 @@ Entry = Annotated[
 Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there should be.")]
 
 
-@group.command(epilog=_SCALE, rich_help_panel=fleets.PANEL)
+@group.command(epilog=_SCALE)
 @command
 async def scale(
     replicas: Count,
@@ -142,7 +142,7 @@ Process = Annotated[
 ]
 
 
-@group.command(epilog=examples("hive-mind drain ada"), rich_help_panel=fleets.PANEL)
+@group.command(epilog=examples("hive-mind drain ada"))
 @command
 async def drain(process: Process, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Let a process finish and end. It stays away until the next apply or rollout restart."""

@@ -10,13 +10,14 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
+from hive_mind.printable import printable
 from hive_mind.runtime.texts.document import Unreadable
 from hive_mind.runtime.texts.documents.register import suffixes
 from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, decoded, is_learned
@@ -44,6 +45,20 @@ def passed_over(paths: Iterable[str]) -> dict[Path, str]:
     """The files that `files_of` leaves out of the folders among these paths, and why."""
     found = {file: _why_not(path, file) for path in map(Path, paths) if path.is_dir() for file in _files_below(path)}
     return {file: why for file, why in found.items() if why}
+
+
+def source_of(path: Path) -> str:
+    """The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself."""
+    # Not Path.resolve, which ends everything at a link that leads to itself.
+    return printable(os.path.realpath(path))
+
+
+def source_named(given: str, known: Container[str]) -> str:
+    """A source by its name, or by the path of its file. Raises `InvalidInput`."""
+    for name in (given, source_of(Path(given))):
+        if name in known:
+            return name
+    raise InvalidInput(f"nothing was learned from {given!r}: `hive-mind sources` lists what was")
 
 
 def read_stdin(bytes_max: int = -1) -> bytes:

@@ -4,21 +4,20 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.learning import Learned, Progress
 from hive_mind.cli.asking.asked import Called
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT
-from hive_mind.cognition.reader import LeftOut
-from hive_mind.memory.editions.former import former_of
-from hive_mind.memory.editions.sources import KnownSource, SourceNote
-from hive_mind.model.content import Content
+from hive_mind.model.content import Content, KnownSource, LeftOut, SourceNote
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_agent
+
+if TYPE_CHECKING:
+    # The engine, which a process that runs has loaded already.
+    from hive_mind.agents.agent import LearningAgent
+    from hive_mind.agents.learning import Learned, Progress
 
 # At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.
 _PART_CHARACTERS = 200_000
@@ -71,7 +70,7 @@ class LearnedFigures(Protocol):
 class Learner(Protocol):
     """Takes in content: an agent, or one that runs elsewhere."""
 
-    async def learn_from_content(self, content: Content, progress: Progress, /) -> LearnedFigures:
+    async def learn_from_content(self, content: Content, progress: "Progress", /) -> LearnedFigures:
         """Durable when this returns. `progress` gets how much of it is, of how much."""
         ...
 
@@ -92,15 +91,17 @@ class Learner(Protocol):
 class LocalLearner:
     """An agent whose database is here, as one that learns."""
 
-    agent: LearningAgent
+    agent: "LearningAgent"
 
-    async def learn_from_content(self, content: Content, progress: Progress, /) -> Learned:
+    async def learn_from_content(self, content: Content, progress: "Progress", /) -> "Learned":
         return await self.agent.learn_from_content(content, progress)
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
         return await self.agent.memory.sources(below)
 
     async def withdraw(self, source: str, /) -> int:
+        from hive_mind.memory.editions.former import former_of
+
         return former_of(await self.agent.memory.withdraw(source), source)
 
     async def note(self, source: str, note: SourceNote, /) -> None:
@@ -139,7 +140,7 @@ class RemoteLearner:
         """Keep what was read of a source; the agent notes when."""
         await self.agent.call("note", source=source, digest=note.digest, left_out=note.left_out)
 
-    async def learn_from_content(self, content: Content, progress: Progress, /) -> RemoteLearned:
+    async def learn_from_content(self, content: Content, progress: "Progress", /) -> RemoteLearned:
         """Durable when this returns; what is worth sharing is with the hive soon."""
         parts, done = parts_of(content.text), list[RemoteLearned]()
         for part in parts:
@@ -185,6 +186,8 @@ async def opened_learner(settings: Settings, agent: str, fleet: str) -> AsyncIte
         if running is not None:
             yield running.name, RemoteLearner(running)
             return
+    from hive_mind.runtime.wiring import open_agent
+
     name = agent or DEFAULT_AGENT
     async with await open_agent(settings, name) as found:
         yield name, LocalLearner(found)

@@ -1,26 +1,26 @@
 """The pieces to learn, and the result of each: each piece whole before the next one starts."""
 
 import asyncio
-import os
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hive_mind.agents.learning import Progress
-from hive_mind.cli.learning.files import STDIN, files_of, stdin_text
+from hive_mind.cli.learning.files import STDIN, files_of, source_of, stdin_text
 from hive_mind.cli.learning.learners import LearnedFigures, Learner
 from hive_mind.cli.output import ProgressPrinter, printable, say, shown_source
 from hive_mind.cli.running import Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.memory.editions.sources import SourceNote
-from hive_mind.model.content import Content
+from hive_mind.model.content import Content, SourceNote
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.text_files import EMPTY, UNCHANGED, read_document
+
+if TYPE_CHECKING:
+    from hive_mind.agents.learning import Progress
 
 # Reading so much takes a second or so.
 _LARGE_CHARS = 1_000_000
@@ -75,20 +75,6 @@ def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool
     return [Piece(STDIN, printable(source) or "stdin", said_at, lambda _: given, bool(is_whole))]
 
 
-def source_of(path: Path) -> str:
-    """The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself."""
-    # Not Path.resolve, which ends everything at a link that leads to itself.
-    return printable(os.path.realpath(path))
-
-
-def source_named(given: str, known: Container[str]) -> str:
-    """A source by its name, or by the path of its file. Raises `InvalidInput`."""
-    for name in (given, source_of(Path(given))):
-        if name in known:
-            return name
-    raise InvalidInput(f"nothing was learned from {given!r}: `hive-mind sources` lists what was")
-
-
 def piece_of(path: Path, source: str, said_at: str = "", *, is_whole: bool = True) -> Piece:
     # A file's name may hold bytes that are no text; what is kept and shown is text.
     return Piece(printable(str(path)), printable(source), said_at, partial(read_document, path), is_whole)
@@ -121,7 +107,7 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
         raise Stopped(f"stopped; {what}, nothing lost: run it again to go on") from None
 
 
-async def learn_one(learner: Learner, piece: Piece, tally: Tally, show: Progress, known: str = "") -> str:
+async def learn_one(learner: Learner, piece: Piece, tally: Tally, show: "Progress", known: str = "") -> str:
     """Learn a piece, unless its digest is the `known` one. Its digest, "" where it has none."""
     document = await asyncio.to_thread(piece.read, known)
     if document is UNCHANGED:
@@ -148,7 +134,7 @@ async def withdraw(learner: Learner, source: str, tally: Tally) -> None:
         say(f"{shown_source(source)} says nothing any more: {counted(former, 'fact is', 'facts are')} former")
 
 
-async def _learn_document(learner: Learner, piece: Piece, document: Document, tally: Tally, show: Progress) -> None:
+async def _learn_document(learner: Learner, piece: Piece, document: Document, tally: Tally, show: "Progress") -> None:
     text = document.text
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")

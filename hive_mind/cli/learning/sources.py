@@ -13,7 +13,7 @@ from hive_mind.cli.learning.learn_shown import left_out_text
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
-from hive_mind.memory.editions.sources import KnownSource
+from hive_mind.model.content import KnownSource
 
 Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path.")]
 

@@ -14,10 +14,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hive_mind.cli.learning.files import learned_below
+from hive_mind.cli.learning.files import learned_below, source_of
 from hive_mind.cli.learning.learn_shown import show_learned
 from hive_mind.cli.learning.learners import Learner, RemoteLearner
-from hive_mind.cli.learning.pieces import Tally, learn_one, piece_of, source_of, withdraw
+from hive_mind.cli.learning.pieces import Tally, learn_one, piece_of, withdraw
 from hive_mind.cli.output import printable, say, shown_source
 from hive_mind.cli.running import Stopped
 from hive_mind.cli.serving.resident_agent import resident_agent

@@ -1,35 +1,19 @@
 """A resident agent, asked without loading what knows fleets: in a quarter of the time."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from hive_mind.control import RESIDENT
 from hive_mind.file_lock import is_locked
-from hive_mind.runtime.asking import called
+from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 _LOOK_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class DirectAgent:
-    """One agent whose process answers. See `cli.fleet.agents.FleetAgent`."""
-
-    contact: Contact
-    name: str
-    silence_s: float = SILENCE_S
-    fleet: str = RESIDENT
-
-    async def call(self, what: str, /, **fields: object) -> Any:
-        """Put a request to it, see `runtime.calls`. Raises `HiveError`."""
-        return await called(self.contact, self.name, what, fields, silence_s=self.silence_s)
-
-
-def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> DirectAgent | None:
+def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAgent | None:
     """None where it doesn't run or has no such agent, and where other fleets of this home may be meant."""
     try:
         if [folder.name for folder in (home / "fleets").iterdir() if folder.is_dir()] != [RESIDENT]:
@@ -41,7 +25,7 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> DirectAgen
     except (OSError, ValueError, msgspec.DecodeError):
         return None
     is_there = any(one.name == agent and one.phase != "failed" for one in status.agents)
-    return DirectAgent(contact, agent, silence_s) if is_there and status.phase == "ready" else None
+    return ProcessAgent(RESIDENT, agent, contact, silence_s) if is_there and status.phase == "ready" else None
 
 
 def is_to_be_started(home: Path) -> bool:

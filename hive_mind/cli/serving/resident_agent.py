@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 from hive_mind import __version__
 from hive_mind.cli.fleet import fleets
@@ -14,48 +13,25 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.cli.serving.direct import is_to_be_started
 from hive_mind.control import RESIDENT
-from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.runtime.requests import PUT_AGAIN
+from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
-    from hive_mind.mcp.results import AgentState, OnProgress, Status
-
-# One that was killed is started again, and has opened its memory by then.
-_TRIES, _PAUSE_S = 60, 0.5
+    from hive_mind.control.controller import HiveController
+    from hive_mind.mcp.results import AgentState, Status
 
 
-class ResidentAgent:
+class ResidentAgent(FleetAgent):
     """An agent whose process is started again when it has ended. See `mcp.results.ServedAgent`."""
 
-    def __init__(self, found: FleetAgent, settings: Settings) -> None:
-        self._found, self._settings = found, settings
+    may_revive = True
 
-    @property
-    def name(self) -> str:
-        return self._found.name
-
-    @property
-    def fleet(self) -> str:
-        return self._found.fleet
-
-    async def call(self, what: str, progress: "OnProgress | None" = None, /, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to it, again where the answer is lost: it has a key then. Raises `HiveError`."""
-        if what in PUT_AGAIN:
-            fields = {"key": uuid4().hex, **fields}
-        for left in reversed(range(_TRIES)):
-            try:
-                return await self._found.call(what, progress, **fields)
-            except BackendUnavailable:
-                if not left:
-                    raise
-                await self._revive()
-                await asyncio.sleep(_PAUSE_S)
-        return None
+    def __init__(self, controller: "HiveController", fleet: str, name: str, settings: Settings) -> None:
+        super().__init__(controller, fleet, name, settings.timeout_s)
+        self._settings = settings
 
     async def status(self) -> "Status":
-        fleet = await self._found.controller.status()
+        fleet = await self.controller.status()
         own = next((agent for agent in fleet.agents if agent.name == self.name), None)
         stats = await self.call("stats")
         return {
@@ -68,7 +44,7 @@ class ResidentAgent:
         }
 
     async def status_of(self, agent: str) -> "AgentState":
-        fleet = await self._found.controller.status()
+        fleet = await self.controller.status()
         if (one := next((one for one in fleet.agents if one.name == agent), None)) is None:
             raise InvalidInput(f"fleet {self.fleet} has no agent {agent[:40]!r}")
         return {
@@ -83,36 +59,28 @@ class ResidentAgent:
 
     async def address(self) -> tuple[str, str]:
         """Where it is asked over HTTP, and the file that has the token; "" for both where it runs elsewhere."""
-        contact = await self._contact()
+        contact = await asyncio.to_thread(self.contact)
         if contact is None:
             return "", ""
-        return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}", str(self._found.contact_file())
-
-    async def contact(self) -> tuple[str, str]:
-        """The address of its process, and the token; "" for both where it runs elsewhere."""
-        contact = await self._contact()
-        return (f"http://127.0.0.1:{contact.port}", contact.token) if contact else ("", "")
-
-    async def _contact(self) -> Contact | None:
-        return await asyncio.to_thread(self._found.contact)
+        return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}", str(self.contact_file())
 
     async def renew(self) -> None:
         """Start a resident process anew that runs another version of this package."""
         from hive_mind.control.resident import among_others
 
-        contact = await self._contact() if self.fleet == RESIDENT else None
+        contact = await asyncio.to_thread(self.contact) if self.fleet == RESIDENT else None
         if contact is None or contact.version == __version__:
             return
         say(f"the process of agent {self.name} runs version {contact.version or 'unknown'}: it is started anew", style="dim")
-        outcome = await among_others(lambda: self._found.controller.restart(self.name))
+        outcome = await among_others(lambda: self.controller.restart(self.name))
         if not outcome.is_converged:
             raise CommandError(f"agent {self.name} can't be started anew: {'; '.join(outcome.problems)}")
 
-    async def _revive(self) -> None:
+    async def revive(self) -> None:
         from hive_mind.control.resident import keep_open
 
         if self.fleet == RESIDENT:
-            await keep_open(self._found.controller, self.name, self._settings)
+            await keep_open(self.controller, self.name, self._settings)
 
 
 @asynccontextmanager
@@ -124,7 +92,7 @@ async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looki
     if fleet or not is_to_be_started(settings.home):
         async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking, timeout_s=settings.timeout_s) as found:
             if found is not None:
-                served = ResidentAgent(found, settings)
+                served = ResidentAgent(found.controller, found.fleet, found.name, settings)
                 await served.renew()
                 yield served
                 return
@@ -138,4 +106,4 @@ async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looki
         outcome = await keep_open(controller, name, settings)
         if not outcome.is_converged:
             raise CommandError(f"agent {name} can't be kept open: {'; '.join(outcome.problems)}")
-        yield ResidentAgent(FleetAgent(controller, RESIDENT, name, settings.timeout_s), settings)
+        yield ResidentAgent(controller, RESIDENT, name, settings)

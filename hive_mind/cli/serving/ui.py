@@ -1,5 +1,6 @@
 """`hive-mind ui`: pages in a browser, and the link that lets one in."""
 
+import asyncio
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -62,10 +63,11 @@ async def _link(served: ResidentAgent, evaluations: Path) -> str:
     # It takes longer to load than most commands run.
     import aiohttp
 
-    address, token = await served.contact()
-    if not address:
+    contact = await asyncio.to_thread(served.contact)
+    if contact is None:
         raise CommandError(f"the processes of fleet {served.fleet} do not run on this machine: see docs/howto/console.md")
-    headers, timeout = {"Authorization": f"Bearer {token}"}, aiohttp.ClientTimeout(total=_ASK_S)
+    address = f"http://127.0.0.1:{contact.port}"
+    headers, timeout = {"Authorization": f"Bearer {contact.token}"}, aiohttp.ClientTimeout(total=_ASK_S)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,

@@ -19,8 +19,8 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.members.estate_lines import lines_of
-from hive_mind.runtime.members.generations import estate_of
+from hive_mind.runtime.members.generations import snapshot_of
+from hive_mind.runtime.members.snapshot_lines import lines_of
 from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.wiring import open_memory
 from hive_mind.runtime.workers.config import read_config
@@ -46,11 +46,11 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
         raise InvalidInput(f"there is no fleet {fleet!r} in {home}")
     state = folder.state()
     # The hive first: what an agent learns meanwhile is in its memory, and will be offered to the hive again.
-    estate = await _estate(folder, state)
+    snapshot = await _snapshot(folder, state)
     agents, count = [], 0
     with writing(path) as writer:
         writer.add(MANIFEST, folder.manifest_text().encode().splitlines())
-        await asyncio.to_thread(writer.add, HIVE, lines_of(estate))
+        await asyncio.to_thread(writer.add, HIVE, lines_of(snapshot))
         for agent in dict.fromkeys([*state.agents, *_allocated(state)]):
             lines = await _lines(folder, state, agent, call)
             if lines is not None:
@@ -59,14 +59,14 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
         root = KeyFolder(folder.path / "keys", fleet).root_if_here()
         writer.finish(fleet, time.time_ns() // 1_000_000, hive_mind.__version__, root)
     root_id = root.id.hex() if root is not None else ""
-    return Archived(fleet, tuple(agents), count, len(estate.vouched), len(estate.entries), root_id)
+    return Archived(fleet, tuple(agents), count, len(snapshot.vouched), len(snapshot.entries), root_id)
 
 
-async def _estate(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
+async def _snapshot(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
     if state.last_hive is None:
         return JournalSnapshot()
     tuning = await asyncio.to_thread(_tuning, folder)
-    return await estate_of(folder.home, state.last_hive, state.nodes, tuning, while_open=True)
+    return await snapshot_of(folder.home, state.last_hive, state.nodes, tuning, while_open=True)
 
 
 def _tuning(folder: FleetFolder) -> HiveSettings:

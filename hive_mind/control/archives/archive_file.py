@@ -3,7 +3,7 @@
     manifest.yaml              as it was applied last
     agents/<name>.jsonl        an agent's memory, as `hive-mind facts export` writes it
     agents/<name>.sources      digests of the files it has learned, by path
-    hive.jsonl                 what the hive holds, as `runtime/members/estate_lines.py` writes it
+    hive.jsonl                 what the hive holds, as `runtime/members/snapshot_lines.py` writes it
     archive.json               what this is, and the digests
 
 Names never become paths before they were checked, and nothing is read further than it may be long.

@@ -25,8 +25,8 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.examining import Lines
 from hive_mind.memory.transfer.importing import import_all
 from hive_mind.replacing import sync_folder, write_whole
-from hive_mind.runtime.members.estate_lines import estate_in
 from hive_mind.runtime.members.generations import Moved, settle
+from hive_mind.runtime.members.snapshot_lines import snapshot_in
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import unindexed
 from hive_mind.runtime.workers.config import HiveConfig
@@ -111,32 +111,32 @@ class _Import:
     async def _built(self) -> Archived:
         await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
         private_folder(self.staging)
-        estate = await asyncio.to_thread(self._estate)
+        snapshot = await asyncio.to_thread(self._snapshot)
         lines = 0
         for agent in self.archive.agents:
             restored = await _restored(self.staging, agent, partial(self.archive.each_line, f"agents/{agent}.jsonl"))
-            estate = _without_former(estate, agent, restored.former)
+            snapshot = _without_former(snapshot, agent, restored.former)
             lines += restored.lines
             if self.archive.has(f"agents/{agent}.sources"):
                 _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
-        moved = await self._settled(estate)
+        moved = await self._settled(snapshot)
         return Archived(
             self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry, self.archive.about.root_id
         )
 
-    async def _settled(self, estate: JournalSnapshot) -> Moved:
+    async def _settled(self, snapshot: JournalSnapshot) -> Moved:
         """Journals of a hive that holds this, if there is anything."""
-        tenants = sorted({one.assertion.tenant for one in estate.vouched})
+        tenants = sorted({one.assertion.tenant for one in snapshot.vouched})
         if len(tenants) > 1:
             raise InvalidInput(f"{self.archive.path} holds facts of several tenants ({', '.join(tenants)}): a hive is of one")
-        if not (estate.vouched or estate.entries):
+        if not (snapshot.vouched or snapshot.entries):
             return Moved()
         standing = HiveSettings().standing
         tuning = HiveSettings(standing=replace(standing, tenant=tenants[0]) if tenants else standing)
-        return await settle(self.staging, estate, self._hive(), {}, tuning)
+        return await settle(self.staging, snapshot, self._hive(), {}, tuning)
 
-    def _estate(self) -> JournalSnapshot:
-        return estate_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else JournalSnapshot()
+    def _snapshot(self) -> JournalSnapshot:
+        return snapshot_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else JournalSnapshot()
 
     def _hive(self) -> HiveConfig:
         """One node that nobody will run: the next generation begins with its journal."""
@@ -212,10 +212,10 @@ async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
         raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
 
 
-def _without_former(estate: JournalSnapshot, agent: str, former: frozenset[str]) -> JournalSnapshot:
+def _without_former(snapshot: JournalSnapshot, agent: str, former: frozenset[str]) -> JournalSnapshot:
     """Without what an agent takes back: it will not know any more that the hive was ever told."""
-    kept = [one for one in estate.vouched if one.assertion.agent != agent or one.assertion.fact_id not in former]
-    return replace(estate, vouched=tuple(kept))
+    kept = [one for one in snapshot.vouched if one.assertion.agent != agent or one.assertion.fact_id not in former]
+    return replace(snapshot, vouched=tuple(kept))
 
 
 def _restore_sources(folder: Path, text: str) -> None:

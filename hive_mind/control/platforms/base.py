@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.status import WorkerStatus
+from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 # Time that a person waits for a process that hangs. Raise it before judging one on a busy machine.
 OBSERVE_S = 0.8
@@ -66,8 +66,12 @@ class Platform(Protocol):
         ...
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to an agent; what it answers. Raises `BackendUnavailable` where it is not
+        """Put a request of `api.requests` to an agent; what it answers. Raises `BackendUnavailable` where it is not
         running, and `BackendTimeout` where its process is silent for that time."""
+        ...
+
+    def contact(self, process: str) -> Contact:
+        """How it is reached over HTTP. Raises `BackendUnavailable` where it is not, or not from here."""
         ...
 
     async def leave(self, process: str, timeout_s: float) -> None:

@@ -21,6 +21,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.file_lock import is_locked
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import Worker, open_worker
 
 _log = logging.getLogger(__name__)
@@ -77,6 +78,10 @@ class InProcessPlatform:
         """As over HTTP, but for the way there: the loop that waits is the one that works, so it can't wait for a silent one."""
         del timeout_s
         return msgspec.to_builtins(await self._worker(process).call(agent, what, **fields))
+
+    def contact(self, process: str) -> Contact:
+        """There is none: from elsewhere it is not reached."""
+        raise BackendUnavailable(process, "it runs within the command that applied it, and is asked there")
 
     async def leave(self, process: str, timeout_s: float) -> None:
         await self._worker(process).leave(timeout_s)

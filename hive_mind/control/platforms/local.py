@@ -67,16 +67,16 @@ class LocalPlatform:
         self._reap()
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        return await asking.called(self._contact(process), agent, what, fields, silence_s=timeout_s)
+        return await asking.called(self.contact(process), agent, what, fields, silence_s=timeout_s)
 
     async def leave(self, process: str, timeout_s: float) -> None:
-        await asking.leave(self._contact(process), timeout_s)
+        await asking.leave(self.contact(process), timeout_s)
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        return await asking.members_of(self._contact(process), timeout_s)
+        return await asking.members_of(self.contact(process), timeout_s)
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
-        await asking.evict(self._contact(process), member, timeout_s)
+        await asking.evict(self.contact(process), member, timeout_s)
 
     async def close(self) -> None:
         self._reap()
@@ -125,7 +125,7 @@ class LocalPlatform:
         if (begun := identity_of(child.pid)) is not None:
             files.note(begun)
 
-    def _contact(self, process: str) -> Contact:
+    def contact(self, process: str) -> Contact:
         files = ProcessFiles(self._folder, process)
         one, contact = files.running(), files.contact()
         if one is None:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
+from hive_mind.api.replies import FoundReply, HitJson
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.methods import Search
@@ -20,7 +21,6 @@ from hive_mind.model.fact import fact_of
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Hit, Query
 from hive_mind.model.scores import ComponentScores, Contributions
-from hive_mind.runtime.fact_replies import FoundReply, HitJson
 
 
 class _RunningMemory:

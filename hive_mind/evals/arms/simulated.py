@@ -3,28 +3,245 @@
 A node for each agent, whatever the topology, as where every agent is a process of its own. The agents' memories, their ranking
 and the nodes are those of production; the network is simulated. So messages, bytes, fan-out and completeness are exact and the
 same each time. Wall times are those of virtual time, CPU times are real.
+
+A hive of production nodes in virtual time, as the agents at its nodes see it: questions are answered before time goes on.
 """
 
 import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
+from random import Random
+from typing import get_args
 
 from hive_mind import backends
+from hive_mind.errors import BackendTimeout
 from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import prepare
 from hive_mind.evals.arms.keeping import keep, lessons
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, refuse, slow_of, topology_of
-from hive_mind.evals.arms.virtual_hive import VirtualHive
+from hive_mind.evals.arms.weighing import is_caused, weight_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.experiments.values import Cell, Fault
 from hive_mind.evals.rows import Learned
+from hive_mind.hive.effects import Done, Effect, Event, Now, Outcome, Received, SearchLocal, Send, Shared, Tick
+from hive_mind.hive.node import HiveNode
+from hive_mind.hive.query.latencies import Latencies
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.base import Topology
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.gathered import SearchResult
+from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequest
+from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node.requests import Requests
 from hive_mind.runtime.wiring import vector_arms
+from hive_mind.sim.faults import Weather
+from hive_mind.sim.machine import START_MS
+from hive_mind.sim.network import Fate, Network, Packet
+from hive_mind.sim.schedule import Schedule
+
+DELAY_MS = 2
+"""Mean time of a message. With it, a question takes about as long here as among processes over a Redis server beside them."""
+
+_REQUESTS = get_args(SearchRequest)
+_SEARCHES = _REQUESTS + get_args(SearchReply)
+_DEADLINES = RunnerSettings()
+_STEP_MS = 20
+# Writes that are lost here are repeated for a minute; nothing is lost while agents learn, so it takes a fraction of a second.
+_SETTLED_WITHIN_MS = 600_000
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Messages sent since `begin`: one message to two nodes is two."""
+
+    is_weighed: bool = True
+    messages: int = 0
+    bytes: int = 0
+    asked: set[str] = field(default_factory=set)
+    """Nodes that were sent a request."""
+
+    def count(self, to: Sequence[str], message: Message) -> None:
+        if not self.is_weighed or not is_caused(message):
+            return
+        self.messages += len(to)
+        self.bytes += len(to) * weight_of(message)
+        if isinstance(message, _REQUESTS):
+            self.asked.update(to)
+
+
+class VirtualNode(Requests):
+    """One node; an agent's memory takes it for its hive."""
+
+    def __init__(self, node: HiveNode, hive: "VirtualHive") -> None:
+        super().__init__(node.name, _DEADLINES.ask_deadline_ms, _DEADLINES.fetch_deadline_ms)
+        self.node, self._hive = node, hive
+        self.shared: list[str] = []
+        """Facts that others keep now, and that the agents here have not heard of yet."""
+        self.is_down = False
+        self.tick_ms = -1
+        """Virtual time of its next tick; -1: not planned."""
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Name requests from the start again: equal names have equal bytes."""
+        self._ids = (f"{self._name} {number:06}" for number in count())
+
+    async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
+        del then
+        return self._hive.answered(self, request, event)
+
+
+class VirtualHive:
+    """Nodes of one topology. `settle` once everything was promoted; then `spoil` it; then `ask`."""
+
+    def __init__(
+        self, topology: Topology, settings: HiveSettings, new_arm: Callable[[], VectorArm | None], seed: int, fault: Fault
+    ) -> None:
+        self.schedule, self.traffic = Schedule(), Traffic()
+        self.topology, self._settings, self._seed, self._fault = topology, settings, seed, fault
+        self._chance = _chance(seed, "questions")
+        self._calm = Network(self.schedule, _chance(seed, "writes"), Weather(delay_ms=DELAY_MS), self._deliver)
+        weather = Weather(delay_ms=DELAY_MS, loss=fault.loss)
+        self._spoilt = Network(self.schedule, self._chance, weather, self._deliver)
+        self._done: dict[str, Outcome] = {}
+        self._is_learning, self._replica_ms = True, 0
+        self._slow: frozenset[str] = frozenset()
+        self._down: frozenset[str] = frozenset()
+        self.nodes = {
+            name: VirtualNode(
+                HiveNode(name, topology, chance=_chance(seed, f"node {name}"), settings=settings, new_arm=new_arm), self
+            )
+            for name in topology.nodes
+        }
+        for node in self.nodes.values():
+            self._perform(node, node.node.start((), self._now))
+
+    def time_us(self) -> int:
+        return 1000 * (START_MS + self.schedule.now_ms)
+
+    # ── phases ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def settle(self) -> int:
+        """Run until every holder has what was promoted; how long that took after the last promotion. Raises `BackendTimeout`."""
+        began_ms = self.schedule.now_ms
+        while any(len(node.node.outbox) for node in self.nodes.values()):
+            if self.schedule.now_ms - began_ms > _SETTLED_WITHIN_MS:
+                raise BackendTimeout("simulator", f"replicas were not written within {_SETTLED_WITHIN_MS / 1000:g} virtual s")
+            self.schedule.run(_STEP_MS, lambda: False)
+        return max(0, self._replica_ms - began_ms)
+
+    def spoil(self, down: frozenset[str], slow: frozenset[str]) -> None:
+        """Learning is over; faults hold from now on.
+
+        Nodes that are down have been so for long enough that all know, as members do a few seconds after a last beat.
+        """
+        self._is_learning, self._down, self._slow = False, down, slow
+        for name, one in self.nodes.items():
+            one.is_down, one.tick_ms = name in down, -1
+        self.rest()
+
+    def rest(self) -> None:
+        """Let everything that is under way arrive."""
+        longest_ms = _DEADLINES.ask_deadline_ms + _DEADLINES.fetch_deadline_ms + self._fault.slow_ms
+        self.schedule.run(2 * longest_ms, lambda: False)
+
+    def begin(self, asker: str, question: str, *, is_weighed: bool) -> None:
+        """A question begins, as if it were the first: same name, same fate."""
+        self._chance.seed(f"{self._seed} {question}")
+        one = self.nodes[asker]
+        one.begin_anew()
+        one.node.questions.latencies = Latencies(self._settings.scatter)
+        one.node.questions.latencies.suspects = self._down
+        self.traffic = Traffic(is_weighed)
+
+    def answered(self, asker: VirtualNode, request: str, event: Event) -> Outcome:
+        """Tell a node of a request and let time pass until it has answered."""
+        self._handle(asker, event)
+        self.schedule.run(_SETTLED_WITHIN_MS, lambda: request in self._done)
+        if request not in self._done:
+            raise BackendTimeout("simulator", f"{asker.node.name} did not answer {type(event).__name__} {request}")
+        return self._done.pop(request)
+
+    # ── what nodes want ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _now(self) -> Now:
+        return Now(START_MS + self.schedule.now_ms, self.schedule.now_ms)
+
+    def _handle(self, node: VirtualNode, event: Event) -> None:
+        self._perform(node, node.node.handle(event, self._now))
+
+    def _perform(self, node: VirtualNode, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, message):
+                    self._send(node.node.name, to, message)
+                case SearchLocal(request, reply_to):
+                    self._search(node, request, reply_to)
+                case Done(request, outcome):
+                    self._done[request] = outcome
+                case Shared(fact_ids):
+                    node.shared += fact_ids
+                case _:
+                    pass
+        self._plan_tick(node)
+
+    def _send(self, sender: str, to: Sequence[str], message: Message) -> None:
+        is_search = isinstance(message, _SEARCHES)
+        # Anti-entropy rests while questions are asked: it would find nothing new, and its timetable depends on what was before.
+        if not is_search and not self._is_learning:
+            return
+        self.traffic.count(to, message)
+        network = self._spoilt if is_search else self._calm
+        for name in to:
+            network.send(sender, name, message)
+
+    def _search(self, node: VirtualNode, request: SearchRequest, reply_to: str) -> None:
+        reply = node.node.search(request, self._now)
+        if reply is None:
+            return
+        name = node.node.name
+        if reply_to == name:
+            self.schedule.after(0, lambda: self._handle(node, Received(name, reply)))
+        elif name in self._slow:
+            self.schedule.after(self._fault.slow_ms, lambda: self._send(name, (reply_to,), reply))
+        else:
+            self._send(name, (reply_to,), reply)
+
+    def _deliver(self, packet: Packet) -> Fate:
+        one = self.nodes[packet.to]
+        if one.is_down:
+            return Fate.AWAY
+        if isinstance(packet.message, Replicate):
+            self._replica_ms = self.schedule.now_ms
+        self._handle(one, Received(packet.sender, packet.message))
+        return Fate.TAKEN
+
+    def _plan_tick(self, node: VirtualNode) -> None:
+        """While questions are asked only these need one: so nothing is left to happen when a question is over."""
+        due_ms = node.node.wake_at_ms(self._now) if self._is_learning else node.node.questions.wake_at_ms()
+        if due_ms is None or (0 <= node.tick_ms <= due_ms):
+            return
+        node.tick_ms = due_ms = max(due_ms, self.schedule.now_ms + 1)
+        was_learning = self._is_learning
+        self.schedule.after(due_ms - self.schedule.now_ms, lambda: self._tick(node, due_ms, was_learning=was_learning))
+
+    def _tick(self, node: VirtualNode, due_ms: int, *, was_learning: bool) -> None:
+        if node.tick_ms == due_ms and was_learning == self._is_learning and not node.is_down:
+            node.tick_ms = -1
+            self._handle(node, Tick())
+
+
+def _chance(seed: int, purpose: str) -> Random:
+    return Random(f"{seed} {purpose}")  # noqa: S311 - chance of a simulation, which has to be the same again
+
 
 _GATE = PromotionSettings(is_open=True)
 

@@ -26,7 +26,7 @@ from hive_mind.hive.effects import (
 )
 from hive_mind.hive.policy.admission import can_travel
 from hive_mind.hive.replication.reliable_channels import (
-    LANES,
+    CHANNELS,
     RECEIVED,
     SENT,
     Act,
@@ -161,7 +161,7 @@ def _refuse_larger(kind: str, data: bytes) -> None:
 
 
 def _is_ours(table: str) -> bool:
-    return table in (LANES, SENT, RECEIVED) or table.startswith(APPLICATION)
+    return table in (CHANNELS, SENT, RECEIVED) or table.startswith(APPLICATION)
 
 
 def _persisted(records: Sequence[Record]) -> list[Effect]:

@@ -18,7 +18,7 @@ from hive_mind.hive.policy.registry_service import REGISTRY
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS
 from hive_mind.hive.replication.partitions import INCOMING
-from hive_mind.hive.replication.reliable_channels import LANE_BYTES, LANES, SENT
+from hive_mind.hive.replication.reliable_channels import CHANNEL_BYTES, CHANNELS, SENT
 from hive_mind.hive.topology.log import TopologyLog
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import RegistryEntry
@@ -54,12 +54,15 @@ _READERS: Mapping[str, Reader] = {
 _META_READERS: Mapping[bytes, Reader] = {CLOCK: _of(Stamp), OFFSET: int}
 
 
-def sifted(kept: Iterable[Kept]) -> list[Kept]:
+def with_damage_set_aside(kept: Iterable[Kept]) -> list[Kept]:
     """The same, with a `SetAside` for each record that says nothing."""
-    found = [_judged(record) for record in kept]
-    lanes = {record.key for record in found if record.table == LANES and isinstance(record, Put)}
-    # Messages in a forgotten lane reach no receiver.
-    return [SetAside(one.table, one.key) if one.table == SENT and one.key[LANE_BYTES:] not in lanes else one for one in found]
+    records = [_judged(record) for record in kept]
+    channels = {record.key for record in records if record.table == CHANNELS and isinstance(record, Put)}
+    # Messages in a forgotten channel reach no receiver.
+    return [
+        SetAside(record.table, record.key) if record.table == SENT and record.key[CHANNEL_BYTES:] not in channels else record
+        for record in records
+    ]
 
 
 def _judged(record: Kept) -> Kept:

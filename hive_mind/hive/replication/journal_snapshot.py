@@ -16,7 +16,7 @@ from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY
 from hive_mind.hive.replication.app_messages import APPLICATION
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, BEYOND, HEADS, OWN_JUDGEMENT, PROOFS, SEEN
-from hive_mind.hive.replication.reliable_channels import LANES, RECEIVED, SENT
+from hive_mind.hive.replication.reliable_channels import CHANNELS, RECEIVED, SENT
 from hive_mind.hive.topology.federated import EVERYONE
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Assertion, Head, Removal, Sealed
 from hive_mind.model.messages import RegistryEntry
@@ -96,7 +96,7 @@ class JournalMerger:
         self._journals.append(known)
         self._own[node] = tuple(own)
 
-    def estate(self) -> JournalSnapshot:
+    def snapshot(self) -> JournalSnapshot:
         gone = self._gone()
         live = {place: given for place, given in self._sealed.items() if place not in gone}
         named = {head.actor: head.node for head in self._heads.values()}
@@ -166,7 +166,7 @@ def _proves(removal: Removal, assertion: Assertion, moderators: frozenset[str]) 
 def _is_own(record: Put) -> bool:
     if record.table == META:
         return record.key == OFFSET or record.key.startswith(ACTOR)
-    return record.table in (LANES, SENT, RECEIVED) or record.table.startswith(APPLICATION)
+    return record.table in (CHANNELS, SENT, RECEIVED) or record.table.startswith(APPLICATION)
 
 
 def _partition_of(place: Place) -> str:

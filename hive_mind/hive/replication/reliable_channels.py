@@ -1,4 +1,4 @@
-"""Lanes: messages from one node to another, numbered without a gap, kept until confirmed, and acted on once and in order.
+"""Channels: messages from one node to another, numbered without a gap, kept until confirmed, and acted on once and in order.
 
 The sender's end keeps unconfirmed messages. The receiver's end knows how far it got, and writes that together with its effects.
 """
@@ -13,10 +13,10 @@ from hive_mind.hive.effects import Delete, Put, Record, Send
 from hive_mind.hive.replication.backoff import FIRST_RETRY_MS, retry_ms
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
 
-LANES, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"
+CHANNELS, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"
 
-LANE_BYTES = 8
-# A sender begins another lane only when it has lost its memory.
+CHANNEL_BYTES = 8
+# A sender begins another channel only when it has lost its memory.
 _HEARD_MAX = 100_000
 _KEYS_BYTES_MAX = 8 << 20
 # Out-of-order messages over all channels. Sender names prove nothing, so the bound is global.
@@ -52,7 +52,7 @@ Act = Callable[[IncomingMessage], Sequence[Record]]
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Channel:
     """To one receiver. `waiting` is unconfirmed, by number, in order."""
 
     id: bytes
@@ -67,83 +67,87 @@ class _Lane:
 
 
 class Sender:
-    """The senders' ends of all lanes of one node."""
+    """The senders' ends of all channels of one node."""
 
     def __init__(self, settings: ChannelSettings, chance: Chance) -> None:
         self._settings, self._chance = settings, chance
-        self._lanes: dict[str, _Lane] = {}
+        self._channels: dict[str, _Channel] = {}
 
     def waiting(self, receiver: str) -> int:
         """How much one receiver has not confirmed."""
-        return len(self._lanes[receiver].waiting) if receiver in self._lanes else 0
+        return len(self._channels[receiver].waiting) if receiver in self._channels else 0
 
     def unconfirmed(self) -> int:
         """How much nobody has confirmed."""
-        return sum(len(lane.waiting) for lane in self._lanes.values())
+        return sum(len(channel.waiting) for channel in self._channels.values())
 
     def wake_at_ms(self) -> int | None:
-        return min((lane.due_ms for lane in self._lanes.values() if lane.due_ms is not None), default=None)
+        return min((channel.due_ms for channel in self._channels.values() if channel.due_ms is not None), default=None)
 
     def load(self, records: Iterable[Put], mono_ms: int) -> None:
         """Take back what is unconfirmed: it is said again soon. Sorted as a journal gives it."""
         for record in records:
-            if record.table == LANES:
-                self._lanes[record.key.decode()] = _Lane(record.value[LANE_BYTES:], _number(record.value[:LANE_BYTES]))
+            if record.table == CHANNELS:
+                self._channels[record.key.decode()] = _Channel(
+                    record.value[CHANNEL_BYTES:], _number(record.value[:CHANNEL_BYTES])
+                )
             elif record.table == SENT:
-                lane = self._lanes[record.key[LANE_BYTES:].decode()]
-                lane.waiting[_number(record.key[:LANE_BYTES])] = msgspec.msgpack.decode(record.value, type=tuple[str, bytes])
-                lane.due_ms = mono_ms
+                channel = self._channels[record.key[CHANNEL_BYTES:].decode()]
+                channel.waiting[_number(record.key[:CHANNEL_BYTES])] = msgspec.msgpack.decode(
+                    record.value, type=tuple[str, bytes]
+                )
+                channel.due_ms = mono_ms
 
     def send(self, receiver: str, kind: str, data: bytes, mono_ms: int) -> tuple[list[Record], list[Send]]:
-        """Put it into the receiver's lane: records to persist, and what to send afterwards."""
-        fresh = _Lane(self._chance.getrandbits(8 * LANE_BYTES).to_bytes(LANE_BYTES, "big"))
-        lane = self._lanes.setdefault(receiver, fresh)
-        number, lane.next = lane.next, lane.next + 1
-        lane.waiting[number] = kind, data
+        """Put it into the receiver's channel: records to persist, and what to send afterwards."""
+        fresh = _Channel(self._chance.getrandbits(8 * CHANNEL_BYTES).to_bytes(CHANNEL_BYTES, "big"))
+        channel = self._channels.setdefault(receiver, fresh)
+        number, channel.next = channel.next, channel.next + 1
+        channel.waiting[number] = kind, data
         records: list[Record] = [
-            Put(LANES, receiver.encode(), _bytes(lane.next) + lane.id),
+            Put(CHANNELS, receiver.encode(), _bytes(channel.next) + channel.id),
             Put(SENT, _key(receiver, number), msgspec.msgpack.encode((kind, data))),
         ]
-        if number >= lane.first + self._settings.window:
+        if number >= channel.first + self._settings.window:
             return records, []
-        if lane.due_ms is None:
-            self._set_due(lane, mono_ms)
-        return records, [_send(receiver, lane, number)]
+        if channel.due_ms is None:
+            self._set_due(channel, mono_ms)
+        return records, [_send(receiver, channel, number)]
 
     def confirmed(self, receiver: str, receipt: AppMessageReceipt, mono_ms: int) -> tuple[list[Record], list[Send]]:
         """The receiver got so far: records to forget, and messages that may now be sent."""
-        lane = self._lanes.get(receiver)
-        if lane is None or lane.id != receipt.lane:
+        channel = self._channels.get(receiver)
+        if channel is None or channel.id != receipt.lane:
             return [], []
-        former, done = lane.first, [number for number in lane.waiting if number <= receipt.up_to]
+        former, done = channel.first, [number for number in channel.waiting if number <= receipt.up_to]
         for number in done:
-            del lane.waiting[number]
+            del channel.waiting[number]
         if done:
-            lane.attempts, lane.due_ms = 0, None
-            if lane.waiting:
-                self._set_due(lane, mono_ms)
+            channel.attempts, channel.due_ms = 0, None
+            if channel.waiting:
+                self._set_due(channel, mono_ms)
         window = self._settings.window
-        fresh = range(max(former + window, lane.first), min(lane.first + window, lane.next))
-        return [Delete(SENT, _key(receiver, number)) for number in done], [_send(receiver, lane, number) for number in fresh]
+        fresh = range(max(former + window, channel.first), min(channel.first + window, channel.next))
+        return [Delete(SENT, _key(receiver, number)) for number in done], [_send(receiver, channel, number) for number in fresh]
 
     def due(self, mono_ms: int, is_there: Callable[[str], bool] = lambda _: True) -> Iterator[Send]:
         """Retransmissions, only to members that are present: the broker keeps the first copy for the others."""
-        for receiver, lane in self._lanes.items():
-            if lane.due_ms is not None and lane.due_ms <= mono_ms:
-                lane.attempts += 1
-                self._set_due(lane, mono_ms)
+        for receiver, channel in self._channels.items():
+            if channel.due_ms is not None and channel.due_ms <= mono_ms:
+                channel.attempts += 1
+                self._set_due(channel, mono_ms)
                 if not is_there(receiver):
                     continue
-                end = lane.first + self._settings.window
-                yield from (_send(receiver, lane, number) for number in lane.waiting if number < end)
+                end = channel.first + self._settings.window
+                yield from (_send(receiver, channel, number) for number in channel.waiting if number < end)
 
     def hasten(self, mono_ms: int) -> None:
-        for lane in self._lanes.values():
-            lane.attempts, lane.due_ms = 0, mono_ms if lane.waiting else None
+        for channel in self._channels.values():
+            channel.attempts, channel.due_ms = 0, mono_ms if channel.waiting else None
 
-    def _set_due(self, lane: _Lane, mono_ms: int) -> None:
+    def _set_due(self, channel: _Channel, mono_ms: int) -> None:
         settings = self._settings
-        lane.due_ms = mono_ms + retry_ms(lane.attempts, settings.first_retry_ms, settings.last_retry_ms, self._chance)
+        channel.due_ms = mono_ms + retry_ms(channel.attempts, settings.first_retry_ms, settings.last_retry_ms, self._chance)
 
 
 @dataclass(slots=True)
@@ -155,24 +159,24 @@ class _Progress:
 
 
 class Receiver:
-    """The receivers' ends of all lanes to one node."""
+    """The receivers' ends of all channels to one node."""
 
     def __init__(self, settings: ChannelSettings) -> None:
         self._settings = settings
-        self._lanes: dict[bytes, _Progress] = {}
+        self._channels: dict[bytes, _Progress] = {}
         self._keys_bytes = 0
         self.early_bytes = 0
         """How much waits for something that is missing."""
 
     def load(self, records: Iterable[Put]) -> None:
-        """Take back how far each lane got."""
-        self._lanes |= {record.key: _Progress(_number(record.value)) for record in records if record.table == RECEIVED}
-        self._keys_bytes = sum(map(len, self._lanes))
+        """Take back how far each channel got."""
+        self._channels |= {record.key: _Progress(_number(record.value)) for record in records if record.table == RECEIVED}
+        self._keys_bytes = sum(map(len, self._channels))
 
     def receive(self, sender: str, message: AppMessage, act: Act) -> tuple[list[Record], list[Send]]:
         """Act on it, if it is its turn, and on what waited for it; once. Records to persist, and the receipt to send then."""
         key = message.lane + sender.encode()
-        if len(message.lane) != LANE_BYTES or (progress := self._lane(key)) is None:
+        if len(message.lane) != CHANNEL_BYTES or (progress := self._progress(key)) is None:
             return [], []
         # Messages confirmed once are not waited for, though this node may have lost its memory of them.
         former, progress.up_to = progress.up_to, max(progress.up_to, message.first - 1)
@@ -189,14 +193,14 @@ class Receiver:
         is_known = message.number <= progress.up_to
         return records, [Send((sender,), AppMessageReceipt(message.lane, progress.up_to))] if is_known else []
 
-    def _lane(self, key: bytes) -> _Progress | None:
-        """How far a lane got; None for one more than this node remembers."""
-        is_full = len(self._lanes) >= _HEARD_MAX or self._keys_bytes + len(key) > _KEYS_BYTES_MAX
-        return self._lanes.get(key) or (None if is_full else _Progress())
+    def _progress(self, key: bytes) -> _Progress | None:
+        """How far a channel got; None for one more than this node remembers."""
+        is_full = len(self._channels) >= _HEARD_MAX or self._keys_bytes + len(key) > _KEYS_BYTES_MAX
+        return self._channels.get(key) or (None if is_full else _Progress())
 
     def _remember(self, key: bytes, progress: _Progress) -> None:
-        if key not in self._lanes:
-            self._lanes[key] = progress
+        if key not in self._channels:
+            self._channels[key] = progress
             self._keys_bytes += len(key)
 
     def _keep(self, progress: _Progress, message: AppMessage) -> None:
@@ -228,6 +232,6 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "big")
 
 
-def _send(receiver: str, lane: _Lane, number: int) -> Send:
-    kind, data = lane.waiting[number]
-    return Send((receiver,), AppMessage(lane.id, number, lane.first, kind, data))
+def _send(receiver: str, channel: _Channel, number: int) -> Send:
+    kind, data = channel.waiting[number]
+    return Send((receiver,), AppMessage(channel.id, number, channel.first, kind, data))

@@ -1,4 +1,4 @@
-"""Settling the facts of a hive anew: journals of another topology with an estate's content, as if it had been there always.
+"""Settling the facts of a hive anew: journals of another topology with a snapshot's content, as if it had been there always.
 
 Assertions stay what they are: author, source, confidence, time and time to live are not touched, so nothing gets younger or
 surer by being moved. Only where they lie and under which dots is new. Every holder has everything of its partitions at once, and
@@ -19,7 +19,7 @@ from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
 from hive_mind.hive.policy.registry_service import record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.hive.replication.reliable_channels import LANES, SENT
+from hive_mind.hive.replication.reliable_channels import CHANNELS, SENT
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import Flat
@@ -54,11 +54,11 @@ class _Written:
 
 
 class Resettlement:
-    """For one estate and one topology. `now` is the time as this machine has it; it decides nothing about facts."""
+    """For one snapshot and one topology. `now` is the time as this machine has it; it decides nothing about facts."""
 
     def __init__(
         self,
-        estate: JournalSnapshot,
+        snapshot: JournalSnapshot,
         topology: Topology,
         node_of: NodeOf,
         settings: HiveSettings,
@@ -66,12 +66,12 @@ class Resettlement:
         now: Now,
         seal: Seal = UNSEALED,
     ) -> None:
-        _refuse_strangers(estate, settings.standing.tenant)
-        self._estate, self._topology, self._settings, self._chance, self._now = estate, topology, settings, chance, now
-        self._placed = _placed(estate.vouched, topology, node_of)
+        _refuse_strangers(snapshot, settings.standing.tenant)
+        self._snapshot, self._topology, self._settings, self._chance, self._now = snapshot, topology, settings, chance, now
+        self._placed = _placed(snapshot.vouched, topology, node_of)
         self._written: dict[str, _Written] = {}
         self._seal = seal
-        self._latest = _latest_believable(estate, now.wall_ms)
+        self._latest = _latest_believable(snapshot, now.wall_ms)
         self.undelivered = 0
         """Messages to nodes that no longer exist; they are undeliverable."""
 
@@ -112,15 +112,15 @@ class Resettlement:
             yield from taken.records
 
     def _shared(self) -> list[Put]:
-        return [record_of(sealed_anew(self._seal, entry)) for entry in self._estate.entries]
+        return [record_of(sealed_anew(self._seal, entry)) for entry in self._snapshot.entries]
 
     def _own(self, name: str) -> Iterator[Put]:
         """Former records about a node of this name; the first one also takes those of nodes that are no more."""
-        for former, records in self._estate.own.items():
+        for former, records in self._snapshot.own.items():
             is_gone = former not in self._topology.nodes
             for record in records:
                 if former == name:
-                    is_message = record.table in (LANES, SENT)
+                    is_message = record.table in (CHANNELS, SENT)
                     if not is_message or self._receiver(record) in self._topology.nodes:
                         yield record
                     else:
@@ -132,7 +132,7 @@ class Resettlement:
 
     @staticmethod
     def _receiver(record: Put) -> str:
-        """Of a lane: its key is the receiver, after a number in front of what was said."""
+        """Of a channel: its key is the receiver, after a number in front of what was said."""
         return record.key[8 if record.table == SENT else 0 :].decode()
 
 
@@ -151,15 +151,15 @@ def attached_to(topology: Topology, attached: Mapping[str, str], former: Mapping
     return node_of
 
 
-def facts_of(estate: JournalSnapshot, settings: HiveSettings, chance: Chance, now: Now) -> tuple[HiveFact, ...]:
-    """The facts that follow from an estate, those under quarantine too, by their age."""
+def facts_of(snapshot: JournalSnapshot, settings: HiveSettings, chance: Chance, now: Now) -> tuple[HiveFact, ...]:
+    """The facts that follow from a snapshot, those under quarantine too, by their age."""
     node = _node(_ALONE, Flat((_ALONE,)), settings, chance)
     node.start([], now)
-    node.registry.take(estate.entries, None)
+    node.registry.take(snapshot.entries, None)
     (partition,) = node.topology.held_by(_ALONE)
-    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy.at(_NO_TIME))
+    node.partitions.share(partition).assert_all((one.assertion for one in snapshot.vouched), node.policy.at(_NO_TIME))
     node.replica.rearrange(node.partitions.searchable())
-    ids = dict.fromkeys(one.assertion.fact_id for one in estate.vouched)
+    ids = dict.fromkeys(one.assertion.fact_id for one in snapshot.vouched)
     return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)
 
 
@@ -180,14 +180,14 @@ def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> 
     return placed
 
 
-def _latest_believable(estate: JournalSnapshot, wall_ms: int) -> Stamp:
+def _latest_believable(snapshot: JournalSnapshot, wall_ms: int) -> Stamp:
     """The latest stamp every clock accepts; a stamp of a clock that ran ahead is for its own author alone."""
-    stamps = (one.assertion.stamp for one in estate.vouched)
-    entered = (entry.stamp for entry in estate.entries)
+    stamps = (one.assertion.stamp for one in snapshot.vouched)
+    entered = (entry.stamp for entry in snapshot.entries)
     believable = (stamp for some in (stamps, entered) for stamp in some if is_believable(stamp, wall_ms + DRIFT_MS))
     return max(believable, default=Stamp(0))
 
 
-def _refuse_strangers(estate: JournalSnapshot, tenant: str) -> None:
-    if others := {one.assertion.tenant for one in estate.vouched} - {tenant}:
+def _refuse_strangers(snapshot: JournalSnapshot, tenant: str) -> None:
+    if others := {one.assertion.tenant for one in snapshot.vouched} - {tenant}:
         raise InvalidInput(f"facts of tenant {min(others)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")

@@ -8,34 +8,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from hive_mind.memory.editions.editions import vouched_by
+from hive_mind.model.content import KnownSource, SourceNote
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import source_digest
 from hive_mind.store.base import SetMeta
 
 WITHDRAWN = "This source says nothing any more: it is gone, or was withdrawn."
-
-
-class SourceNote(msgspec.Struct, frozen=True):
-    """`at_us` is microseconds since 1970-01-01 UTC, `digest` of the bytes that were read or "", `left_out` a count by reason."""
-
-    at_us: int = 0
-    digest: str = ""
-    left_out: dict[str, int] = {}
-
-
-class KnownSource(msgspec.Struct, frozen=True):
-    """`facts` are current; `former` ones it said before, or a person replaced. `learned_at_us` is that of its last text.
-
-    `vouches`: some facts count on it.
-    """
-
-    source: str
-    vouches: bool
-    facts: int
-    former: int
-    learned_at_us: int
-    digest: str = ""
-    left_out: dict[str, int] = {}
 
 
 def noted(source: str, note: SourceNote | None) -> SetMeta:

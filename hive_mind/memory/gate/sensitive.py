@@ -5,19 +5,152 @@ check decides; where it has none (telephone numbers), the shape must be one that
 
 Among them are numbers that a state, a tax office or an insurance knows a person by, and keys in the forms that vendors publish: a
 prefix nobody writes by chance, then a fixed number of random characters.
+
+Numbers of cards and of bank accounts: found by their check digits and their form, however their parts are kept apart.
+
+Which digits are a telephone number: those in a shape, or behind a word, that other numbers are not found in.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from math import log2
 from types import MappingProxyType
 
-from hive_mind.memory.gate.card_numbers import holds_account_number, holds_card_number, is_luhn
 from hive_mind.memory.gate.disguises import forms_of
 from hive_mind.memory.gate.stated_secrets import states_secret
-from hive_mind.memory.gate.telephone import holds_telephone_number
 from hive_mind.regex import regex
+
+# "+49 30 1234567", "+1 (212) 555-0123", "0049-30-1234567"
+_INTERNATIONAL = regex(r"(?<![\w.+)-])(?:\+|00(?=[1-9]\d{1,2}[ ()/-]))\(?[1-9](?:[ ()./-]{0,3}\d){7,14}(?!\d)")
+# "(212) 555-0123", "1-800-555-0199"
+_AMERICAN = regex(r"(?<![\w.,+-])(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w-]|[.,]\d)")
+# "030 1234567", "0171/1234567", "020 7946 0958", "06 12 34 56 78", "01711234567"
+_NATIONAL = regex(
+    r"(?<![\w.,:/+#-])(?:\(0[1-9]\d{0,4}\)|0[1-9]\d{0,4})(?:[ /-]{1,3}\d{2,8}){1,5}(?![\w:-]|[.,]\d)"
+    r"|(?<![\w.,:/+#-])0(?:1[5-7]\d{8,9}|7\d{9})(?![\w:-]|[.,]\d)"
+)
+# "call me at 555 0123"
+_LABELLED = regex(
+    r"\b(?:t[eé]l[eé](?:ph|f)on(?:[eo]|nummer)?|m[oó]vil|portable|cellulare|celular|telem[oó]vel|phone|mobile|cell(?:phone)?|fax|tel|handy(?:nummer)?|mobil|whatsapp|sms|call|ruf)\b"
+    r"[^\d+\n(]{0,24}(?P<number>[+(]{0,2}\d(?:[ ()./-]{0,2}\d){6,14})(?![\w:]|[.,]\d)",
+    re.IGNORECASE,
+)
+_TELEPHONE_DATE = regex(
+    r"(?:19|20)\d\d[-/. ](?:0?[1-9]|1[0-2])\b|[0-3]?\d[-/. ][01]?\d[-/. ](?:19|20)\d\d\b|(?:19|20)\d\d[ -](?:19|20)\d\d$"
+)
+# 192.168.100.200, 10.15.7.3000, 1.500.000
+_DOTTED = regex(r"\d{1,3}(?:\.\d{1,5}){2,4}")
+_ROUND = regex(r"[1-9]\d{0,2}(?:[ .]\d{3}){2,5}")
+
+
+def holds_telephone_number(text: str) -> bool:
+    """Whether some digits of the text are one."""
+    found = [match[0] for shape in (_INTERNATIONAL, _AMERICAN, _NATIONAL) for match in shape.finditer(text)]
+    if any(_is_number(run) for run in found):
+        return True
+    labelled = [match["number"] for match in _LABELLED.finditer(text)]
+    return any(_is_number(run, digits_min=7) and not _looks_dotted(run) for run in labelled)
+
+
+def _is_number(run: str, digits_min: int = 9) -> bool:
+    digits = "".join(c for c in run if c.isdigit())
+    if not digits_min <= len(digits) <= 15 or len(set(digits)) == 1:
+        return False
+    bare = run.lstrip("+(")
+    # "+10 000 000 000" is an amount: nobody's number ends in six zeros.
+    return not (_TELEPHONE_DATE.match(bare) or digits.endswith("000000"))
+
+
+def _looks_dotted(run: str) -> bool:
+    return bool(_DOTTED.fullmatch(run)) or bool(_ROUND.fullmatch(run))
+
+
+_RUN = regex(r"(?<![\d.,+])\d(?:[ -]?\d){12,18}+(?!\d)")
+# Between the parts of one number a writer puts these; bars and commas keep numbers of a table or a list apart.
+_BETWEEN = r"[^\w|,;+=()]{1,5}|_{1,3}"
+_IN_PARTS = regex(
+    rf"(?<![\w.,+-])(?:\d{{4}}(?P<a>{_BETWEEN})\d{{4}}(?P=a)\d{{4}}(?P=a)\d{{4}}(?:(?P=a)\d{{1,3}})?"
+    rf"|\d{{4}}(?P<b>{_BETWEEN})\d{{6}}(?P=b)\d{{4,5}}|\d(?P<c>{_BETWEEN})\d(?:(?P=c)\d){{11,17}}+)(?![\d])"
+)
+_CARD_NUMBERS_NAMED = regex(
+    r"(?i:\bcards?\b|\bvisa\b|master ?card|maestro|\bamex\b|american express|kredit|\bkarten?|\bcarte\b|tarjeta|\bcarta\b|cartão"
+    r"|\bkaart|\bkart[aąęyu]\b|карт[аыуе]|بطاقة|卡|カード|कार्ड|\bkort)[^\d\n]{0,60}(?P<number>\d(?:[^\w]{0,5}\d){12,18}+)(?!\d)"
+)
+# Visa, Mastercard, American Express, Diners, Discover and UnionPay, JCB: first digits and how many there are.
+_CARDS = regex(
+    r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
+    r"|6(?:011|2\d\d|4[4-9]\d|5\d\d)\d{12}(?:\d{3})?|35\d{14}"
+)
+_NO_DIGIT = regex(r"\D+")
+
+# After the two check digits: letters (a), digits (n) or both (c), and how many of each. From the registry of the standard.
+_ACCOUNTS = (
+    "AD 8n12c AE 19n AL 8n16c AT 16n AZ 4a20c BA 16n BE 12n BG 4a6n8c BH 4a14c BR 23n1a1c BY 4c4n16c CH 5n12c CR 18n "
+    "CY 8n16c CZ 20n "
+    "DE 18n DK 14n DO 4c20n EE 16n EG 25n ES 20n FI 14n FO 14n FR 10n11c2n GB 4a14n GE 2a16n GI 4a15c GL 14n GR 7n16c GT 4c20c "
+    "HR 17n HU 24n IE 4a14n IL 19n IQ 4a15n IS 22n IT 1a10n12c JO 4a4n18c KW 4a22c KZ 3n13c LB 4n20c LC 4a24c LI 5n12c LT 16n "
+    "LU 3n13c LV 4a13c LY 21n MC 10n11c2n MD 2c18c ME 18n MK 3n10c2n MR 23n MT 4a5n18c MU 4a19n3a NL 4a10n NO 11n PK "
+    "4a16c PL 24n "
+    "PS 4a21c PT 21n QA 4a21c RO 4a16c RS 18n RU 14n15c SA 2n18c SC 4a20n3a SE 20n SI 15n SK 20n SM 1a10n12c ST 21n SV 4a20n "
+    "TL 19n TN 20n TR 6n16c UA 6n19c VA 18n VG 4a16n XK 16n"
+)
+_KIND_OF = {"a": "[A-Z]", "n": "[0-9]", "c": "[0-9A-Z]"}
+
+
+def _form_of(spec: str) -> re.Pattern[str]:
+    parts = re.findall(r"(\d{1,2})([anc])", spec)
+    return regex(r"[A-Z]{2}\d\d" + "".join(f"{_KIND_OF[kind]}{{{count}}}" for count, kind in parts))
+
+
+_FORM_BY_COUNTRY: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    dict(zip(_ACCOUNTS.split()[::2], map(_form_of, _ACCOUNTS.split()[1::2]), strict=True))
+)
+_COUNTRIES = "|".join(" ?".join(country) for country in _FORM_BY_COUNTRY)
+_BEGINS = regex(
+    rf"(?<![^\W_])(?=(?P<rest>(?i:{_COUNTRIES})"
+    r"(?:[^\w]{0,3}_?\d){2}(?:[^\w]{0,3}_?[A-Za-z0-9]){11,30}+))"
+)
+_NO_ACCOUNT = regex(r"[^A-Za-z0-9]+")
+_LENGTH_MAX = 34
+
+
+def holds_card_number(text: str) -> bool:
+    """Whether a part of the text is the number of a card."""
+    return any(map(_is_card, _numbers(text)))
+
+
+def holds_account_number(text: str) -> bool:
+    """Whether a part of the text is an IBAN."""
+    return any(_is_iban(_NO_ACCOUNT.sub("", match["rest"]).upper()) for match in _BEGINS.finditer(text))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    yield from _RUN.findall(text)
+    yield from (match[0] for match in _IN_PARTS.finditer(text))
+    yield from (found["number"] for found in _CARD_NUMBERS_NAMED.finditer(text))
+
+
+def _is_card(number: str) -> bool:
+    bare = _NO_DIGIT.sub("", number)
+    return bool(_CARDS.fullmatch(bare)) and is_luhn(bare)
+
+
+def is_luhn(digits: str) -> bool:
+    """Whether the last digit is the check of the others; False for what is no number."""
+    if not (digits.isascii() and digits.isdigit()):
+        return False
+    doubled = [int(d) * (1 + n % 2) for n, d in enumerate(reversed(digits))]
+    return sum(d - 9 if d > 9 else d for d in doubled) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Whether it begins with one: what follows may be the next word."""
+    form = _FORM_BY_COUNTRY.get(text[:2])
+    found = form.match(text) if form else None
+    return found is not None and int("".join(str(int(c, 36)) for c in found[0][4:] + found[0][:4])) % 97 == 1
+
 
 _FORMS = {
     "private keys": r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY",

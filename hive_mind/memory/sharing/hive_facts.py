@@ -14,7 +14,7 @@ from hive_mind.hive.trust.signature import ROW_BYTES, Worded, newest_first
 from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import FactList
+from hive_mind.model.fact import FactList
 from hive_mind.model.ids import is_id
 from hive_mind.off_loop import off_loop
 

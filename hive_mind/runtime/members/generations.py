@@ -62,16 +62,16 @@ async def move(asked: Move) -> Moved:
         raise InvalidInput(f"a new generation needs another id than {old.id!r}")
     if founded(new) is None or not is_shared(old.topology):
         return Moved()
-    estate = await estate_of(asked.home, old, asked.old_nodes, asked.tuning)
-    if estate.lost and not asked.allow_loss:
-        raise _lost(estate.lost)
-    parts = (asked.home, estate, new, asked.attached, asked.tuning)
+    snapshot = await snapshot_of(asked.home, old, asked.old_nodes, asked.tuning)
+    if snapshot.lost and not asked.allow_loss:
+        raise _lost(snapshot.lost)
+    parts = (asked.home, snapshot, new, asked.attached, asked.tuning)
     return await settle(*parts, former=_group_of(old), replace=asked.replace, seal=asked.seal)
 
 
 async def settle(
     home: Path,
-    estate: JournalSnapshot,
+    snapshot: JournalSnapshot,
     new: HiveConfig,
     attached: Mapping[str, str],
     tuning: HiveSettings,
@@ -80,7 +80,7 @@ async def settle(
     replace: bool = False,
     seal: Seal = UNSEALED,
 ) -> Moved:
-    """The journals of a hive that begins with an estate. `former` are groups by node, of nodes that are no more."""
+    """The journals of a hive that begins with a snapshot. `former` are groups by node, of nodes that are no more."""
     if (topology := founded(new)) is None:
         return Moved()
     if unknown := sorted(set(attached.values()) - set(topology.nodes)):
@@ -89,31 +89,31 @@ async def settle(
     _refuse_used(folder, replace=replace)
     heirs = {group: min(nodes) for group, nodes in new.founders.items() if nodes}
     node_of = attached_to(topology, attached, former or {}, heirs)
-    work = Resettlement(estate, topology, node_of, tuning, fresh_chance(), system_clock(), seal)
+    work = Resettlement(snapshot, topology, node_of, tuning, fresh_chance(), system_clock(), seal)
     unfinished = folder.with_name(folder.name + UNFINISHED)
     try:
         await _write(unfinished, work)
-        _refuse_unlike(estate, await _estate_in(unfinished, (), tuning), folder)
+        _refuse_unlike(snapshot, await _snapshot_in(unfinished, (), tuning), folder)
         await asyncio.to_thread(_put_in_place, unfinished, folder)
     except OSError as error:
         raise BackendError("hive", f"{folder}: {error.strerror or error}; nothing was changed: check the disk") from error
     finally:
         await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
-    facts = await asyncio.to_thread(facts_of, estate, tuning, fresh_chance(), system_clock())
-    return Moved(len(facts), len(estate.vouched), len(estate.entries), work.undelivered)
+    facts = await asyncio.to_thread(facts_of, snapshot, tuning, fresh_chance(), system_clock())
+    return Moved(len(facts), len(snapshot.vouched), len(snapshot.entries), work.undelivered)
 
 
-async def estate_of(
+async def snapshot_of(
     home: Path, hive: HiveConfig, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False
 ) -> JournalSnapshot:
     """The joint contents of the journals of a hive, including nodes that nobody names. A missing one is fine, a damaged one not.
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
-    return await _estate_in(home / "hives" / hive.id, nodes, tuning, while_open=while_open)
+    return await _snapshot_in(home / "hives" / hive.id, nodes, tuning, while_open=while_open)
 
 
-async def _estate_in(folder: Path, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False) -> JournalSnapshot:
+async def _snapshot_in(folder: Path, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False) -> JournalSnapshot:
     reading = JournalMerger(tuning.standing.moderators)
     names = {*nodes, *await asyncio.to_thread(_nodes_in, folder)}
     async for name, records in _journals(folder, sorted(names), while_open=while_open):
@@ -122,7 +122,7 @@ async def _estate_in(folder: Path, nodes: Iterable[str], tuning: HiveSettings, *
         except ValueError as error:
             path = folder / f"{name}.sqlite"
             raise DatabaseUnreadable("sqlite", f"{path} holds what no node writes ({error}). Nothing was changed") from error
-    return await asyncio.to_thread(reading.estate)
+    return await asyncio.to_thread(reading.snapshot)
 
 
 def _nodes_in(folder: Path) -> list[str]:
@@ -157,11 +157,11 @@ async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
     _lock_of(path).unlink(missing_ok=True)
 
 
-def _refuse_unlike(estate: JournalSnapshot, moved: JournalSnapshot, folder: Path) -> None:
+def _refuse_unlike(snapshot: JournalSnapshot, moved: JournalSnapshot, folder: Path) -> None:
     """Raises `BackendError` where journals do not say what they were made of: then nobody may delete the former ones."""
-    missing = {one.assertion for one in estate.vouched} ^ {one.assertion for one in moved.vouched}
-    if missing or len(moved.entries) < len(estate.entries):
-        what = f"{counted(len(missing), 'assertion')} of {len(estate.vouched):,} can't be read again there"
+    missing = {one.assertion for one in snapshot.vouched} ^ {one.assertion for one in moved.vouched}
+    if missing or len(moved.entries) < len(snapshot.entries):
+        what = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"
         raise BackendError("hive", f"{folder}: {what}; nothing was changed: check the disk, and try it again")
 
 

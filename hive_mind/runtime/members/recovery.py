@@ -12,7 +12,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.replacing import REPLACED, UNFINISHED
-from hive_mind.runtime.members.generations import estate_of
+from hive_mind.runtime.members.generations import snapshot_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.workers.config import HiveConfig
@@ -46,8 +46,8 @@ def _is_leftover(folder: Path) -> bool:
 
 
 async def _vouched(home: Path, hive: str, agent: str) -> list[Vouched]:
-    estate = await estate_of(home, HiveConfig(hive), (), HiveSettings(), while_open=True)
-    return [one for one in estate.vouched if one.assertion.agent == agent]
+    snapshot = await snapshot_of(home, HiveConfig(hive), (), HiveSettings(), while_open=True)
+    return [one for one in snapshot.vouched if one.assertion.agent == agent]
 
 
 def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:

@@ -11,17 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hive_mind.bus.base import (
-    DEAD_LETTERS_SHOWN,
     DRAIN_S,
     PUBLISH_TIMEOUT_S,
     BusCapabilities,
     BusHealth,
-    DeadLetter,
     Delivery,
     Envelope,
     EventBus,
     Inbox,
-    QueueState,
     Subscription,
     Watch,
 )
@@ -49,6 +46,11 @@ class EncryptedBus:
         self._bus, self._cipher, self._refused = bus, cipher, refused
 
     @property
+    def inner(self) -> EventBus:
+        """The bus that carries what was encrypted."""
+        return self._bus
+
+    @property
     def capabilities(self) -> BusCapabilities:
         theirs = self._bus.capabilities
         most = theirs.envelope_bytes_max
@@ -68,18 +70,6 @@ class EncryptedBus:
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
         return await self._bus.watch(hive, on_envelope)
-
-    async def queues(self, hive: str) -> Sequence[QueueState]:
-        return await self._bus.queues(hive)
-
-    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        return await self._bus.dead_letters(hive, limit=limit)
-
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        return await self._bus.replay(hive, ids)
-
-    async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        return await self._bus.drop(hive, ids)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         await self._bus.close(drain_s=drain_s)

@@ -30,7 +30,7 @@ from hive_mind.hive.effects import (
     Tally,
     Tick,
 )
-from hive_mind.hive.replication.damage import sifted
+from hive_mind.hive.replication.damage import with_damage_set_aside
 from hive_mind.identity.envelopes import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
@@ -160,7 +160,7 @@ class NodeRunner(Requests):
 
     async def start(self) -> None:
         """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
-        kept = sifted(await self._journal.load())
+        kept = with_damage_set_aside(await self._journal.load())
         inbox = await self._bus.subscribe(self._settings.subscription(self._node.name), self.ring)
         self._reconnects = self._bus.health.reconnects
         self._begin(f"node {self._node.name}", self._run(inbox))

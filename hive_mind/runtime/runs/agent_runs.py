@@ -234,10 +234,10 @@ class AgentRuns:
 
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
         from hive_mind.agents.desk import LedgerDesk
-        from hive_mind.agents.judging.desk_post import DeskPost
+        from hive_mind.agents.judging.desk_mail import DeskMail
         from hive_mind.agents.judging.rules_at_work import DeskRules
 
-        post = DeskPost(self._agent.name, self._config.review.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
+        post = DeskMail(self._agent.name, self._config.review.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
         is_desk = self._config.review.desk.agent == self._agent.name
         while True:
             try:

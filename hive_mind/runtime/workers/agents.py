@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.judge_tally import JudgeTally
+from hive_mind.api.request import OnEvent
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import OnEvent, read_call
 from hive_mind.runtime.runs.agent_runs import AgentRuns
 from hive_mind.runtime.workers.config import AgentConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
@@ -140,10 +140,9 @@ class WorkerAgent:
         """Put a request to it; `on_event` gets what is known before the answer. Raises `HiveError`."""
         if not self._is_open:
             raise BackendUnavailable(self.name, self._error or "the agent is not open yet; ask again")
-        call = read_call(self._calls.register, {**fields, "do": what})
         self._using += 1
         try:
-            answer = await self._calls.do(call, on_event)
+            answer = await self._calls.answer(what, on_event, **fields)
             if what == "learn_files":
                 self._bad_sources = {path: why for path, why in self._bad_sources.items() if path not in self._sources.digests}
             return answer

@@ -5,7 +5,7 @@
     GET  /metrics                    text for Prometheus
     GET  /v1/status                  `WorkerStatus`
     GET  /v1/openapi.json            a description of /v1, for programs
-    POST /v1/agents/{name}/{request} a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}; with
+    POST /v1/agents/{name}/{request} a request of `api.requests` → {"ok": …} or {"error": …, "kind": …}; with
                                      Accept: text/event-stream as server-sent events
     POST /v1/agents/{name}           the same with the request's name as `do`
     GET  /v1/agents/{name}/events    events of its runs, as server-sent events; ?since=ID goes on behind one
@@ -40,6 +40,7 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from hive_mind.api.requests import REQUESTS
 from hive_mind.clocks import FINISH_S, LEAVE_S
 from hive_mind.counted import counted
 from hive_mind.errors import (
@@ -53,15 +54,13 @@ from hive_mind.errors import (
     HiveError,
     InvalidInput,
 )
-from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.replies import refusal
-from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.desk_notices import REPLIES
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.runs.notifying import SIGNATURE_HEADER, signature
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
-from hive_mind.runtime.worker_http import BEAT_S, BEATS
+from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
@@ -73,8 +72,6 @@ _log = logging.getLogger(__name__)
 
 # The time of some hundred questions.
 _AGAIN_S = 1.0
-
-_REQUESTS = requests_of(AgentCalls)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -192,13 +189,15 @@ class WorkerServer:
     async def _call(self, request: web.Request) -> web.StreamResponse:
         fields = await _body(request, dict[str, Any])
         what, name = str(fields.pop("do", "")), request.match_info["name"]
+        _refuse_at_door(request, what)
         return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
 
     async def _request(self, request: web.Request) -> web.StreamResponse:
         fields = await _body(request, dict[str, Any])
         what, name = request.match_info["request"], request.match_info["name"]
-        if what not in _REQUESTS:
+        if what not in REQUESTS:
             raise web.HTTPNotFound(reason=f"there is no request {what[:40]!r}; /v1/openapi.json lists them")
+        _refuse_at_door(request, what)
         if key := request.headers.get("Idempotency-Key"):
             fields |= {"key": key}
         if "text/event-stream" not in request.headers.get("Accept", ""):
@@ -307,6 +306,12 @@ async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.S
         async for event in beating(events, BEAT_S):
             await response.write(event or b": nothing new\n\n")
     return response
+
+
+def _refuse_at_door(request: web.Request, what: str) -> None:
+    """Raises `InvalidInput` for a request that other programs may not put. No wall: a client with the token says which it is."""
+    if what in REQUESTS and request.headers.get(DOOR) != "command" and "http" not in REQUESTS[what].doors:
+        raise InvalidInput(f"{what} is for the command line alone; /v1/openapi.json lists what programs may ask")
 
 
 def _is_reply(request: web.Request) -> bool:

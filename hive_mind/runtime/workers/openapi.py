@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from hive_mind import __version__
+from hive_mind.api.request import KEY_CHARACTERS_MAX, Entry
+from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import HiveError
-from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.members_seen import MembersSeen
-from hive_mind.runtime.requests import KEY_CHARACTERS_MAX, Call, Request, requests_of
 from hive_mind.runtime.workers.status import WorkerStatus
 
 Schema = dict[str, Any]
@@ -37,10 +37,10 @@ server-sent events: `progress` while it learns, `found` before an answer, then `
 
 def document() -> Schema:
     """OpenAPI 3.1."""
-    requests = requests_of(AgentCalls)
-    types = [WorkerStatus, tuple[MembersSeen, ...], Call, *(request.gives for request in requests.values())]
-    (status, members, _, *replies), schemas = msgspec.json.schema_components(types, ref_template=_REFS)
-    fields = schemas.pop("Call")["properties"]
+    requests = [entry for _, entry in sorted(REQUESTS.items()) if "http" in entry.doors]
+    types = [WorkerStatus, tuple[MembersSeen, ...], *(entry.gives for entry in requests)]
+    (status, members, *replies), schemas = msgspec.json.schema_components(types, ref_template=_REFS)
+    _, bodies = msgspec.json.schema_components([entry.kind for entry in requests])
     agent = {"name": "agent", "in": "path", "required": True, "schema": _TEXT}
     paths: Schema = {
         "/v1/status": {"get": _operation("status", "How the worker is, with its nodes and agents.", status, "worker")},
@@ -49,11 +49,11 @@ def document() -> Schema:
         "/v1/evict": {"post": _operation("evict", "Put a member out.", _ok({}), "worker") | _body({"member": _TEXT}, "member")},
         "/v1/agents/{agent}/events": {"parameters": [agent], "get": _events()},
     }
-    for one, reply in zip(requests.values(), replies, strict=True):
-        asked = _body(_fields(one, fields), *one.needs) | {"parameters": [_KEY]}
-        operation = _operation(f"agent_{one.name}", one.summary, _ok(reply), "agents") | asked
+    for entry, reply in zip(requests, replies, strict=True):
+        body = _body(_fields(entry, bodies[entry.kind.__name__]["properties"]), *entry.needs) | {"parameters": [_KEY]}
+        operation = _operation(f"agent_{entry.name}", entry.summary, _ok(reply), "agents") | body
         operation["responses"]["200"]["content"] |= {"text/event-stream": {"schema": {"type": "string"}}}
-        paths[f"/v1/agents/{{agent}}/{one.name}"] = {"parameters": [agent], "post": operation}
+        paths[f"/v1/agents/{{agent}}/{entry.name}"] = {"parameters": [agent], "post": operation}
     return {
         "openapi": "3.1.0",
         "info": {"title": "hive-mind", "version": __version__, "description": _DESCRIPTION},
@@ -73,18 +73,14 @@ def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
     return {"operationId": name, **texts, "tags": [tag], "responses": {"200": done, **_refusals()}}
 
 
-def _fields(request: Request, known: Mapping[str, Schema]) -> Schema:
-    """Those of one request: what it needs has neither a default nor null."""
-    fields = {name: known[name] for name in request.fields} | {name: _needed(known[name]) for name in request.needs}
-    for name, bounds in request.bounds.items():
+def _fields(entry: Entry, known: Mapping[str, Schema]) -> Schema:
+    """Those of one request, with their bounds and the words they may be."""
+    fields = {name: known[name] for name in entry.fields}
+    for name, bounds in entry.bounds.items():
         fields[name] = {**fields[name], "minimum": bounds.least, "maximum": bounds.most}
-    return fields | ({"kind": {"type": "string", "enum": list(request.kinds)}} if request.kinds else {})
-
-
-def _needed(field: Schema) -> Schema:
-    given = {name: value for name, value in field.items() if name != "default"}
-    ways = [way for way in given.pop("anyOf", ()) if way != {"type": "null"}]
-    return given | (ways[0] if len(ways) == 1 else {"anyOf": ways} if ways else {})
+    for name in set(entry.choices).intersection(entry.needs):
+        fields[name] = {"type": "string", "enum": list(entry.choices[name])}
+    return fields
 
 
 def _without_false(schema: Any) -> Any:

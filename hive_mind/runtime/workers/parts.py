@@ -15,6 +15,7 @@ import msgspec
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import EventBus
 from hive_mind.cognition.budget import Budget
@@ -33,7 +34,6 @@ from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
-from hive_mind.runtime.requests import REQUEST_BYTES_MAX
 from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here

@@ -18,8 +18,7 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.editions.sources import SourceNote
-from hive_mind.model.content import Content
+from hive_mind.model.content import Content, SourceNote
 from hive_mind.replacing import write_whole
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from hive_mind.api.request import OnEvent
 from hive_mind.errors import HiveError
 from hive_mind.runtime.replies import refusal
-from hive_mind.runtime.requests import OnEvent
 
 # A reader that does not read keeps no more than this waiting; figures of progress are left out then.
 _WAITING_MAX = 1000

@@ -18,6 +18,7 @@ import msgspec
 import psutil
 
 from hive_mind.agents.judging.judge_tally import JudgeTally
+from hive_mind.api.request import OnEvent
 from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
@@ -26,7 +27,6 @@ from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.members.member import Report, open_node
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.observing.metrics import NodeFigures
-from hive_mind.runtime.requests import OnEvent
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
@@ -115,7 +115,7 @@ class Worker:
     # ── what it does ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def call(self, agent: str, what: str, /, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to an agent; what it answers. Raises `HiveError`."""
+        """Put a request of `api.requests` to an agent; what it answers. Raises `HiveError`."""
         return await self.put(agent, what, fields)
 
     async def put(self, agent: str, what: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:

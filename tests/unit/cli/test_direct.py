@@ -11,7 +11,6 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from hive_mind.cli.fleet.agents import FleetAgent
 from hive_mind.cli.serving.direct import is_to_be_started, resident
 from hive_mind.cli.serving.resident_agent import ResidentAgent
 from hive_mind.errors import BackendUnavailable, InvalidInput
@@ -149,6 +148,6 @@ class Controller:
 
 def test_where_an_agent_is_asked_is_known_without_the_status_of_its_fleet(tmp_path: Path) -> None:
     file = contact(tmp_path, 4711)
-    found: Any = FleetAgent(cast(Any, Controller(tmp_path)), "resident", "ada")
-    address, token_in = asyncio.run(ResidentAgent(found, Settings(home=tmp_path)).address())
+    agent = ResidentAgent(cast(Any, Controller(tmp_path)), "resident", "ada", Settings(home=tmp_path))
+    address, token_in = asyncio.run(agent.address())
     assert (address, token_in) == ("http://127.0.0.1:4711/v1/agents/ada", str(file))

@@ -15,8 +15,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hive_mind.cli.app import MODULES, app, commands_in
-from hive_mind.cli.fleet.fleets import PANEL
+from hive_mind.cli.app import ENTRIES, app, commands_in
 
 ROOT = Path(__file__).parents[3]
 _COMMAND = re.compile(r"hive-mind ([a-z]+)(?: ([a-z]+)\b(?!-))?")
@@ -58,10 +57,11 @@ def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
     assert [called for called, told in texts.items() if any(twice in told for twice in ("[[", "]]", "{["))] == []
 
 
-def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(commands: dict[tuple[str, ...], Any]) -> None:
-    titled = {path[0] for path, command in commands.items() if len(path) == 1 and command.rich_help_panel == PANEL}
+def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(texts: dict[str, str]) -> None:
+    told = texts["hive-mind"].partition("─ Fleets ─")[2]
+    titled = set(re.findall(r"^│ ([a-z]+) ", told, re.MULTILINE))
     looks, changes = "get describe status top wait logs".split(), "apply plan diff scale rollout drain delete".split()
-    assert titled == {*looks, *changes, "controller", "export", "import"}
+    assert titled == {*looks, *changes, "members", "fleet", "controller", "export", "import"}
 
 
 def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str, ...], Any]) -> None:
@@ -108,11 +108,11 @@ def told_by(files: Iterator[Path]) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def _is_there(name: str, within: str | None) -> bool:
-    return name in MODULES and (within is None or (subs := _below(name)) is None or within in subs or name == "judge")
+    return name in ENTRIES and (within is None or (subs := _below(name)) is None or within in subs or name == "judge")
 
 
 @lru_cache
 def _below(name: str) -> frozenset[str] | None:
     """The commands of a group; None where it is none."""
-    commands = getattr(typer.main.get_group(commands_in(MODULES[name])).commands.get(name), "commands", None)
+    commands = getattr(typer.main.get_group(commands_in(ENTRIES[name].module)).commands.get(name), "commands", None)
     return None if commands is None else frozenset(commands)

@@ -8,9 +8,10 @@ import pytest
 import typer
 
 from hive_mind import __main__
-from hive_mind.cli.app import MODULES, commands_in
+from hive_mind.cli.app import ENTRIES, commands_in
 from hive_mind.cli.running import STOPPED
 
+COMMANDS = {f"hive_mind.cli.{entry.module}" for entry in ENTRIES.values()}
 # Each takes long to load, and only fleets need it. Not pydantic: typer itself loads it for every command.
 HEAVY = ("aiohttp", "psutil", "yaml", "hive_mind.control.manifests.manifest")
 
@@ -36,9 +37,11 @@ def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guess
 
 
 def test_a_command_does_not_load_the_others():
-    assert {name for name in loaded("stats", "--help") if name in {f"hive_mind.cli.{module}" for module in MODULES.values()}} == {
-        "hive_mind.cli.facts.stats"
-    }
+    assert loaded("stats", "--help") & COMMANDS == {"hive_mind.cli.facts.stats"}
+
+
+def test_the_list_of_commands_loads_none_of_them():
+    assert loaded("--help") & COMMANDS == set()
 
 
 def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):
@@ -52,9 +55,13 @@ def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):
     assert ended.value.code == STOPPED
 
 
-@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
-def test_commands_are_found_under_the_names_they_have(module):
-    assert set(typer.main.get_group(commands_in(module)).commands) == {name for name, found in MODULES.items() if found == module}
+@pytest.mark.parametrize("module", sorted({entry.module for entry in ENTRIES.values()}))
+def test_commands_are_listed_under_the_names_they_have_and_with_what_their_help_begins_with(module):
+    commands = typer.main.get_group(commands_in(module)).commands
+
+    assert {name: (command.help or "").partition("\n")[0] for name, command in commands.items()} == {
+        entry.name: entry.summary for entry in ENTRIES.values() if entry.module == module
+    }
 
 
 def test_a_command_says_that_it_starts_a_process_before_it_loads_what_starts_one(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import split
-from hive_mind.devbroker.tokens import Keys, audience_path, is_within
+from hive_mind.devbroker.broker import Keys, audience_path, is_within
 from tests.unit.devbroker.peers import with_peer
 
 KEYS = Keys({"name": "secret"}, jwt="header.body.signature")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
@@ -20,7 +21,6 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call
 from tests.builders import FIRST_US, BagOfWords, Home, found, run, said
 from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
 
@@ -195,9 +195,9 @@ async def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_t
     async with home.memory() as ada, other.memory() as bo:
         await ada.store_fact("pump", RED)
         calls = AgentCalls(LearningAgent("bo", bo, ExtractiveReader()), None, is_kept=False)
-        slow = asyncio.create_task(calls.do(Call("ask", question="Which colour has the slow pump?")))
+        slow = asyncio.create_task(calls.do(api.Ask(question="Which colour has the slow pump?")))
         await hive.halted.wait()
-        fast = [await calls.do(Call("ask", question="Which colour has the pump?")), await calls.do(Call("facts"))]
+        fast = [await calls.do(api.Ask(question="Which colour has the pump?")), await calls.do(api.Facts())]
         hive.go_on.set()
         replies = [await slow, *fast]
 

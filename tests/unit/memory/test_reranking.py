@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable
 from hive_mind.memory.refining import cross_encoders
@@ -16,7 +17,6 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.model.scores import ComponentScores, Contributions
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call
 from tests.builders import Home, fact, found, said
 from tests.cross_encoders import Reading, looked_at_by
 from tests.unit.memory.hives import AWAY, SmallHive, two
@@ -85,7 +85,7 @@ async def test_where_the_time_is_over_the_first_ranking_is_the_answer_and_says_s
         await memory.store_facts([said(text) for text in TEXTS], "log")
         late = await memory.search_facts(QUESTION, 3)
         agent = LearningAgent("ada", memory, ExtractiveReader())
-        told = await AgentCalls(agent, None, is_kept=False).do(Call("search", query=QUESTION, limit=3))
+        told = await AgentCalls(agent, None, is_kept=False).do(api.Search(query=QUESTION, limit=3))
         answer = await agent.answer_question(QUESTION)
         go_on.set()
 

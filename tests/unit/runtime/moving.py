@@ -11,7 +11,7 @@ from hive_mind.hive.replication.resettlement import facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.members.generations import Move, Moved, estate_of, move, settle
+from hive_mind.runtime.members.generations import Move, Moved, move, settle, snapshot_of
 from hive_mind.runtime.members.nodes import fresh_chance
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
@@ -25,7 +25,7 @@ TUNING = HiveSettings()
 
 async def held(home: Path, hive: HiveConfig, *, while_open: bool = False) -> tuple[HiveFact, ...]:
     """The facts that the journals of a hive hold together, oldest first."""
-    found = await estate_of(home, hive, (), TUNING, while_open=while_open)
+    found = await snapshot_of(home, hive, (), TUNING, while_open=while_open)
     return await asyncio.to_thread(facts_of, found, TUNING, fresh_chance(), system_clock())
 
 
@@ -37,7 +37,7 @@ def run(play: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(whole())
 
 
-def estate(facts: int = 12) -> JournalSnapshot:
+def snapshot(facts: int = 12) -> JournalSnapshot:
     said = (
         assertion(f"Pump {n} is red.", ms=1_700_000_000_000 + n, agent=f"agent {n % 3}", root=f"file {n % 4}")
         for n in range(facts)
@@ -47,7 +47,7 @@ def estate(facts: int = 12) -> JournalSnapshot:
 
 
 def begun(home: Path, hive: HiveConfig = OLD, facts: int = 12) -> tuple[HiveFact, ...]:
-    run(settle(home, estate(facts), hive, {}, TUNING))
+    run(settle(home, snapshot(facts), hive, {}, TUNING))
     return all_of(home, hive)
 
 

@@ -5,13 +5,16 @@ from contextlib import asynccontextmanager
 from math import inf, nan
 from pathlib import Path
 from random import Random
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 import pytest
 from mcp import Client
 from typer.testing import CliRunner
 
+from hive_mind.api.request import Entry
+from hive_mind.api.requests import REQUESTS
 from hive_mind.cli.app import app
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Now
@@ -22,8 +25,6 @@ from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.bounds import BOUNDS, LIMIT_MAX, OF_A_LIST, OF_SOME, Bounds
 from hive_mind.model.content import Candidate
 from hive_mind.model.query import Query
-from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call, Request, requests_of
 from hive_mind.runtime.workers.openapi import document
 from tests.builders import Home
 from tests.unit.mcp.test_server import ScriptedAgent
@@ -32,9 +33,8 @@ from tests.unit.runtime.workers.test_health import calling
 
 HUGE = 10**400
 LISTS = {"facts", "conflicts", "runs"}
-FIELD_TYPES = {field.name: field.type for field in msgspec.structs.fields(Call)}
 # Of a field that a request needs, and that is not what is looked at.
-NEEDED: dict[Any, Any] = {str: "x", tuple[str, ...]: [], dict[str, Any]: {}, bool | None: True}
+NEEDED: dict[Any, Any] = {str: "x", tuple[str, ...]: [], dict[str, Any]: {}, bool: True}
 
 Door = Callable[[str, dict[str, Any]], Awaitable[str]]
 """Puts a request, and gives the refusal, or ""."""
@@ -51,14 +51,24 @@ def inside(bounds: Bounds) -> Iterator[object]:
     yield from (bounds.least, bounds.most, None)
 
 
-def bounded() -> Iterator[tuple[Request, str, Bounds]]:
-    for asked in requests_of(AgentCalls).values():
+def bounded() -> Iterator[tuple[Entry, str, Bounds]]:
+    for asked in REQUESTS.values():
         for field, bounds in asked.bounds.items():
             yield asked, field, bounds
 
 
-def needed(asked: Request) -> dict[str, Any]:
-    return {name: NEEDED[FIELD_TYPES[name]] for name in asked.needs} | ({"kind": asked.kinds[0]} if asked.kinds else {})
+def needed(asked: Entry) -> dict[str, Any]:
+    types = {field.name: field.type for field in msgspec.structs.fields(asked.kind)}
+    words = {name: asked.choices[name][0] for name in asked.needs if name in asked.choices}
+    return {name: NEEDED[types[name]] for name in asked.needs if name not in words} | words
+
+
+def types_in(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        for part in get_args(annotation)[: 1 if get_origin(annotation) is Annotated else None]:
+            yield from types_in(part)
+    else:
+        yield annotation
 
 
 def refusal(reply: Any) -> str:
@@ -101,8 +111,13 @@ async def test_every_number_of_every_request_has_its_bounds_at_every_door(door: 
 
 
 def test_every_number_of_a_request_is_in_the_table() -> None:
-    numbers = {name for name, kind in FIELD_TYPES.items() if kind in (int, float, int | None, float | None)}
-    assert numbers == {field for _, field, _ in bounded()}
+    numbers = {
+        (entry.name, field.name)
+        for entry in REQUESTS.values()
+        for field in msgspec.structs.fields(entry.kind)
+        if field.name != "id" and {int, float} & set(types_in(field.type))
+    }
+    assert numbers == {(entry.name, field) for entry, field, _ in bounded()}
     assert {asked.name for asked, field, bounds in bounded() if bounds == OF_A_LIST and field == "limit"} == LISTS
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
+from hive_mind.api.request import Request
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call
 from tests.builders import Home
 from tests.unit.memory.hives import AWAY, SmallHive, two
 
@@ -31,9 +32,9 @@ def asked(story: Callable[[AgentCalls], Awaitable[Any]]) -> Any:
 
 def test_a_corrected_fact_says_what_it_replaced_and_where_it_was_said() -> None:
     async def story(calls: AgentCalls) -> Any:
-        learned = await calls.do(Call("learn", text=OLD, source="runbook"))
-        changed = await calls.do(Call("correct", fact_id=learned["facts"][0], content=NEW, source="correction"))
-        return learned["facts"], [await calls.do(Call("why", fact_id=one)) for one in (*learned["facts"], changed["fact_id"])]
+        learned = await calls.do(api.Learn(text=OLD, source="runbook"))
+        changed = await calls.do(api.Correct(fact_id=learned["facts"][0], content=NEW, source="correction"))
+        return learned["facts"], [await calls.do(api.Why(fact_id=one)) for one in (*learned["facts"], changed["fact_id"])]
 
     (old,), (former, newer) = asked(story)
     assert (former["content"], former["superseded_by"]) == (OLD, newer["fact_id"])
@@ -43,14 +44,14 @@ def test_a_corrected_fact_says_what_it_replaced_and_where_it_was_said() -> None:
 
 def test_of_a_long_text_the_beginning_is_shown() -> None:
     async def story(calls: AgentCalls) -> Any:
-        learned = await calls.do(Call("learn", text=OLD + " The valve is open." * 1000, source="log"))
-        return await calls.do(Call("why", fact_id=learned["facts"][0]))
+        learned = await calls.do(api.Learn(text=OLD + " The valve is open." * 1000, source="log"))
+        return await calls.do(api.Why(fact_id=learned["facts"][0]))
 
     assert len(asked(story)["said_in"][0]["text"]) == 2000
 
 
-@pytest.mark.parametrize("call", [Call("why", fact_id="nope"), Call("correct", fact_id="nope", content=NEW)])
-def test_a_fact_that_is_not_there_is_refused_with_where_ids_come_from(call: Call) -> None:
+@pytest.mark.parametrize("call", [api.Why(fact_id="nope"), api.Correct(fact_id="nope", content=NEW)])
+def test_a_fact_that_is_not_there_is_refused_with_where_ids_come_from(call: Request) -> None:
     with pytest.raises(InvalidInput, match="ada knows no fact 'nope'; a search gives ids"):
         asked(lambda calls: calls.do(call))
 
@@ -64,10 +65,10 @@ def test_conflicts_are_pairs_of_what_holds_now_the_newest_first() -> None:
             "The door of the depot closes at 18:00.",
             "The door of the depot closes at 20:00.",
         )
-        facts = [await calls.do(Call("store", concept=text.split()[1], content=text, source=text[-7:])) for text in said]
-        found = await calls.do(Call("conflicts"))
-        await calls.do(Call("retract", fact_id=facts[0]["fact_id"], text="a typing mistake"))
-        return found, await calls.do(Call("conflicts")), await calls.do(Call("conflicts", limit=0))
+        facts = [await calls.do(api.Store(concept=text.split()[1], content=text, source=text[-7:])) for text in said]
+        found = await calls.do(api.Conflicts())
+        await calls.do(api.Retract(fact_id=facts[0]["fact_id"], text="a typing mistake"))
+        return found, await calls.do(api.Conflicts()), await calls.do(api.Conflicts(limit=0))
 
     both, one, every = asked(story)
     assert [{side["content"][-7:] for side in pair} for pair in both["conflicts"]] == [
@@ -94,11 +95,11 @@ async def test_conflicts_of_a_hive_fetch_the_facts_of_pairs_alone_and_say_how_mu
             return await fetch(ids)
 
         home.hive.fetch = counted
-        found = await calls.do(Call("conflicts"))
+        found = await calls.do(api.Conflicts())
         home.hive.missing = ("p0",)
-        partly = await calls.do(Call("conflicts"))
+        partly = await calls.do(api.Conflicts())
         home.hive.failure = AWAY
-        alone = await calls.do(Call("conflicts"))
+        alone = await calls.do(api.Conflicts())
     assert [[side["content"] for side in pair] for pair in found["conflicts"]] == [[NEW, OLD]]
     assert (found["count"], found["completeness"]) == (1, 1.0)
     assert (partly["count"], partly["completeness"]) == (1, 0.75)
@@ -110,7 +111,7 @@ async def test_what_is_stored_for_its_agent_alone_is_not_shared_and_says_so() ->
     home, other = two(SmallHive())
     async with home.memory() as ada, other.memory() as bo:
         calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
-        stored = await calls.do(Call("store", concept="wifi", content="The wifi of the depot is slow.", local=True))
+        stored = await calls.do(api.Store(concept="wifi", content="The wifi of the depot is slow.", local=True))
         stored, found = stored, [hit.fact.content for hit in await bo.search_facts("wifi")]
     assert (stored["held_back"], found) == ("it was stored for its agent alone", [])
 
@@ -119,7 +120,7 @@ async def test_learning_says_what_is_held_back_from_others_and_why() -> None:
     home, _ = two(SmallHive())
     async with home.memory() as ada:
         calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
-        learned = await calls.do(Call("learn", text=f"{OLD} The password of pump 0 is hunter0Xy!", source="note"))
+        learned = await calls.do(api.Learn(text=f"{OLD} The password of pump 0 is hunter0Xy!", source="note"))
     assert list(learned["held_back"]) == learned["facts"][1:]
     assert list(learned["held_back"].values()) == ["its text holds a credential"]
 
@@ -132,9 +133,9 @@ async def test_the_beginning_of_an_id_is_one_question_to_the_hive_and_says_how_m
         own = await ada.store_fact("valve", "The valve is open.")
         await ada.retract_fact(own.id)
         home.hive.calls.clear()
-        named = [await calls.do(Call("named", fact_id=fact.id[:8])) for fact in (*others, own)]
+        named = [await calls.do(api.Named(fact_id=fact.id[:8])) for fact in (*others, own)]
         home.hive.missing = ("p0",)
-        unknown = await calls.do(Call("named", fact_id="f" * 8))
+        unknown = await calls.do(api.Named(fact_id="f" * 8))
     assert [[fact["fact_id"] for fact in reply["facts"]] for reply in named] == [[fact.id] for fact in (*others, own)]
     assert {reply["completeness"] for reply in named} == {1.0}
     assert unknown == {"facts": [], "completeness": 0.75}
@@ -145,8 +146,8 @@ def test_an_agent_counts_and_tells_the_latest() -> None:
     async def story(calls: AgentCalls) -> Any:
         for month in (3, 1, 2):
             said = {"content": f"D4 moved {month} litres.", "concept": "D4", "said_at": f"2025-0{month}"}
-            await calls.do(Call("store", **said))
-        return [await calls.do(Call("aggregate", kind=kind, concept="d4", limit=1)) for kind in ("count", "latest", "earliest")]
+            await calls.do(api.Store(**said))
+        return [await calls.do(api.Aggregate(kind=kind, concept="d4", limit=1)) for kind in ("count", "latest", "earliest")]
 
     counted, latest, earliest = asked(story)
     assert counted == {"count": 3, "facts": [], "completeness": 1.0, "silent": []}
@@ -155,21 +156,21 @@ def test_an_agent_counts_and_tells_the_latest() -> None:
 
 def test_what_can_not_be_aggregated_is_refused_with_what_can() -> None:
     with pytest.raises(InvalidInput, match="one of count, list, latest, earliest, not 'sum'"):
-        asked(lambda calls: calls.do(Call("aggregate", kind="sum")))
+        asked(lambda calls: calls.answer("aggregate", kind="sum"))
 
 
 def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
     async def story(calls: AgentCalls) -> Any:
-        old = (await calls.do(Call("learn", text=OLD, source="runbook")))["facts"][0]
-        await calls.do(Call("correct", fact_id=old, content=NEW, source="correction"))
+        old = (await calls.do(api.Learn(text=OLD, source="runbook")))["facts"][0]
+        await calls.do(api.Correct(fact_id=old, content=NEW, source="correction"))
         began, ceased = [datetime.fromtimestamp(at / 1e6, UTC).isoformat() for at in (await times(calls, old))]
-        asked = [await calls.do(Call("ask", question="Which port does the gateway use?", as_of=at)) for at in (began, ceased, "")]
-        found = await calls.do(Call("search", query="port", as_of=began))
-        early = await calls.do(Call("ask", question="Which port does the gateway use?", as_of="2001"))
+        asked = [await calls.do(api.Ask(question="Which port does the gateway use?", as_of=at)) for at in (began, ceased, "")]
+        found = await calls.do(api.Search(query="port", as_of=began))
+        early = await calls.do(api.Ask(question="Which port does the gateway use?", as_of="2001"))
         return [one["answer"] for one in asked], [hit["content"] for hit in found["hits"]], early["is_known"]
 
     async def times(calls: AgentCalls, fact_id: str) -> Any:
-        return (await calls.do(Call("why", fact_id=fact_id)))["turned_at_us"]
+        return (await calls.do(api.Why(fact_id=fact_id)))["turned_at_us"]
 
     (then, later, now), found, is_known = asked(story)
     assert OLD in then
@@ -177,10 +178,10 @@ def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
     assert (found, is_known) == ([OLD], False)
 
 
-@pytest.mark.parametrize("what", ["search", "ask"])
-def test_a_time_that_is_none_is_refused(what: str) -> None:
+@pytest.mark.parametrize("question", [api.Search(query="x", as_of="last spring"), api.Ask(question="x", as_of="last spring")])
+def test_a_time_that_is_none_is_refused(question: Request) -> None:
     with pytest.raises(InvalidInput, match="`as_of` is a day or a time such as"):
-        asked(lambda calls: calls.do(Call(what, query="x", question="x", as_of="last spring")))
+        asked(lambda calls: calls.do(question))
 
 
 @pytest.mark.parametrize("question", ["On which port does the gateway listen?", "How many gateways are there?"])
@@ -197,12 +198,12 @@ def test_a_question_is_searched_for_once_also_where_what_was_found_is_told_too(
     told = list[Any]()
 
     async def story(calls: AgentCalls) -> list[int]:
-        await calls.do(Call("learn", text=f"{OLD} The gateway is in hall 3.", source="runbook"))
+        await calls.do(api.Learn(text=f"{OLD} The gateway is in hall 3.", source="runbook"))
         counts = []
         for call, on_event in (
-            (Call("ask", question=question), None),
-            (Call("ask", question=question), lambda _, found: told.append(found)),
-            (Call("ask", question=question, with_found=True), None),
+            (api.Ask(question=question), None),
+            (api.Ask(question=question), lambda _, found: told.append(found)),
+            (api.Ask(question=question, with_found=True), None),
         ):
             searches.clear()
             told.append((await calls.do(call, on_event)).get("found"))

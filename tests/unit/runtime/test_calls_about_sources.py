@@ -3,9 +3,10 @@
 from typing import Any
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
 from tests.builders import Home, lines_of
 from tests.unit.memory.hives import SmallHive, two
 
@@ -17,12 +18,12 @@ def calls_to(memory: Any) -> AgentCalls:
 
 
 async def learned(calls: AgentCalls, text: str, source: str) -> None:
-    await calls.do(Call("learn", text=text, source=source, whole=True))
-    await calls.do(Call("note", source=source, digest=f"digest of {source}", left_out={"picture": 2}))
+    await calls.do(api.Learn(text=text, source=source, whole=True))
+    await calls.do(api.Note(source=source, digest=f"digest of {source}", left_out={"picture": 2}))
 
 
 async def sources(calls: AgentCalls, below: str = "") -> dict[str, tuple[int, int, str]]:
-    found = (await calls.do(Call("sources", query=below)))["sources"]
+    found = (await calls.do(api.Sources(query=below)))["sources"]
     return {one["source"]: (one["facts"], one["former"], one["digest"]) for one in found}
 
 
@@ -33,8 +34,8 @@ async def test_sources_are_listed_with_what_holds_and_what_is_former() -> None:
         await learned(calls, OLD, "/notes/a.md")
         await learned(calls, OLD, "/other/b.md")
         before = await sources(calls), await sources(calls, "/notes/")
-        done = await calls.do(Call("withdraw", source="/notes/a.md"))
-        again = await calls.do(Call("withdraw", source="/notes/a.md"))
+        done = await calls.do(api.Withdraw(source="/notes/a.md"))
+        again = await calls.do(api.Withdraw(source="/notes/a.md"))
         (everything, below), done, again, after, facts = (
             before,
             done,
@@ -55,7 +56,7 @@ async def test_what_a_withdrawn_source_said_leaves_the_hive() -> None:
         calls = calls_to(ada)
         await learned(calls, RED, "/notes/a.md")
         found = [hit.fact.content for hit in await bo.search_facts("pump")]
-        await calls.do(Call("withdraw", source="/notes/a.md"))
+        await calls.do(api.Withdraw(source="/notes/a.md"))
         assert (found, [hit.fact.content for hit in await bo.search_facts("pump")]) == ([RED], [])
 
 
@@ -63,7 +64,7 @@ async def test_what_is_noted_of_a_source_does_not_name_it() -> None:
     home = Home()
     async with home.memory() as memory:
         assert isinstance(memory, CognitiveMemory)
-        await calls_to(memory).do(Call("note", source="/notes/letter-from-ada.md", digest="digest of it"))
+        await calls_to(memory).do(api.Note(source="/notes/letter-from-ada.md", digest="digest of it"))
         async with memory.awake() as awake:
             meta, lines = dict(await awake.store.meta()), await lines_of(memory)
     noted = [key for key in meta if key.startswith("learned/")]

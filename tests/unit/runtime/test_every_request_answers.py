@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
+from hive_mind.api.requests import REQUESTS
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.hive.effects import (
     Ask,
@@ -39,7 +41,6 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import Probe
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call, requests_of
 from tests.builders import Home
 from tests.hives import MODERATOR, Hive, flat, settings, sharded
 
@@ -183,7 +184,7 @@ ROWS: Mapping[str, Row | Local] = {
 
 
 def test_every_request_of_the_register_has_a_row() -> None:
-    assert ROWS.keys() == requests_of(AgentCalls).keys()
+    assert ROWS.keys() == REQUESTS.keys()
 
 
 TOPOLOGIES = {
@@ -210,7 +211,7 @@ async def waited(topology: str, condition: str, facts: int, *, is_suspected: boo
     async with DistributedCognitiveMemory(Home().memory(), door, agent=MODERATOR, gate=PromotionSettings(is_open=True)) as memory:
         member = SimpleNamespace(member=SimpleNamespace(node=node), runner=door, silent=lambda: ())
         calls = AgentCalls(LearningAgent(MODERATOR, memory, ExtractiveReader()), member, is_kept=True)  # type: ignore[arg-type]
-        episode = (await calls.do(Call("learn", text="The first chapter is about pumps.", source="book")))["episode"]
+        episode = (await calls.do(api.Learn(text="The first chapter is about pumps.", source="book")))["episode"]
         for number, (name, row) in enumerate(ROWS.items()):
             if isinstance(row, Local):
                 continue
@@ -221,7 +222,7 @@ async def waited(topology: str, condition: str, facts: int, *, is_suspected: boo
             node.questions.latencies = Latencies(node.settings.scatter)
             node.questions.latencies.suspects = frozenset({AWAY} if is_suspected else ())
             before = door.waited_ms, door.asked
-            reply = await calls.do(Call(name, **row.fields(own.id, fact_id(others[number % 4]), episode)))
+            reply = await calls.answer(name, **row.fields(own.id, fact_id(others[number % 4]), episode))
             taken[name] = door.waited_ms - before[0], door.asked - before[1]
             assert reply is not None
     return taken

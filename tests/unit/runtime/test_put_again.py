@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.memory.requests_done import RequestsDone
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call, PutAgain
+from hive_mind.runtime.put_again import PutAgain
 from tests.builders import Home
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
@@ -72,12 +73,12 @@ def served(story: Callable[[Callable[[], AgentCalls]], Awaitable[Any]]) -> Any:
 
 def test_the_next_process_knows_what_was_done_under_a_key() -> None:
     async def story(process: Callable[[], AgentCalls]) -> Any:
-        (old,) = (await process().do(Call("learn", text=OLD, source="runbook")))["facts"]
-        correct = Call("correct", fact_id=old, content=NEW, source="ada", key="k")
+        (old,) = (await process().do(api.Learn(text=OLD, source="runbook")))["facts"]
+        correct = api.Correct(fact_id=old, content=NEW, source="ada", key="k")
         newer = (await process().do(correct))["fact_id"]
-        await process().do(Call("retract", fact_id=newer, key="k"))
+        await process().do(api.Retract(fact_id=newer, key="k"))
         again = await process().do(correct)
-        return newer, again, await process().do(Call("facts"))
+        return newer, again, await process().do(api.Facts())
 
     newer, again, known = served(story)
     assert again == {"fact_id": newer, "sharing": "retracted"}

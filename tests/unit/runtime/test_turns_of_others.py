@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.query import pages
@@ -19,7 +20,6 @@ from hive_mind.hive.trust import contradiction, signature
 from hive_mind.model.content import Candidate
 from hive_mind.model.evidence import Statement
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import Call
 from tests.builders import Home
 from tests.contract.fleets import Members, plan_of
 
@@ -101,7 +101,7 @@ async def test_pairs_of_an_agent_alone_are_compared_beside_the_loop(monkeypatch:
         calls = AgentCalls(LearningAgent("ada", memory, ExtractiveReader()), None, is_kept=False)
         turns = Turns(monkeypatch, contradiction, "_may")
 
-        assert (await turns.during(calls.do(Call("conflicts"))))["count"] == FACTS // 2
+        assert (await turns.during(calls.do(api.Conflicts())))["count"] == FACTS // 2
         assert turns.calls >= FACTS // 2
         assert turns.longest == 0
 

@@ -25,7 +25,6 @@ group = typer.Typer(
     name="describe",
     cls=fleets.EitherNumber,
     no_args_is_help=True,
-    rich_help_panel=fleets.PANEL,
     epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"),
 )
 

@@ -36,7 +36,6 @@ group = typer.Typer(
     name="get",
     cls=fleets.EitherNumber,
     no_args_is_help=True,
-    rich_help_panel=fleets.PANEL,
     epilog=examples("hive-mind get agents", "hive-mind get facts ada -n 20"),
 )
 

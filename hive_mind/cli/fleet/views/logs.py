@@ -33,7 +33,7 @@ Lines = Annotated[int, typer.Option("--lines", "--tail", "-n", min=0, max=100_00
 group = typer.Typer()
 
 
-@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
+@group.command(epilog=_EPILOG)
 @command
 async def logs(
     agent: Agent = "", follow: Follow = False, lines: Lines = 50, fleet: fleets.Fleet = "", home: options.Home = None

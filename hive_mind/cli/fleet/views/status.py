@@ -23,7 +23,6 @@ group = typer.Typer()
 
 @group.command(
     epilog=examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase"),
-    rich_help_panel=fleets.PANEL,
 )
 @command
 async def status(watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:

@@ -27,7 +27,7 @@ Once = Annotated[bool, typer.Option("--once", help="Print it once, after a secon
 group = typer.Typer()
 
 
-@group.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)
+@group.command(epilog=examples("hive-mind top", "hive-mind top --once"))
 @command
 async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""

@@ -44,7 +44,7 @@ class Wish:
 group = typer.Typer()
 
 
-@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
+@group.command(epilog=_EPILOG)
 @command
 async def wait(
     subject: Subject = "",

@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind import backends
+from hive_mind.api.replies import Nothing
+from hive_mind.api.request import Register, Request
+from hive_mind.api.requests import PROGRAMS, REQUESTS, Limit
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus, Traffic, type_of
 from hive_mind.embed.base import Matrix
 from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
 from hive_mind.model.content import Candidate
 from hive_mind.model.messages import Message
-from hive_mind.model.query import Hit, Query
-from hive_mind.runtime.calls import AgentCalls, Nothing
+from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
+from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.requests import Call, request
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.parts import Hosting
 from hive_mind.runtime.workers.process import run_worker
@@ -70,6 +72,37 @@ class MembersState(msgspec.Struct, frozen=True):
     """Messages and bytes sent since the beginning that were no questions."""
     asking: tuple[int, int]
     """Messages and bytes of questions since the state before."""
+
+
+_REQUESTS = Register(REQUESTS)
+
+
+@_REQUESTS.request(gives=Nothing, doors=PROGRAMS)
+class Keep(Request, frozen=True, kw_only=True):
+    """Store statements and share them."""
+
+    source: str
+    inputs: Given = Given()
+
+
+@_REQUESTS.request(gives=SearchFound, doors=PROGRAMS)
+class Find(Request, frozen=True, kw_only=True):
+    """Find facts, and say what that took."""
+
+    query: str
+    limit: Limit = LIMIT
+    method: Method = METHOD
+    inputs: Given = Given()
+
+
+@_REQUESTS.request(gives=MembersState, doors=PROGRAMS)
+class Look(Request, frozen=True, kw_only=True):
+    """Say how the members of this process are."""
+
+
+@_REQUESTS.request(gives=Nothing, doors=PROGRAMS)
+class Stop(Request, frozen=True, kw_only=True):
+    """Stop its node, as if the machine went away."""
 
 
 class Counts(Protocol):
@@ -167,23 +200,22 @@ class Measuring:
 class MeasuredCalls(AgentCalls):
     """Calls to an agent that is measured."""
 
+    requests = _REQUESTS
+
     def __init__(self, measuring: Measuring, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._measuring = measuring
         measuring.members[self._agent.name] = self._member
 
-    @request("inputs", needs=("source",), gives=Nothing)
-    async def _do_keep(self, call: Call) -> Any:
-        """Store statements and share them; `inputs` are `Given`."""
-        given = self._given_with(call)
-        await self._agent.memory.store_facts(given.candidates, call.source)
+    async def _do_keep(self, request: Keep) -> Any:
+        self._measuring.vectors.know(request.inputs.vectors)
+        await self._agent.memory.store_facts(request.inputs.candidates, request.source)
         return {}
 
-    @request("limit", "method", "inputs", needs=("query",), gives=SearchFound)
-    async def _do_find(self, call: Call) -> Any:
-        """Find facts, and say what that took; `inputs` are `Given`."""
-        query = Query(call.query, call.limit, call.method)
-        if self._given_with(call).is_timed:
+    async def _do_find(self, request: Find) -> Any:
+        self._measuring.vectors.know(request.inputs.vectors)
+        query = Query(request.query, request.limit, request.method)
+        if request.inputs.is_timed:
             await self._agent.memory.search_facts(query)
         wall_s, cpu_s = time.perf_counter(), time.process_time()
         hits = await self._agent.memory.search_facts(query)
@@ -191,23 +223,14 @@ class MeasuredCalls(AgentCalls):
         asked = hits.gathered.asked if hits.gathered else ()
         return SearchFound(tuple(hits), len(asked), hits.completeness, cpu_s, wall_s)
 
-    @request(gives=MembersState)
-    async def _do_look(self, call: Call) -> Any:
-        """Say how the members of this process are."""
-        del call
+    async def _do_look(self, request: Look) -> Any:
+        del request
         return self._measuring.state()
 
-    @request(gives=Nothing)
-    async def _do_stop(self, call: Call) -> Any:
-        """Stop its node, as if the machine went away."""
-        del call
+    async def _do_stop(self, request: Stop) -> Any:
+        del request
         await self._measuring.members.pop(self._agent.name).close()
         return {}
-
-    def _given_with(self, call: Call) -> Given:
-        given = msgspec.convert(call.inputs, Given)
-        self._measuring.vectors.know(given.vectors)
-        return given
 
 
 def main() -> None:

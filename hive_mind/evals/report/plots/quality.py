@@ -1,17 +1,197 @@
-"""Quality against what it costs in messages, quality and latency against the number of agents, and what failures leave."""
+"""Quality against what it costs in messages, quality and latency against the number of agents, and what failures leave.
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+Series with intervals on one pair of axes: the form of most drawings.
+"""
 
-from hive_mind.drawing.pictures import canvas
-from hive_mind.evals.experiments.values import Fault
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
+
+from hive_mind.drawing.palette import COLOURS
+from hive_mind.drawing.pictures import canvas, lay_out
+from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.report.figures import number
 from hive_mind.evals.report.material import Plot
-from hive_mind.evals.report.naming import BASELINES, arm_name, metric_name
-from hive_mind.evals.report.plots.drawing import finished
-from hive_mind.evals.report.plots.scatter import Point, Series, at, by_arm, by_kind, draw, size_mark
+from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, metric_name
+from hive_mind.evals.report.plots.drawing import finished, key, line_style
 from hive_mind.evals.report.selecting import Setting
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.measure.intervals import Estimate, Middle
+
+Across = Literal["even", "tenfold", "tenfold and zero"]
+# Points by which series stand beside each other, so that equal ones don't hide each other; and the most for all of them.
+_ASIDE = 4.0
+_ASIDE_MAX = 20.0
+# In pixels of the drawing: the size of one place, a letter's width, a line's height, and where beside a point words may stand.
+_SAME_PLACE = 6.0
+_LETTER = 7.5
+_LINE = 13
+_BESIDE = (8, -14, 22, -28, 36)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A cell in a drawing, with its interval where there is one. `mark` is written beside it."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points from left to right. `kind` is what the legend says; several series may be of one."""
+
+    name: str
+    kind: str
+    role: str
+    place: str
+    points: tuple[Point, ...]
+
+    @property
+    def means(self) -> list[tuple[float, float]]:
+        """From left to right; where several seeds share a place, the mean of theirs."""
+        return [(x, fmean(point.y for point in same)) for x, same in groupby(self.points, key=lambda point: point.x)]
+
+
+def by_kind(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None]) -> list[Series]:
+    """A series for each kind of arm and place."""
+    return _grouped(cells, point, lambda cell: KINDS[cell.arm.kind])
+
+
+def by_arm(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None], name: Callable[[Arm], str]) -> list[Series]:
+    """A series for each arm and place, with its size written at its end."""
+    found = _grouped(cells, point, lambda cell: name(cell.arm))
+    sizes = {name(cell.arm): size_mark(cell.arm) for cell in cells}
+    return [replace(one, points=(*one.points[:-1], replace(one.points[-1], mark=sizes[one.name]))) for one in found]
+
+
+def at(x: float, y: Estimate | Middle | None, mark: str = "") -> Point | None:
+    """A point with its interval; None where nothing was measured."""
+    if y is None:
+        return None
+    middle = y.mean if isinstance(y, Estimate) else y.median
+    return Point(x, middle, middle if y.low is None else y.low, middle if y.high is None else y.high, mark)
+
+
+def size_mark(arm: Arm) -> str:
+    """How large an arm is, as short as it can be: "10 in 5" are ten agents in five groups, "3/10" three asked of ten."""
+    if arm.agents < 2:
+        return ""
+    if arm.groups:
+        return f"{arm.agents} in {arm.groups}"
+    return f"{arm.fan_out}/{arm.agents}" if arm.fan_out else str(arm.agents)
+
+
+def _grouped(
+    cells: Iterable[CellCard], point: Callable[[CellCard], Point | None], name: Callable[[CellCard], str]
+) -> list[Series]:
+    found: dict[tuple[str, str, str], list[Point]] = {}
+    for cell in cells:
+        if (one := point(cell)) is not None:
+            found.setdefault((name(cell), cell.arm.kind, cell.arm.place), []).append(one)
+    return [_series_of(*group, points) for group, points in found.items()]
+
+
+def _series_of(name: str, kind: str, place: str, points: list[Point]) -> Series:
+    label = KINDS[kind] if place == "in-process" else f"{KINDS[kind]}, {PLACES[place].split(',')[0]}"
+    return Series(name, label, kind, place, tuple(sorted(points, key=lambda point: (point.x, point.y))))
+
+
+def draw(
+    figure: Figure,
+    series: Sequence[Series],
+    words: tuple[str, str],
+    across: Across,
+    *,
+    is_joined: bool = True,
+    highest: float | None = None,
+) -> None:
+    """Points with their intervals, upwards from zero so that a small difference looks small; joined by a line through means.
+
+    `words` are what stands beside the axes.
+    """
+    axes = figure.subplots()
+    axes.set_xlabel(words[0])
+    axes.set_ylabel(words[1])
+    _scale(axes, [point.x for one in series for point in one.points], across)
+    top = max((point.high for one in series for point in one.points), default=1.0)
+    axes.set_ylim(0, min(highest or float("inf"), max(top, 1e-9)) * 1.08)
+    step = min(_ASIDE, _ASIDE_MAX / len(series)) if series else 0.0
+    for place, one in enumerate(series):
+        _series(figure, axes, one, step * (place - (len(series) - 1) / 2) if is_joined else 0.0, is_joined=is_joined)
+    key(figure, list(dict.fromkeys((one.kind, one.role, one.place) for one in series)))
+    # Only a figure that is laid out knows what lies where.
+    lay_out(figure)
+    _marks(axes, [point for one in series for point in one.points if point.mark])
+
+
+def _series(figure: Figure, axes: Axes, series: Series, aside: float, *, is_joined: bool) -> None:
+    style = line_style(series.role, series.place)
+    where: dict[str, Any] = {"transform": axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)}
+    for point in series.points:
+        axes.plot([point.x, point.x], [point.low, point.high], color=COLOURS[series.role].light, linewidth=1.2, **where)
+    axes.plot([p.x for p in series.points], [p.y for p in series.points], **{**style, **where, "linestyle": "none"})
+    if is_joined:
+        axes.plot(*zip(*series.means, strict=True), **{**style, **where, "marker": ""})
+
+
+def _scale(axes: Axes, xs: Sequence[float], across: Across) -> None:
+    if across == "tenfold and zero":
+        # Below one the axis is even, above it each step is tenfold: no message at all is a place too.
+        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+        axes.set_xlim(-0.2, max(1.0, *xs) * 1.6)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        return
+    if across == "tenfold":
+        axes.set_xscale("log")
+        axes.set_xlim(min(xs) / 1.5, max(xs) * 1.7)
+    else:
+        # One place alone needs some room around it too.
+        width = (max(xs) - min(xs)) or 1.0
+        axes.set_xlim(min(xs) - 0.08 * width, max(xs) + 0.16 * width)
+    axes.set_xticks(sorted(set(xs)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+
+
+def _marks(axes: Axes, points: Sequence[Point]) -> None:
+    """Words beside points; those of one place are written together, and none over another."""
+    places: dict[tuple[float, float], list[Point]] = {}
+    for point in points:
+        x, y = (round(float(one) / _SAME_PLACE) * _SAME_PLACE for one in axes.transData.transform((point.x, point.y)))
+        places.setdefault((x, y), []).append(point)
+    taken: list[_Line] = []
+    for (x, y), same in places.items():
+        words = ", ".join(dict.fromkeys(point.mark for point in same))
+        is_last = x + _LETTER * len(words) > axes.bbox.x1
+        left = x - _LETTER * len(words) if is_last else x
+        lines = (_Line(left, left + _LETTER * len(words), y + aside) for aside in _BESIDE)
+        if free := next((line for line in lines if not any(line.hides(other) for other in taken)), None):
+            taken.append(free)
+            where = (same[0].x, same[0].y), (-7.0 if is_last else 7.0, (free.y - y) * 0.72 - 3)
+            side = "right" if is_last else "left"
+            axes.annotate(words, *where, textcoords="offset points", fontsize=8.5, horizontalalignment=side)
+
+
+class _Line(NamedTuple):
+    """Where words would stand, in pixels of the drawing."""
+
+    left: float
+    right: float
+    y: float
+
+    def hides(self, other: "_Line") -> bool:
+        return self.left < other.right and other.left < self.right and abs(self.y - other.y) < _LINE
 
 
 def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:

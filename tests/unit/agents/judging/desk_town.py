@@ -8,7 +8,7 @@ import msgspec
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.desk_post import DeskPost
+from hive_mind.agents.judging.desk_mail import DeskMail
 from hive_mind.agents.judging.post import TABLE, DeskLetter, Post
 from hive_mind.hive.effects import Put
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
@@ -32,8 +32,8 @@ class Agent:
 
     def start(self, at: DeskConfig = AT_ANN) -> None:
         post = self.town.post_of(self.node)
-        self.desk_post = DeskPost(self.name, at, self.ledger, self.desk, post, self.town.tells(self.node))
-        self.work = asyncio.create_task(self.desk_post.run())
+        self.desk_mail = DeskMail(self.name, at, self.ledger, self.desk, post, self.town.tells(self.node))
+        self.work = asyncio.create_task(self.desk_mail.run())
 
     async def stop(self) -> None:
         if self.work:

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.desk_trust import DeskTrust
+from hive_mind.agents.judging.reviewing import DeskTrust
 from hive_mind.errors import BackendTimeout
 from hive_mind.hive.effects import Now
 from hive_mind.hive.trust.trust_book import TrustSettings
@@ -102,7 +102,7 @@ async def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates
 
 
 async def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
-    monkeypatch.setattr("hive_mind.agents.judging.desk_trust._AGAIN_S", 0.001)
+    monkeypatch.setattr("hive_mind.agents.judging.reviewing._TRUST_AGAIN_S", 0.001)
     hive = Hive(failures=3)
     await answered(ledger, "ann", "a", WRONG)
     await followed(ledger, hive, 1)

@@ -6,8 +6,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
-from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import FactList
+from hive_mind.model.fact import Fact, FactList
 
 
 class _Facts:

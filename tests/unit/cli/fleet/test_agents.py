@@ -11,6 +11,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
 from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.runtime import asking
 from hive_mind.runtime.asking import ProcessGone, ProcessSilent
 
 
@@ -133,15 +134,22 @@ def test_what_is_named_has_to_be_there(home):
 class Silent:
     """The controller of a fleet whose agent ada does not answer."""
 
-    def __init__(self, error, *agents):
-        self.error, self.agents, self.asked = error, agents, []
+    def __init__(self, monkeypatch, error, *agents, topology="flat"):
+        self.error, self.agents, self.topology, self.asked = error, agents, topology, []
+        monkeypatch.setattr(asking, "called", self.called)
 
     async def status(self):
-        return FleetStatus("town", "Degraded", "flat", 1, 1, (), (), (AgentView("ada", "silent", False, "p"), *self.agents))
+        views = (AgentView("ada", "silent", False, "p"), *self.agents)
+        return FleetStatus("town", "Degraded", self.topology, 1, 1, (), (), views)
 
-    async def call(self, agent, what, *, timeout_s, **fields):
+    async def contact(self, agent):
+        return f"the process of {agent}"
+
+    async def called(self, contact, agent, what, fields, *, silence_s, progress):
+        assert contact == f"the process of {agent}"
+        assert progress is None
         del fields
-        self.asked.append((agent, what, timeout_s))
+        self.asked.append((agent, what, silence_s))
         if agent == "ada":
             raise self.error
         return {"answer": "At nine.", "note": "keyword search only"}
@@ -152,8 +160,8 @@ GONE = [ProcessSilent("p", "no answer in 15 s"), ProcessGone("p", "it is not run
 
 @pytest.mark.parametrize("error", GONE)
 @pytest.mark.parametrize("what", ["ask", "search"])
-def test_another_agent_answers_a_question_that_one_can_not_and_the_reply_says_so(error, what):
-    controller = Silent(error, AgentView("bo", "ready", True, "p"), AgentView("cy", "ready", True, "q"))
+def test_another_agent_answers_a_question_that_one_can_not_and_the_reply_says_so(error, what, monkeypatch):
+    controller = Silent(monkeypatch, error, AgentView("bo", "ready", True, "p"), AgentView("cy", "ready", True, "q"))
     reply = asyncio.run(FleetAgent(controller, "town", "ada", 7.0).call(what, question="When?"))
 
     assert (reply["answer"], reply["agent"]) == ("At nine.", "cy")
@@ -164,19 +172,27 @@ def test_another_agent_answers_a_question_that_one_can_not_and_the_reply_says_so
 
 @pytest.mark.parametrize("error", GONE)
 @pytest.mark.parametrize("what", ["learn", "facts", "retract", "export"])
-def test_what_is_about_one_agent_is_asked_of_no_other(error, what):
-    controller = Silent(error, AgentView("cy", "ready", True, "q"))
+def test_what_is_about_one_agent_is_asked_of_no_other(error, what, monkeypatch):
+    controller = Silent(monkeypatch, error, AgentView("cy", "ready", True, "q"))
     with pytest.raises(type(error)):
         asyncio.run(FleetAgent(controller, "town", "ada").call(what))
     assert [agent for agent, *_ in controller.asked] == ["ada"]
 
 
-def test_where_nobody_else_is_ready_the_error_is_told():
+def test_where_nobody_else_is_ready_the_error_is_told(monkeypatch):
+    controller = Silent(monkeypatch, GONE[0], AgentView("cy", "starting", False, "q"))
     with pytest.raises(ProcessSilent, match="no answer"):
-        asyncio.run(FleetAgent(Silent(GONE[0], AgentView("cy", "starting", False, "q")), "town", "ada").call("ask"))
+        asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))
 
 
-def test_a_refusal_of_the_agent_itself_is_its_own():
-    controller = Silent(BackendTimeout("ada", "its model is late"), AgentView("cy", "ready", True, "q"))
+def test_an_agent_that_shares_nothing_with_it_does_not_answer_for_it(monkeypatch):
+    controller = Silent(monkeypatch, GONE[0], AgentView("cy", "ready", True, "q"), topology="single")
+    with pytest.raises(ProcessSilent, match="no answer"):
+        asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))
+    assert [agent for agent, *_ in controller.asked] == ["ada"]
+
+
+def test_a_refusal_of_the_agent_itself_is_its_own(monkeypatch):
+    controller = Silent(monkeypatch, BackendTimeout("ada", "its model is late"), AgentView("cy", "ready", True, "q"))
     with pytest.raises(BackendTimeout, match="its model"):
         asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))

@@ -7,8 +7,7 @@ import pytest
 from hive_mind.agents.learning import Learned, Progress
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
-from hive_mind.memory.editions.sources import SourceNote
-from hive_mind.model.content import Content, Episode
+from hive_mind.model.content import Content, Episode, SourceNote
 from hive_mind.runtime.texts.document import Document
 
 

@@ -4,8 +4,7 @@ import asyncio
 
 from hive_mind.cli.learning import learners
 from hive_mind.cli.learning.learners import RemoteLearner, parts_of
-from hive_mind.memory.editions.sources import KnownSource, SourceNote
-from hive_mind.model.content import Content
+from hive_mind.model.content import Content, KnownSource, SourceNote
 
 
 class Agent:

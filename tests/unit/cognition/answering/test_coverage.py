@@ -1,4 +1,4 @@
-from hive_mind.cognition.answering.coverage import is_repeated
+from hive_mind.cognition.answering.quoting import is_repeated
 from tests.unit.cognition.reading import answer, hit
 
 

@@ -9,8 +9,8 @@ from hive_mind.devbroker.amqp.encoding import encode
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
 from hive_mind.devbroker.entity import DeliveryOutcome
+from hive_mind.devbroker.servicebus.namespace import QueueEntity
 from hive_mind.devbroker.servicebus.queue import Duplicates, Queue
-from hive_mind.devbroker.servicebus.queue_entity import QueueEntity
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import TurnedHost, letter, text_of
 from tests.unit.devbroker.links import ABANDONED, ACCEPTED, PUT_ASIDE, RELEASED, PlayedLink, message

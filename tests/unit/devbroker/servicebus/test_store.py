@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.devbroker.servicebus.store import DueQueue
+from hive_mind.devbroker.servicebus.queue import DueQueue
 
 
 @given(st.lists(st.tuples(st.sampled_from(["enter", "strike", "pop"]), st.integers(0, 6), st.integers(0, 9)), max_size=60))

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from hive_mind.devbroker.servicebus.queue_entity import WakeTimer
+from hive_mind.devbroker.servicebus.namespace import WakeTimer
 from tests.unit.devbroker.letters import TurnedHost
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv, safe
+from hive_mind.evals.report.page import cells_csv, questions_csv, safe
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import read_scorecard

@@ -9,7 +9,7 @@ from hive_mind.evals.answers.judging import ModelJudge
 from hive_mind.evals.arms.base import ArmResult
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.rows import Learned, Row
-from hive_mind.evals.running.question import Asking, put
+from hive_mind.evals.running.cell import Asking, put
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
 from tests.unit.cognition.reading import hit

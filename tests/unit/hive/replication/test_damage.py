@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Put, SetAside
-from hive_mind.hive.replication.damage import sifted
+from hive_mind.hive.replication.damage import with_damage_set_aside
 from hive_mind.hive.replication.reliable_channels import LANES, SENT
 from tests.hives import MODERATOR, PUMP_ID, Hive, federated
 
@@ -23,7 +23,7 @@ def kept() -> list[Put]:
 
 def test_what_a_node_writes_it_can_read() -> None:
     records = kept()
-    assert sifted(records) == records
+    assert with_damage_set_aside(records) == records
     tables = {record.table for record in records}
     assert tables >= {"head", "held", "meta", "outbox", "proof", "registry", "seen", "undelivered"}
 
@@ -33,20 +33,20 @@ def test_what_a_node_writes_it_can_read() -> None:
 def test_what_nothing_can_be_made_of_is_set_aside_and_the_rest_is_as_it_was(table: str, value: bytes) -> None:
     records = kept()
     bad = Put(table, b"some\0key", value)
-    assert sifted([*records, bad]) == [*records, SetAside(table, b"some\0key")]
+    assert with_damage_set_aside([*records, bad]) == [*records, SetAside(table, b"some\0key")]
 
 
 def test_a_clock_and_an_offset_that_say_no_time_are_set_aside() -> None:
     for key in (b"clock", b"offset"):
-        assert sifted([Put("meta", key, b"noon")]) == [SetAside("meta", key)]
+        assert with_damage_set_aside([Put("meta", key, b"noon")]) == [SetAside("meta", key)]
 
 
 def test_what_a_journal_found_damaged_stays_so() -> None:
     lost = SetAside("assertion", b"all\0key", is_place_sure=False)
-    assert sifted([lost]) == [lost]
+    assert with_damage_set_aside([lost]) == [lost]
 
 
 def test_what_was_said_in_a_lane_that_is_lost_is_set_aside_with_it() -> None:
     said = Put(SENT, SAID_KEY, msgspec.msgpack.encode(("note", b"hello")))
-    assert sifted([said, Put(LANES, b"ben", b"12345678lane-id.")])[0] == said
-    assert sifted([SetAside(LANES, b"ben"), said])[1] == SetAside(SENT, SAID_KEY)
+    assert with_damage_set_aside([said, Put(LANES, b"ben", b"12345678lane-id.")])[0] == said
+    assert with_damage_set_aside([SetAside(LANES, b"ben"), said])[1] == SetAside(SENT, SAID_KEY)

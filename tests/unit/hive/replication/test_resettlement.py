@@ -9,7 +9,7 @@ from hive_mind.hive.effects import Now, Put
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot, Vouched
-from hive_mind.hive.replication.reliable_channels import LANES, RECEIVED, SENT
+from hive_mind.hive.replication.reliable_channels import CHANNELS, RECEIVED, SENT
 from hive_mind.hive.replication.resettlement import Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import Federated
@@ -198,8 +198,8 @@ def test_what_has_expired_does_not_come_back():
     hive.clock.pass_(2 * HOUR_MS)
 
     assert moved(hive, flat("y"), FORGETFUL).fact("y") is None
-    estate = read(hive)
-    assert facts_of(estate, FORGETFUL, Random(1), hive.clock()) == ()
+    snapshot = read(hive)
+    assert facts_of(snapshot, FORGETFUL, Random(1), hive.clock()) == ()
 
 
 def test_confidence_fades_by_the_age_it_has():
@@ -279,17 +279,17 @@ def test_more_than_a_quota_moves_into_one_partition():
 
 def test_another_tenants_facts_are_refused():
     others = HiveSettings(standing=PolicySettings(tenant="rivals"))
-    estate = JournalSnapshot((Vouched(assertion()),))
+    snapshot = JournalSnapshot((Vouched(assertion()),))
     with pytest.raises(InvalidInput, match="tenant"):
-        Resettlement(estate, flat("x"), lambda _: "x", others, Random(1), NOW)
+        Resettlement(snapshot, flat("x"), lambda _: "x", others, Random(1), NOW)
 
 
 def test_a_missing_journal_costs_nothing_that_others_have():
     hive = Hive(flat())
     hive.say("n0")
-    estate = read(hive, "n0", "n1")
-    assert [one.assertion.fact_id for one in estate.vouched] == [PUMP_ID]
-    assert estate.lost == {}
+    snapshot = read(hive, "n0", "n1")
+    assert [one.assertion.fact_id for one in snapshot.vouched] == [PUMP_ID]
+    assert snapshot.lost == {}
 
 
 def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
@@ -304,9 +304,9 @@ def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
     assert read(hive).lost == {}
 
 
-def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:
-    work = Resettlement(estate, topology, lambda _: topology.nodes[0], HiveSettings(), Random(1), NOW)
-    tables = (LANES, SENT, RECEIVED, "app.told", "meta")
+def own_records(snapshot: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:
+    work = Resettlement(snapshot, topology, lambda _: topology.nodes[0], HiveSettings(), Random(1), NOW)
+    tables = (CHANNELS, SENT, RECEIVED, "app.told", "meta")
     found = {made.node: {(one.table, one.key) for one in made.records if one.table in tables} for made in work.journals()}
     return found, work.undelivered
 
@@ -314,16 +314,16 @@ def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[
 def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
     number = (1).to_bytes(8, "big")
     kept = [
-        Put(LANES, b"n1", number),
+        Put(CHANNELS, b"n1", number),
         Put(SENT, number + b"n1", b"x"),
-        Put(LANES, b"n9", number),
+        Put(CHANNELS, b"n9", number),
         Put(SENT, number + b"n9", b"x"),
     ]
     kept += [Put(RECEIVED, b"lane", number), Put("app.told", b"1", b"x")]
 
     found, undelivered = own_records(JournalSnapshot(own={"n0": tuple(kept)}), flat("n0", "n1"))
 
-    assert {(LANES, b"n1"), (SENT, number + b"n1"), (RECEIVED, b"lane"), ("app.told", b"1")} <= found["n0"]
+    assert {(CHANNELS, b"n1"), (SENT, number + b"n1"), (RECEIVED, b"lane"), ("app.told", b"1")} <= found["n0"]
     assert (SENT, number + b"n9") not in found["n0"]
     assert undelivered == 1
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.api import requests as api
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
-from hive_mind.runtime.requests import Call
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
@@ -47,12 +47,12 @@ async def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path, 
     assert len({file.split("/")[0] for file in files_with(tmp_path, "lovelace")}) == 2
 
     calls = AgentCalls(ann.agent, ann, is_kept=True)
-    await calls.do(Call("erase", erasures=(SUBJECT.key,)))
+    await calls.do(api.Erase(erasures=(SUBJECT.key,)))
     await until(lambda: ben.member.node.registry.get(f"erasure/{SUBJECT.key}"))
     for one in (ann, ben):
         await one.erase()
     await until(lambda: has_confirmed(ann, "ben"))
-    told = await calls.do(Call("erased", erasures=(SUBJECT.key,)))
+    told = await calls.do(api.Erased(erasures=(SUBJECT.key,)))
     assert {name: bool(value) for name, value in told["confirmed"].items()} == {"ann": True, "ben": True}
     assert all("cleo" in file for file in files_with(tmp_path, "lovelace"))
 
@@ -75,7 +75,7 @@ async def test_nobody_confirms_while_its_node_still_has_some_of_it(town: Town, m
     calls, partitions = AgentCalls(ann.agent, ann, is_kept=True), ann.member.node.partitions
     # As one that does not know the time yet.
     monkeypatch.setattr(partitions, "erased", lambda: {"f" * 32})
-    await calls.do(Call("erase", erasures=(SUBJECT.key,)))
+    await calls.do(api.Erase(erasures=(SUBJECT.key,)))
     await ann.erase()
     assert not has_confirmed(ann, "ann")
 

@@ -19,7 +19,7 @@ from hive_mind.hive.effects import Put
 from hive_mind.hive.replication.partition_replica import ASSERTIONS
 from hive_mind.hive.replication.resettlement import Journal
 from hive_mind.runtime.members import generations
-from hive_mind.runtime.members.generations import Move, estate_of, move
+from hive_mind.runtime.members.generations import Move, move, snapshot_of
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run
 
@@ -70,7 +70,7 @@ def test_a_hive_that_runs_is_not_moved_but_can_be_looked_at(tmp_path: Path) -> N
             with pytest.raises(DatabaseLocked):
                 await move(Move(tmp_path, OLD, (), SHARDED, {}, TUNING))
             assert await held(tmp_path, OLD, while_open=True) == before
-            seen = await estate_of(tmp_path, OLD, (), TUNING, while_open=True)
+            seen = await snapshot_of(tmp_path, OLD, (), TUNING, while_open=True)
             assert Put("app.x", b"new", b"in the log") in seen.own["a"]
         finally:
             await journal.close()
@@ -96,7 +96,7 @@ def test_what_a_killed_node_left_in_its_log_goes_along(tmp_path: Path) -> None:
 
     moved(tmp_path / "killed")
 
-    seen = run(estate_of(tmp_path / "killed", SHARDED, (), TUNING))
+    seen = run(snapshot_of(tmp_path / "killed", SHARDED, (), TUNING))
     assert Put("app.x", b"new", b"in the log") in seen.own["a"]
     after = contents(tmp_path / "killed" / "hives" / "fleet")
     assert {name: after[name] for name in after if not name.endswith(".lock")} == {

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
@@ -19,7 +20,6 @@ from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, open_node
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.requests import Call, read_call
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.unit.runtime.members.town import Town, plan
@@ -156,10 +156,10 @@ async def test_an_agent_answers_what_it_is_asked(town: Town) -> None:
     calls = AgentCalls(member.agent, member, is_kept=False)
 
     stored = await calls.do(
-        Call("store", content="The pump is red.", concept="pump", labels=("hall 3",), said_at="2023-05"),
+        api.Store(content="The pump is red.", concept="pump", labels=("hall 3",), said_at="2023-05"),
     )
     assert stored["sharing"] == "shared"
-    assert (await calls.do(Call("learn", text="The door of hall 4 is blue.", source="tour")))["added"] == 1
+    assert (await calls.do(api.Learn(text="The door of hall 4 is blue.", source="tour")))["added"] == 1
     told_of_it = {
         "fact_id": stored["fact_id"],
         "content": "The pump is red.",
@@ -172,40 +172,42 @@ async def test_an_agent_answers_what_it_is_asked(town: Town) -> None:
         "former": "",
         "rivals": [],
     }
-    found = msgspec.to_builtins(await calls.do(Call("search", query="which colour has the pump?")))
+    found = msgspec.to_builtins(await calls.do(api.Search(query="which colour has the pump?")))
     assert {name: found["hits"][0][name] for name in told_of_it} == told_of_it
     assert found["completeness"] == 1.0
-    answer = msgspec.to_builtins(await calls.do(Call("ask", question="What colour is the door?")))
+    answer = msgspec.to_builtins(await calls.do(api.Ask(question="What colour is the door?")))
     assert "blue" in answer["answer"]
     assert answer["sources"][0]["sources"] == ["tour"]
-    facts = msgspec.to_builtins(await calls.do(Call("facts", limit=0)))["facts"]
+    facts = msgspec.to_builtins(await calls.do(api.Facts(limit=0)))["facts"]
     assert {fact["content"]: fact["labels"] for fact in facts} == {
         "The pump is red.": ["hall 3"],
         "The door of hall 4 is blue.": [],
     }
-    assert await calls.do(Call("told")) == []
-    assert [row["name"] for row in await calls.do(Call("members"))] == ["ann"]
-    assert (await calls.do(Call("stats")))["facts"] == 2
+    assert await calls.do(api.Told()) == []
+    assert [row["name"] for row in await calls.do(api.Members())] == ["ann"]
+    assert (await calls.do(api.Stats()))["facts"] == 2
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
+    ("what", "fields", "text"),
     [
-        ({"do": "dance"}, "there is no 'dance'; known: aggregate, ask,"),
-        ({"do": "__init__"}, "there is no"),
-        ({"do": "retract", "fact_id": "0" * 32}, "no fact"),
-        ({"do": "store", "content": " "}, "a fact needs words"),
-        ({"do": "tell", "to": "ann"}, "send to another node"),
-        ({"do": "search", "query": 7}, "no request"),
-        ({"do": "search", "query": "x", "colour": "red"}, "search has no field 'colour'; it has query"),
+        ("dance", {}, "there is no 'dance'; known: aggregate, ask,"),
+        ("__init__", {}, "there is no"),
+        ("retract", {"fact_id": "0" * 32}, "no fact"),
+        ("store", {"content": " "}, "a fact needs words"),
+        ("tell", {"to": "ann"}, "send to another node"),
+        ("search", {"query": 7}, "no request"),
+        ("search", {"query": "x", "colour": "red"}, "search has no field 'colour'; it has query"),
     ],
 )
-async def test_nonsense_is_refused_and_the_next_request_is_answered(fields: dict[str, Any], text: str, town: Town) -> None:
+async def test_nonsense_is_refused_and_the_next_request_is_answered(
+    what: str, fields: dict[str, Any], text: str, town: Town
+) -> None:
     member = await town.begin(plan("ann", "ann"))
     calls = AgentCalls(member.agent, member, is_kept=False)
     with pytest.raises(InvalidInput, match=re.escape(text)):
-        await calls.do(read_call(calls.register, fields))
-    assert await calls.do(Call("told")) == []
+        await calls.answer(what, **fields)
+    assert await calls.do(api.Told()) == []
 
 
 async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(town: Town) -> None:
@@ -213,20 +215,20 @@ async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_wo
     both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
     ann, ben = (AgentCalls(member.agent, member, is_kept=False) for member in both)
 
-    assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
-    assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
-    await ann.do(Call("rate", to="ben", good=True))
+    assert await ben.do(api.Trust(to="cleo")) == {"agent": "cleo", "trust": 1.0}
+    assert (await ben.do(api.Rate(to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
+    await ann.do(api.Rate(to="ben", good=True))
     await until(lambda: both[1].member.node.policy.trust("ben", system_clock()) > 1.0)
-    once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
-    assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
+    once = (await ben.do(api.Rate(to="cleo", good=False)))["trust"]
+    assert 1.0 > once > (await ben.do(api.Rate(to="cleo", good=False)))["trust"]
     with pytest.raises(InvalidInput, match="and 'ben' is not one"):
-        await ben.do(Call("trust", to="cleo", trust=2.0))
-    with pytest.raises(InvalidInput, match="true or false"):
-        await ben.do(Call("rate", to="cleo"))
+        await ben.do(api.Trust(to="cleo", trust=2.0))
+    with pytest.raises(InvalidInput, match="rate needs the field 'good'"):
+        await ben.answer("rate", to="cleo")
     with pytest.raises(InvalidInput, match="of one agent by another"):
-        await ben.do(Call("rate", to="ben", good=True))
+        await ben.do(api.Rate(to="ben", good=True))
 
-    assert (await ann.do(Call("trust", to="cleo", trust=1.5)))["trust"] == 1.5
+    assert (await ann.do(api.Trust(to="cleo", trust=1.5)))["trust"] == 1.5
     await until(lambda: both[1].member.node.policy.trust("cleo", system_clock()) == 1.5)
 
 
@@ -234,22 +236,22 @@ async def test_what_a_moderator_took_back_is_not_taken_back_again_by_the_same_re
     nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
     both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
     ann, ben = (AgentCalls(member.agent, member, is_kept=False) for member in both)
-    fact_id = (await ben.do(Call("store", content="The pump is red.")))["fact_id"]
-    retract = Call("retract", fact_id=fact_id, text="wrong", key="k1")
+    fact_id = (await ben.do(api.Store(content="The pump is red.")))["fact_id"]
+    retract = api.Retract(fact_id=fact_id, text="wrong", key="k1")
     gone = {"fact_id": fact_id, "sharing": "retracted"}
 
     assert await ann.do(retract) == gone
     # One that was killed has forgotten whom it answered.
     ann = AgentCalls(both[0].agent, both[0], is_kept=False)
     assert await ann.do(retract) == gone
-    await ben.do(Call("retract", fact_id=fact_id))
-    await ben.do(Call("store", content="The pump is red.", source="otto"))
+    await ben.do(api.Retract(fact_id=fact_id))
+    await ben.do(api.Store(content="The pump is red.", source="otto"))
     async with asyncio.timeout(60):
-        while not (await ann.do(Call("facts")))["facts"]:  # noqa: ASYNC110 - nothing tells
+        while not (await ann.do(api.Facts()))["facts"]:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
     ann = AgentCalls(both[0].agent, both[0], is_kept=False)
     assert await ann.do(retract) == gone
-    assert [one["fact_id"] for one in (await ann.do(Call("facts")))["facts"]] == [fact_id]
+    assert [one["fact_id"] for one in (await ann.do(api.Facts()))["facts"]] == [fact_id]
 
 
 def test_the_page_on_agents_names_every_request() -> None:

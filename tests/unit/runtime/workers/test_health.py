@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.errors import BackendError
-from hive_mind.runtime.requests import REQUEST_BYTES_MAX
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX
 from hive_mind.runtime.workers import health

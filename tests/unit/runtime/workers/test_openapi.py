@@ -1,6 +1,8 @@
 """The OpenAPI document, and a client made of nothing but that."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +11,16 @@ import jsonschema
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.requests import requests_of
+import hive_mind
+from hive_mind.api.requests import REQUESTS
+from hive_mind.runtime.worker_http import DOOR
 from hive_mind.runtime.workers.openapi import document
 from tests.unit.runtime.workers.test_health import KNOWN, Caller, calling
 
 GATE = "The gate is blue."
 TEXT = "The pump is red. The ferry leaves at nine."
 STREAM = {"Accept": "text/event-stream"}
+WAYS: list[tuple[str, dict[str, Any]]] = [("", {"do": "stats"}), ("/stats", {})]
 
 
 class Client:
@@ -54,7 +58,7 @@ def test_the_document_is_valid_and_has_every_request() -> None:
     said = json.loads(json.dumps(document()))
     OpenAPIV31SpecValidator(said).validate()
     named = {path.rpartition("/")[2] for path in said["paths"] if path.startswith("/v1/agents/")}
-    assert named == {*requests_of(AgentCalls), "events"}
+    assert named == {*REQUESTS, "events"}
     assert all(one["post"]["summary"] for path, one in said["paths"].items() if "post" in one)
 
 
@@ -149,3 +153,28 @@ async def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Pa
         assert [name for name, _ in asked] == ["found", "reply"]
         assert asked[0][1]["hits"][0]["content"] == asked[1][1]["ok"]["sources"][0]["content"]
         assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]
+
+
+async def test_a_request_is_where_it_declares_to_be_and_refused_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answered(call: Caller, headers: dict[str, str]) -> list[tuple[int, str]]:
+        replies = [await call.post(f"/v1/agents/ada{path}", body, headers) for path, body in WAYS]
+        return [(status, told.get("error", "")) for status, told in replies]
+
+    monkeypatch.setitem(REQUESTS, "stats", replace(REQUESTS["stats"], doors=frozenset({"command"})))
+    assert "/v1/agents/{agent}/stats" not in document()["paths"]
+    async with calling(tmp_path) as call:
+        assert await answered(call, KNOWN | {DOOR: "command"}) == [(200, "")] * 2
+        assert (
+            await answered(call, KNOWN)
+            == [(400, "stats is for the command line alone; /v1/openapi.json lists what programs may ask")] * 2
+        )
+
+
+@pytest.mark.parametrize(("door", "folder"), [("mcp", "mcp"), ("console", "console")])
+def test_models_and_pages_put_what_is_open_to_them_and_no_more(door: str, folder: str) -> None:
+    texts = [file.read_text("utf-8") for file in (Path(hive_mind.__file__).parent / folder).rglob("*.py")]
+    put = {name for text in texts for name in re.findall(r"\.(?:call|decide)\((?:\w+(?:\[\"\w+\"\])?, )?\"(\w+)\"", text)}
+    assert len(put) > 5
+    assert {name for name in put if door not in REQUESTS[name].doors} == set()

@@ -20,7 +20,7 @@ from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Stat
 from hive_mind.model.messages import Appointment, RegistryEntry
 
 LINE_BYTES_MAX = 4 << 20
-# A dot is no part of an estate, and has to be one for the check.
+# A dot is no part of a snapshot, and has to be one for the check.
 _ANY_DOT = dot(bytes(ACTOR_BYTES), 1)
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
@@ -62,17 +62,17 @@ _decode = msgspec.json.Decoder(_Line).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def lines_of(estate: JournalSnapshot) -> Iterator[bytes]:
+def lines_of(snapshot: JournalSnapshot) -> Iterator[bytes]:
     """One line each, without line ends: assertions in the order of their stamps, then entries."""
-    for one in estate.vouched:
+    for one in snapshot.vouched:
         yield _encode(_line(one))
-    for entry in estate.entries:
+    for entry in snapshot.entries:
         appointment = entry.appointment
         appointed = None if appointment is None else (_time(appointment.stamp), appointment.by)
         yield _encode(_EntryLine(entry.key, entry.value, _time(entry.stamp), entry.by, appointed))
 
 
-def estate_in(lines: Iterable[bytes]) -> JournalSnapshot:
+def snapshot_in(lines: Iterable[bytes]) -> JournalSnapshot:
     """The snapshot that `lines_of` wrote. Raises `InvalidInput` that names the first bad lines and what is wrong with each."""
     vouched: list[Vouched] = []
     entries: list[RegistryEntry] = []

@@ -108,7 +108,7 @@ async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(town: Town)
 async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_comes(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
-    monkeypatch.setattr("hive_mind.agents.judging.desk_post._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_mail._AGAIN_S", 0.01)
     ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
     for agent in (ann, ben, cyd):
         agent.start()
@@ -136,15 +136,15 @@ async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_whe
 async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_it_when_it_is(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
-    monkeypatch.setattr("hive_mind.agents.judging.desk_post._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_mail._AGAIN_S", 0.01)
     ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(3)]
-    await until(lambda: bool(ben.desk_post._late))
+    await until(lambda: bool(ben.desk_mail._late))
     ann.start()
     for id in asked:
         await until(partial(there, ann, id))
-    await until(lambda: not ben.desk_post._late)
+    await until(lambda: not ben.desk_mail._late)
     assert ben.work is not None
     assert not ben.work.done()
 

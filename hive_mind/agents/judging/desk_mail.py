@@ -37,7 +37,7 @@ class Tell(Protocol):
         ...
 
 
-class DeskPost:
+class DeskMail:
     """The messages of one agent's desk, both ways. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
 
     def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, post: Post, tell: Tell) -> None:

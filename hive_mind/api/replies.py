@@ -1,10 +1,94 @@
-"""The answers to the requests of `runtime.calls`, besides those in `runtime.fact_replies`."""
+"""The answers to the requests of `api.requests`, as plain values: what HTTP sends and what commands print as JSON."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
-from hive_mind.memory.editions.sources import KnownSource
-from hive_mind.runtime.fact_replies import Answered, FactJson, HitJson
-from hive_mind.runtime.inquiry.why_not import Step
+from hive_mind.model.content import KnownSource
+from hive_mind.model.fact import Sharing
+from hive_mind.model.scores import ComponentScores, Contributions
+
+Nothing = dict[str, Any]
+"""A reply without a field."""
+
+Step = Literal["unknown", "retracted", "superseded", "not found", "ranked below", "not used", "used"]
+"""The step at which a fact fell out on its way into an answer."""
+
+
+class FactJson(TypedDict):
+    """All of a `model.fact.Fact`."""
+
+    fact_id: str
+    content: str
+    concept: str
+    confidence: float
+    sources: list[str]
+    learned_at_us: int
+    said_at: str
+    speaker: str
+    before: str
+    entities: list[str]
+    labels: list[str]
+    sharing: Sharing
+    superseded_by: str
+    held_back: str
+    offered: list[str]
+    turned_at_us: list[int]
+    copied: list[str]
+
+
+# "from" is a keyword of Python, so no class can have it as a name.
+SaidBy = TypedDict("SaidBy", {"from": list[str]})
+
+
+class HitJson(FactJson, SaidBy):
+    """A fact that was found. `from`: the agents that said it; `held_by`: the node that shows it, "" for its own agent.
+
+    `components` are the raw figures behind the score, `contributions` what each added. `disputed` and `former` say in words what
+    contradicts it, and that it is no longer true.
+    """
+
+    score: float
+    components: ComponentScores
+    contributions: Contributions
+    trust: float
+    held_by: str
+    disputed: str
+    former: str
+    rivals: list[FactJson]
+
+
+class Reached(TypedDict):
+    """`completeness` is the share of the hive that was searched; `silent` are those of `asked` that did not answer in time.
+
+    `note` says what the ranking had to do without, "" for nothing.
+    """
+
+    completeness: float
+    asked: list[str]
+    silent: list[str]
+    note: str
+
+
+class FoundReply(Reached):
+    """Of a search, the best hit first."""
+
+    hits: list[HitJson]
+
+
+class Answered(Reached):
+    """`method`, `confidence`, `closest`: see `model.answer.Answer`."""
+
+    answer: str
+    is_known: bool
+    method: str
+    confidence: float
+    sources: list[HitJson]
+    closest: list[HitJson]
+
+
+class AskReply(Answered):
+    """`found`: the facts that it was chosen from, where that is wanted."""
+
+    found: NotRequired[FoundReply]
 
 
 class Held(TypedDict):
@@ -115,7 +199,7 @@ class Collected(Listed):
 
 
 class WhyNotJson(TypedDict):
-    """At which step a fact fell out on its way into an answer (`runtime.inquiry.why_not`), the same in words; the answer itself.
+    """At which step a fact fell out on its way into an answer, the same in words; the answer itself.
 
     `fact` is what was taken for the one expected, `hit` the same with its score where it was found; `last` the last that got in.
     """
@@ -305,7 +389,7 @@ class Tools(TypedDict):
 
 
 class Stats(TypedDict):
-    """Counts of an agent's memory (`memory.base.MemoryStatistics`); in a hive, also the state of its node."""
+    """Counts of an agent's memory (`model.aggregation.MemoryStatistics`); in a hive, also the state of its node."""
 
     facts: int
     superseded: int

@@ -22,7 +22,7 @@ from hive_mind.retry import RetrySettings, delay_s
 from hive_mind.settling import Waiter, settle
 
 # Event Hubs drops a connection that was silent for four minutes, and opening another costs the next message half a second. So a
-# lane that nobody uses says something now and then; one that is used never does. One that failed tries sooner, to be well again.
+# sender that nobody uses says something now and then; one that is used never does. One that failed tries sooner to be well.
 _SILENT_S, _FAILED_S = 120.0, 1.0
 # Jobs that go out together. More would make the first of them wait for its answer.
 _TOGETHER_MAX = 500
@@ -45,7 +45,7 @@ class _Job:
 _STOP = _Job((), 0.0, None)
 
 
-class Lane:
+class PartitionSender:
     """Sends to one partition, in the order in which it was asked."""
 
     def __init__(self, clients: Clients, partition: int, batch_bytes_max: int) -> None:

@@ -10,7 +10,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import Assertion, Stamp, Statement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Appointment, RegistryEntry
-from hive_mind.runtime.members.estate_lines import LINE_BYTES_MAX, estate_in, lines_of
+from hive_mind.runtime.members.snapshot_lines import LINE_BYTES_MAX, lines_of, snapshot_in
 from tests.hives import assertion
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -44,24 +44,24 @@ ENTRIES = st.builds(
 @given(st.lists(assertions(), max_size=5), st.lists(ENTRIES, max_size=3), WORDS)
 def test_everything_comes_back_as_it_was(said: list[Assertion], entries: list[RegistryEntry], node: str) -> None:
     once = {(one.fact_id, one.agent, one.root): Vouched(one, node) for one in said}
-    estate = JournalSnapshot(tuple(sorted(once.values(), key=lambda one: one.assertion.stamp)), tuple(entries))
+    snapshot = JournalSnapshot(tuple(sorted(once.values(), key=lambda one: one.assertion.stamp)), tuple(entries))
 
-    back = estate_in(lines_of(estate))
+    back = snapshot_in(lines_of(snapshot))
 
-    assert set(back.vouched) == set(estate.vouched)
-    assert [one.assertion.stamp for one in back.vouched] == [one.assertion.stamp for one in estate.vouched]
-    assert back.entries == estate.entries
+    assert set(back.vouched) == set(snapshot.vouched)
+    assert [one.assertion.stamp for one in back.vouched] == [one.assertion.stamp for one in snapshot.vouched]
+    assert back.entries == snapshot.entries
 
 
 def test_of_one_voice_only_the_last_word_is_taken() -> None:
     said = [assertion(ms=2, confidence=0.2), assertion(ms=3, confidence=0.3), assertion(ms=1, confidence=0.1)]
-    (one,) = estate_in(lines_of(JournalSnapshot(tuple(map(Vouched, said))))).vouched
+    (one,) = snapshot_in(lines_of(JournalSnapshot(tuple(map(Vouched, said))))).vouched
     assert one.assertion.confidence == 0.3
 
 
 def test_only_the_first_bad_lines_are_named() -> None:
     with pytest.raises(InvalidInput) as failure:
-        estate_in([b"nonsense"] * 1_000)
+        snapshot_in([b"nonsense"] * 1_000)
     assert str(failure.value).count("line ") == 10
 
 
@@ -82,9 +82,9 @@ def test_only_the_first_bad_lines_are_named() -> None:
 def test_what_no_node_would_take_is_refused(fields: dict[str, object]) -> None:
     (line,) = lines_of(JournalSnapshot((Vouched(assertion()),)))
     with pytest.raises(InvalidInput, match="line 1"):
-        estate_in([msgspec.json.encode(msgspec.json.decode(line) | fields)])
+        snapshot_in([msgspec.json.encode(msgspec.json.decode(line) | fields)])
 
 
 def test_a_line_has_an_end() -> None:
     with pytest.raises(InvalidInput, match="at most"):
-        estate_in([b'"' + b"x" * LINE_BYTES_MAX + b'"'])
+        snapshot_in([b'"' + b"x" * LINE_BYTES_MAX + b'"'])

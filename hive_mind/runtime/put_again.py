@@ -1,0 +1,46 @@
+"""A request that is put again under its key, because its answer was lost on the way: it waits for that answer, and does nothing.
+
+This is known as long as the process lives; `memory.requests_done` knows it beyond that.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from hive_mind.api.request import KEY_CHARACTERS_MAX
+from hive_mind.errors import InvalidInput
+
+_KEPT = 1024
+
+
+class PutAgain:
+    """Answers by key, the latest of them."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, tuple[object, asyncio.Task[Any]]] = {}
+
+    async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """The result of the work for this request, made now or before. Failed work is done again the next time.
+
+        Raises what it raises, and `InvalidInput` for the key of another request. Without a key nothing is known of it.
+        """
+        if not key:
+            return await work()
+        if len(key) > KEY_CHARACTERS_MAX:
+            raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
+        earlier, asked = self._asked.get(key, (request, None))
+        if earlier != request:
+            raise InvalidInput("another request was put under this key: give each request a key of its own")
+        if asked is None or (asked.done() and (asked.cancelled() or asked.exception())):
+            # A task of its own: a caller that gives up waiting stops nothing.
+            asked = asyncio.create_task(work())
+            self._asked[key] = request, asked
+            self._forget_oldest()
+        return await asyncio.shield(asked)
+
+    def _forget_oldest(self) -> None:
+        while len(self._asked) > _KEPT:
+            # The oldest are done, but for a few.
+            if (key := next((key for key, (_, asked) in self._asked.items() if asked.done()), None)) is None:
+                return
+            del self._asked[key]

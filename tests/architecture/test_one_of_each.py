@@ -1,0 +1,38 @@
+"""What stands once: a second client, a second verdict or a wider bus would be the same design written again."""
+
+import ast
+
+from hive_mind.bus.base import BusAdmin, EventBus
+from tests.architecture.test_rules import SOURCES
+
+CLIENTS = {"OpenedAgent", "ProcessAgent"}
+
+
+def clients() -> set[str]:
+    """Classes with a method by which an agent is asked: the request's name, then its fields by name."""
+    return {
+        node.name
+        for source in SOURCES
+        for node in source.nodes
+        if isinstance(node, ast.ClassDef) and not any(ast.unparse(base).endswith("Protocol") for base in node.bases)
+        for method in node.body
+        if isinstance(method, ast.AsyncFunctionDef) and method.name == "call" and _asks(method.args)
+    }
+
+
+def _asks(arguments: ast.arguments) -> bool:
+    first = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][1:2]
+    return first == ["what"] and arguments.kwarg is not None
+
+
+def members_of(protocol: type) -> set[str]:
+    return {name for name in vars(protocol) if not name.startswith("_")}
+
+
+def test_an_agent_has_two_clients_one_in_this_process_and_one_over_http() -> None:
+    assert clients() == CLIENTS
+
+
+def test_a_bus_carries_and_what_lies_on_it_is_for_its_admin() -> None:
+    assert members_of(EventBus) == {"capabilities", "health", "publish", "subscribe", "watch", "close"}
+    assert members_of(BusAdmin) == {"queues", "dead_letters", "replay", "drop"}
