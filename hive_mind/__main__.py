@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
+# These compute so little that numpy's threads cost more than they give: to begin them takes a tenth of a second of CPU.
+_BRIEF = frozenset({"ask", "facts", "hook", "learn", "sources", "stats"})
 # That of `cli.running`, which is not loaded yet.
 _STOPPED = 130
 
@@ -18,6 +20,8 @@ def main() -> None:
     _open_closed_streams()
     # Loading makes much that stays; looking through it again and again takes a sixth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    if _BRIEF.intersection(sys.argv[1:2]):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if _is_answered(sys.argv[1:]):
             return

@@ -64,10 +64,10 @@ def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:
         unfinished.write_bytes(body)
 
 
-def publish(made: Path, path: Path) -> None:
+def publish(made_path: Path, path: Path) -> None:
     """Give a file that is complete and closed its place, durable. Raises `OSError`."""
-    sync_file(made)
-    made.replace(path)
+    sync_file(made_path)
+    made_path.replace(path)
     sync_folder(path.parent)
 
 

@@ -15,8 +15,8 @@ def settle(waiters: Iterable[Waiter], result: object = None, error: BaseExceptio
     by_loop: dict[asyncio.AbstractEventLoop, list[Waiter]] = {}
     for waiter in waiters:
         by_loop.setdefault(waiter.get_loop(), []).append(waiter)
-    for loop, some in by_loop.items():
-        call_on(loop, _wake, some, result, error)
+    for loop, futures in by_loop.items():
+        call_on(loop, _wake, futures, result, error)
 
 
 def call_on(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

@@ -52,8 +52,8 @@ def span(
     from opentelemetry.trace import SpanKind
 
     within = _context_of(parent) if parent else None
-    with tracer.start_as_current_span(name, within, SpanKind[kind.upper()], dict(attributes or {})) as made:
-        yield _Recorded(made)
+    with tracer.start_as_current_span(name, within, SpanKind[kind.upper()], dict(attributes or {})) as made_span:
+        yield _Recorded(made_span)
 
 
 def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
@@ -67,17 +67,17 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
         async def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
             if _tracer() is None:
                 return await work(*args, **kwargs)
-            with span(name, {"gen_ai.operation.name": name}) as made:
+            with span(name, {"gen_ai.operation.name": name}) as made_span:
                 memory, given = (*args, None, None)[:2]
-                made.note("gen_ai.memory.store.id", str(getattr(memory, "store_id", "")))
+                made_span.note("gen_ai.memory.store.id", str(getattr(memory, "store_id", "")))
                 if name in _OF_ONE_RECORD:
-                    made.note("gen_ai.memory.record.id", str(given))
+                    made_span.note("gen_ai.memory.record.id", str(given))
                 elif _captures_queries and name == "search_memory":
-                    made.note("gen_ai.memory.query.text", str(getattr(given, "text", given)))
+                    made_span.note("gen_ai.memory.query.text", str(getattr(given, "text", given)))
                 result = await work(*args, **kwargs)
                 ids = _ids_of(result)
-                made.note("gen_ai.memory.record.count", len(ids))
-                made.note("hive.record.ids", ids)
+                made_span.note("gen_ai.memory.record.count", len(ids))
+                made_span.note("hive.record.ids", ids)
                 return result
 
         return recorded
@@ -116,8 +116,8 @@ _NOTHING = _Nothing()
 
 
 class _Recorded:
-    def __init__(self, made: "trace.Span") -> None:
-        self._made = made
+    def __init__(self, made_span: "trace.Span") -> None:
+        self._made = made_span
 
     @property
     def traceparent(self) -> str:
@@ -127,8 +127,8 @@ class _Recorded:
         self._made.set_attribute(name, value)
 
 
-def _traceparent_of(made: "trace.Span") -> str:
-    identity = made.get_span_context()
+def _traceparent_of(made_span: "trace.Span") -> str:
+    identity = made_span.get_span_context()
     if not identity.is_valid:
         return ""
     return f"00-{identity.trace_id:032x}-{identity.span_id:016x}-{identity.trace_flags:02x}"

@@ -36,8 +36,8 @@ class LearningAgent:
         Raises `InvalidInput` for nothing at all, `BackendError` or `ModelOutputError` when store or model fail; batches kept
         until then stay.
         """
-        given = Content(content, source="user") if isinstance(content, str) else content
-        return await turn(LearningSteps(self.memory, self.reader, self._settings, progress), given)
+        given_content = Content(content, source="user") if isinstance(content, str) else content
+        return await turn(LearningSteps(self.memory, self.reader, self._settings, progress), given_content)
 
     async def answer_question(
         self, question: Question | str, limit: int = LIMIT, method: Method = METHOD, *, on_found: OnFound | None = None
@@ -46,8 +46,8 @@ class LearningAgent:
 
         `on_found` gets the best facts that were found for it, before it is worded.
         """
-        asked = Question(question) if isinstance(question, str) else question
-        return await turn(AnsweringSteps(self.memory, self.reader, limit, method, on_found), asked)
+        asked_question = Question(question) if isinstance(question, str) else question
+        return await turn(AnsweringSteps(self.memory, self.reader, limit, method, on_found), asked_question)
 
     async def close(self) -> None:
         """Release memory and reader. Closing twice is fine."""

@@ -65,21 +65,21 @@ class AnsweringSteps:
 
     async def decide(self, oriented: InterpretedQuestion) -> AnswerEvidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
-        intent, asked = oriented.intent, oriented.question
+        intent, question = oriented.intent, oriented.question
         # A count of all facts counts those of today.
-        for wanted in aggregations_of(asked.text) if not asked.as_of_us else ():
-            collected = await self.memory.aggregate(wanted)
+        for aggregation in aggregations_of(question.text) if not question.as_of_us else ():
+            collected = await self.memory.aggregate(aggregation)
             if collected.count:
                 if self.on_found:
-                    self.on_found(await self.memory.search_facts(Query(asked.text, self.limit, self.method)))
-                return AnswerEvidence(asked, SearchResult(), collected)
+                    self.on_found(await self.memory.search_facts(Query(question.text, self.limit, self.method)))
+                return AnswerEvidence(question, SearchResult(), collected)
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
-        query = Query(direct(asked.text), limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
+        query = Query(direct(question.text), limit, self.method, with_superseded=with_past, as_of_us=question.as_of_us)
         reading = ReadingLimit()
         found = reading.noted(await self._found(query, reading))
         if self.on_found:
             self.on_found(SearchResult(found[: self.limit], found.gathered, found.completeness, found.note))
-        return AnswerEvidence(asked, found)
+        return AnswerEvidence(question, found)
 
     async def _found(self, query: Query, reading: ReadingLimit) -> SearchResult:
         """Results for the question, and for each of its parts; and for both by the other names of the things it identifies."""
@@ -97,8 +97,8 @@ class AnsweringSteps:
         return found if written == query.text else _together(found, await self._all_of(query, [written], reading))
 
     async def _all_of(self, query: Query, texts: Sequence[str], reading: ReadingLimit) -> SearchResult:
-        asked = [replace(query, text=text, also=other_words(text)) for text in texts]
-        first, *others = await asyncio.gather(*map(self.memory.search_facts, asked))
+        queries = [replace(query, text=text, also=other_words(text)) for text in texts]
+        first, *others = await asyncio.gather(*map(self.memory.search_facts, queries))
         for other in others:
             first = _together(first, other)
         return reading.within(first)

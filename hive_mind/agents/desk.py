@@ -79,8 +79,8 @@ class LedgerDesk:
     async def open(self, kind: str = "", agent: str = "") -> list[ItemView]:
         """The waiting items, the oldest first; of one kind and one agent if they are given."""
         views = (await self._open.now()).values()
-        wanted = [v for v in views if kind in ("", v.item.kind) and agent in ("", v.item.agent)]
-        return sorted(wanted, key=lambda view: (view.item.opened_ms, view.item.id))
+        item_views = [v for v in views if kind in ("", v.item.kind) and agent in ("", v.item.agent)]
+        return sorted(item_views, key=lambda view: (view.item.opened_ms, view.item.id))
 
     async def view(self, item_id: str) -> ItemView | None:
         """One item with all that was said about it; None where there is none."""

@@ -85,8 +85,8 @@ class _RunSteps:
 
     run: Callable[[WorkerSpec, Mapping[str, Any]], Awaitable[RunState]]
 
-    async def observe(self, given: Task) -> Task:
-        return given
+    async def observe(self, task: Task) -> Task:
+        return task
 
     async def orient(self, observed: Task) -> Task:
         return observed

@@ -75,14 +75,14 @@ class LearningSteps:
     settings: LearningSettings = field(default_factory=LearningSettings)
     progress: Progress | None = None
 
-    async def observe(self, given: Content) -> Content:
+    async def observe(self, content: Content) -> Content:
         """The content, if there is anything in it. Raises `InvalidInput`."""
-        if not given.text.strip():
+        if not content.text.strip():
             raise InvalidInput("there is nothing to learn: the content is empty")
-        if not given.source:
+        if not content.source:
             raise InvalidInput("content needs a source: say who or what it comes from")
         # Half a surrogate pair is no text and can't be stored; it shows as what it is, something unreadable.
-        return replace(given, text=given.text.encode("utf-8", "replace").decode("utf-8"))
+        return replace(content, text=content.text.encode("utf-8", "replace").decode("utf-8"))
 
     async def orient(self, observed: Content) -> tuple[Content, Extraction]:
         """Its statements, one by one, and when it was said."""
@@ -93,14 +93,14 @@ class LearningSteps:
         """Which statements are worth keeping, and what the whole is about, as far as that can be had."""
         content, extraction = oriented
         least = self.settings.confidence_min
-        kept = tuple(c for c in extraction.candidates if c.confidence >= least)
+        candidates = tuple(c for c in extraction.candidates if c.confidence >= least)
         unsure = tuple(LeftOut(c.content, "too unsure") for c in extraction.candidates if c.confidence < least)
         summary = missing = ""
         try:
-            summary = await self.reader.summarise(content, kept)
+            summary = await self.reader.summarise(content, candidates)
         except (BackendError, ModelOutputError) as error:
             missing = f"no concept map: {error}"
-        return LearningPlan(content, summary, kept, len(unsure), missing, (*extraction.left_out, *unsure))
+        return LearningPlan(content, summary, candidates, len(unsure), missing, (*extraction.left_out, *unsure))
 
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
@@ -114,9 +114,9 @@ class LearningSteps:
             ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in seen]
             earlier |= await self.memory.own_facts(ids)
             seen.update(ids)
-            said = [replace(candidate, copied_from=copied_from) for candidate in batch]
+            candidates = [replace(candidate, copied_from=copied_from) for candidate in batch]
             try:
-                facts += await self.memory.store_facts(said, decided.content.source, episode)
+                facts += await self.memory.store_facts(candidates, decided.content.source, episode)
             except BackendError as error:
                 if facts:
                     kept, all_ = counted(len(facts), "fact"), len(decided.candidates)
@@ -124,11 +124,11 @@ class LearningSteps:
                 raise
             if self.progress:
                 self.progress(len(facts), len(decided.candidates))
-        learned = {fact.id: fact for fact in facts}
+        learned_facts = {fact.id: fact for fact in facts}
         # Erased facts are not kept: they are in neither.
-        confirmed = sum(1 for id, was in earlier.items() if id in learned and len(was.roots) < len(learned[id].roots))
+        confirmed = sum(1 for id, was in earlier.items() if id in learned_facts and len(was.roots) < len(learned_facts[id].roots))
         former = await self._supersede(decided.content, episode)
-        added = len(learned.keys() - earlier.keys())
+        added = len(learned_facts.keys() - earlier.keys())
         return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
 
     async def _original_of(self, decided: LearningPlan) -> str:
@@ -136,11 +136,11 @@ class LearningSteps:
         if not decided.content.is_whole:
             return ""
         ids = {fact_id(statement(candidate)) for candidate in decided.candidates}
-        source, known = decided.content.source, tuple((await self.memory.own_facts(list(ids))).values())
+        source, facts = decided.content.source, tuple((await self.memory.own_facts(list(ids))).values())
         sizes: dict[str, int] = {}
-        for other in likely_originals(source, len(ids), known):
+        for other in likely_originals(source, len(ids), facts):
             sizes |= {one.source: one.facts or one.former for one in await self.memory.sources(other) if one.source == other}
-        return original_of(source, len(ids), known, sizes)
+        return original_of(source, len(ids), facts, sizes)
 
     async def _supersede(self, content: Content, episode: Episode) -> int:
         """Now that all of it is kept: what the source said before is former, where this is the whole of it."""

@@ -205,7 +205,7 @@ class QueenTalk:
     def _asking(self, order: QueenOrder, seen: _Seen) -> QueenReply:
         if order.do == "assign":
             return QueenReply(f"Shall I {order.told}? Answer yes or no.", order)
-        run = next(one for one in seen.runs if (one.agent, one.document["run"]) == (order.agent, order.run))
+        run = next(seen_run for seen_run in seen.runs if (seen_run.agent, seen_run.document["run"]) == (order.agent, order.run))
         return QueenReply(f"{run.line}\nShall I {order.told}? Answer yes or no.", order)
 
     async def _worded(self, model: LanguageModel, said: str, seen: _Seen) -> QueenReply:
@@ -215,8 +215,8 @@ class QueenTalk:
         reply = await model.converse(turn)
         for call in reply.calls:
             if call.name == _ORDER.name:
-                asked = self._asking(_order_of(call.arguments, seen), seen)
-                return QueenReply(f"{reply.text}\n{asked.text}".strip(), asked.order)
+                queen_reply = self._asking(_order_of(call.arguments, seen), seen)
+                return QueenReply(f"{reply.text}\n{queen_reply.text}".strip(), queen_reply.order)
         return QueenReply(reply.text or _answer(said, seen, self._heard))
 
     async def _done(self, order: QueenOrder, by: str) -> str:
@@ -307,8 +307,8 @@ def _reasons(runs: Sequence[_SeenRun]) -> Iterator[str]:
     """Tickets with their evidence; of a run without one, its judgements."""
     for run in runs:
         yield f"{run.line}; {run.trouble}" if run.tickets else run.line
-        told = [line for view in run.tickets for line in dict(view.item.context).get("evidence", "").split("\n")]
-        yield from (f"  {line}" for line in dict.fromkeys(told or (*run.health.evidence, *run.health.judgements)))
+        lines = [line for view in run.tickets for line in dict(view.item.context).get("evidence", "").split("\n")]
+        yield from (f"  {line}" for line in dict.fromkeys(lines or (*run.health.evidence, *run.health.judgements)))
     if not runs:
         yield "No run is in trouble."
 

@@ -55,17 +55,17 @@ class Watcher:
 
     async def look(self, agents: Sequence[str], silent: Collection[str] = ()) -> list[EscalationTicket]:
         """Once at all runs of these agents; `silent`: members that say nothing. The tickets that were written."""
-        found: list[EscalationTicket] = []
+        escalation_tickets: list[EscalationTicket] = []
         for agent in agents:
             try:
-                found += [ticket for ticket in await self._examined(agent) if await self._is_raised(ticket)]
+                escalation_tickets += [ticket for ticket in await self._examined(agent) if await self._is_raised(ticket)]
                 self.troubles.pop(agent, None)
             except HiveError as error:
                 if self.troubles.get(agent) != str(error):
                     _log.warning("%s: the runs of %s can't be looked at: %s", self._name, agent, error)
                 self.troubles[agent] = str(error)
         tickets = [ticket_of_dead(name, times) for name, times in (await self._silences(silent)).items()]
-        return [*found, *[ticket for ticket in tickets if await self._is_raised(ticket)]]
+        return [*escalation_tickets, *[ticket for ticket in tickets if await self._is_raised(ticket)]]
 
     async def emit_escalation_ticket(self, ticket: EscalationTicket) -> bool:
         """Lay it on the desk, once however often. False where there is no room now."""

@@ -80,10 +80,10 @@ class UsearchVectors:
         wanted = min(k, len(self))
         if wanted <= 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        found = self._proposals(query, wanted)
-        cosines = self.cosines(query, found)
-        order = np.lexsort((found, -cosines))
-        return found[order], cosines[order]
+        proposals = self._proposals(query, wanted)
+        cosines = self.cosines(query, proposals)
+        order = np.lexsort((proposals, -cosines))
+        return proposals[order], cosines[order]
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
         """Exact cosines at these positions; NaN where there is no vector."""

@@ -83,8 +83,8 @@ class Entry:
 
     @cached_property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """The words that a field may be, by field."""
-        return {name: note for name, note in self._notes() if isinstance(note, tuple)}
+        """The words of which a field that it needs is one, by field."""
+        return {name: note for name, note in self._notes() if isinstance(note, tuple) and name in self.needs}
 
     def request(self, fields: Mapping[str, object]) -> Request:
         """Made of its fields; null is a field left out. Raises `InvalidInput`, which says what is wrong with them."""

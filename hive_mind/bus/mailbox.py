@@ -102,11 +102,11 @@ class Mailbox(Generic[N]):
             return
         delivery = MailboxDelivery(self, native, envelope, attempt, size)
         key = delivery.key
-        known = self._held.get(key)
-        if known is not None and known.native == native:
+        mailbox_delivery = self._held.get(key)
+        if mailbox_delivery is not None and mailbox_delivery.native == native:
             # The broker gives out again what is still held here, perhaps under a new lock.
-            known.native = native
-        elif known is not None or self._knows(key):
+            mailbox_delivery.native = native
+        elif mailbox_delivery is not None or self._knows(key):
             self.duplicates += 1
             self._owner.settled(self, delivery)
         elif not self.wants(envelope):
@@ -148,15 +148,15 @@ class Mailbox(Generic[N]):
         count = min(deliveries_max, len(waiting), subscription.inflight_max - len(self._inflight))
         if count <= 0:
             return ()
-        taken = [waiting.popleft() for _ in range(count)]
+        deliveries = [waiting.popleft() for _ in range(count)]
         until = asyncio.get_running_loop().time() + subscription.ack_wait_s
-        for delivery in taken:
+        for delivery in deliveries:
             self._inflight[delivery] = until
         if until - self._seen_since > SEEN_FOR_S / 2:
             self._forget_half(until)
         self._look_at(until)
         self._notify_of_room()
-        return taken
+        return deliveries
 
     # ── for deliveries ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -181,13 +181,13 @@ class Mailbox(Generic[N]):
         if self._inflight.pop(delivery, None) is None:
             return
         envelope = delivery.envelope
-        again = MailboxDelivery(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
-        self._held[again.key] = again
+        mailbox_delivery = MailboxDelivery(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
+        self._held[mailbox_delivery.key] = mailbox_delivery
         self.redelivered += 1
         if delay_s > 0:
-            self._delayed[again] = asyncio.get_running_loop().call_later(delay_s, self._return, again)
+            self._delayed[mailbox_delivery] = asyncio.get_running_loop().call_later(delay_s, self._return, mailbox_delivery)
         else:
-            self._return(again)
+            self._return(mailbox_delivery)
 
     def extend(self, delivery: "MailboxDelivery[N]", seconds: float) -> None:
         if delivery in self._inflight:

@@ -103,12 +103,12 @@ class Queue:
         self._outside.pop(room, None)
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        taken = self.mailbox.take(deliveries_max)
+        deliveries = self.mailbox.take(deliveries_max)
         while self._outside and self.mailbox.room:
             room = next(iter(self._outside))
             self.mailbox.offer(next(self._numbers), self._outside.pop(room))
             _resolve(room, True)
-        return taken
+        return deliveries
 
     async def close(self) -> None:
         """Give the name free; held messages are lost."""

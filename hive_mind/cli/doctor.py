@@ -263,10 +263,10 @@ async def problems_of(settings: Settings, path: Path) -> Sequence[str]:
 
 async def repaired(settings: Settings, path: Path) -> Any | None:
     """The outcome of a repair (`store.sqlite.repair.Repair`); None for a record that is whole."""
-    found = await problems_of(settings, path)
-    if not found:
+    problems = await problems_of(settings, path)
+    if not problems:
         return None
-    say(f"{path}: {listed(found)}; saving what can be saved")
+    say(f"{path}: {listed(problems)}; saving what can be saved")
     return await asyncio.to_thread(backends.load("store", settings.store).repair, path)
 
 

@@ -256,8 +256,8 @@ def _check(kind: KindName, text: str, tools: Sequence[str], functions: Sequence[
             from hive_mind.runs.graphs.worker_file import worker_of
             from hive_mind.runtime.workers.runs import tools_without_agent
 
-            known = tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *tools)}
-            worker_of(text, tools=known, functions=functions_of(functions))
+            specs = tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *tools)}
+            worker_of(text, tools=specs, functions=functions_of(functions))
 
 
 def write_first(file: Path, text: str) -> bool:

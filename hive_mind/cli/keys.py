@@ -109,18 +109,18 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     """
     folder = at.folder()
     found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
-    ids = {made.key_id for _, made in found}
+    ids = {made_certificate.key_id for _, made_certificate in found}
     if len(ids) != 1:
         problem = "is more than one key" if ids else "is neither a name nor a key that was issued"
         raise InvalidInput(f"{which} {problem}: hive-mind keys list")
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
-    name, made = found[0]
+    name, certificate = found[0]
     if at.output is Format.JSON:
-        show_json({"name": name, "key": made.key_id.hex(), "since_ms": since_ms})
+        show_json({"name": name, "key": certificate.key_id.hex(), "since_ms": since_ms})
     else:
         kept = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
-        show(f"the key {made.key_id.hex()[:12]} of {name} is revoked; {kept}")
+        show(f"the key {certificate.key_id.hex()[:12]} of {name} is revoked; {kept}")
 
 
 @group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
@@ -129,7 +129,7 @@ async def list_keys(at: Whose) -> None:
     """List every certificate: its key, the names it may use, until when, and whether it was revoked."""
     folder = at.folder()
     revoked = folder.revoked
-    rows = [_row(name, made, revoked.get(made.key_id)) for name, made in folder.certificates()]
+    rows = [_row(name, certificate, revoked.get(certificate.key_id)) for name, certificate in folder.certificates()]
     if at.output is Format.JSON:
         show_json(rows)
         return

@@ -49,8 +49,8 @@ def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
     A plain function that gives one can read standard input before the event loop starts. A parameter whose type is a dataclass
     stands for the options that its fields declare, and gets one made of what was given for them.
     """
-    own = inspect.signature(work, eval_str=True)
-    groups: dict[str, Any] = {name: one.annotation for name, one in own.parameters.items() if is_dataclass(one.annotation)}
+    signature = inspect.signature(work, eval_str=True)
+    groups: dict[str, Any] = {name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)}
 
     @functools.wraps(work)
     def run(*args: Any, **given: Any) -> None:
@@ -62,8 +62,8 @@ def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 
-    declared = [option for one in own.parameters.values() for option in (_options_of(one) if one.name in groups else [one])]
-    run.__signature__ = own.replace(parameters=declared)  # type: ignore[attr-defined]
+    declared = [option for one in signature.parameters.values() for option in (_options_of(one) if one.name in groups else [one])]
+    run.__signature__ = signature.replace(parameters=declared)  # type: ignore[attr-defined]
     return run
 
 

@@ -145,7 +145,7 @@ def simulate(
         kind = picture_kind(plot)
         is_stopped = _run_all(totals, range(first, end), order, jobs)
         if output is Format.JSON:
-            show_json({"rows": [_row(one, order) for one in totals], "stopped": is_stopped})
+            show_json({"rows": [_row(total, order) for total in totals], "stopped": is_stopped})
         else:
             _show(totals, order)
         if plot is not None:

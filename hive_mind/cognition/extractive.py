@@ -76,20 +76,20 @@ class ExtractiveReader:
     def _extracted(self, content: Content) -> Extraction:
         layout = blocks(content.text)
         dates = dates_of(content, layout)
-        some = self._settings
-        found = list(summed_up(list(exchanged(cut(layout, some.sentence_chars_max, some.utterance_chars_max)))))
+        settings = self._settings
+        pieces = list(summed_up(list(exchanged(cut(layout, settings.sentence_chars_max, settings.utterance_chars_max)))))
         # Log lines like others have no words of their own, and are most of a long log.
-        vocabulary = vocabulary_of(sentence for piece in found if not _is_repeated(piece) for sentence in piece.sentences)
-        kept: dict[str, Candidate] = {}
+        vocabulary = vocabulary_of(sentence for piece in pieces if not _is_repeated(piece) for sentence in piece.sentences)
+        candidates: dict[str, Candidate] = {}
         left_out: list[LeftOut] = []
-        for piece, candidate in self._candidates(found, content, dates, vocabulary):
+        for piece, candidate in self._candidates(pieces, content, dates, vocabulary):
             if candidate is None:
                 left_out += [] if piece.is_covered and not _is_repeated(piece) else [LeftOut(piece.text, _why_not(piece))]
-            elif (text := canonical(candidate.content)) in kept:
+            elif (text := canonical(candidate.content)) in candidates:
                 left_out.append(LeftOut(candidate.content, "said before"))
             else:
-                kept[text] = candidate
-        return Extraction(tuple(kept.values()), dates.said_at, left_out=tuple(left_out))
+                candidates[text] = candidate
+        return Extraction(tuple(candidates.values()), dates.said_at, left_out=tuple(left_out))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """One line per concept with what it is linked to."""

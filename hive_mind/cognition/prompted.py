@@ -93,10 +93,10 @@ class PromptedReader:
         said_at = normalised(content.said_at) or await self._said_at(content)
         parts = batches(content.text, self._settings.batch_chars_max)
         replies = await self._facts_of_all([_framed(content, said_at, part) for part in parts])
-        kept: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for fact in (fact for reply in replies for fact in reply.facts):
-            kept.setdefault(canonical(fact.fact), _candidate_of(fact, content, said_at))
-        return Extraction(tuple(kept.values()), said_at, sum(reply.dropped for reply in replies))
+            candidates.setdefault(canonical(fact.fact), _candidate_of(fact, content, said_at))
+        return Extraction(tuple(candidates.values()), said_at, sum(reply.dropped for reply in replies))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """A concept map in the model's words; "" where there is nothing to sum up, and then nothing is asked."""
@@ -110,17 +110,17 @@ class PromptedReader:
 
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
         """An answer that cites hits, or "not known". Without hits nothing is asked."""
-        shown = hits[: self._settings.hits_max]
-        if not shown:
+        shown_hits = hits[: self._settings.hits_max]
+        if not shown_hits:
             return not_known()
         asked = f"Question: {question.text}" + (f"\nAsked at: {question.asked_at}" if question.asked_at else "")
-        data = f"{asked}\n\nFacts:\n{numbered([_shown(hit) for hit in shown])}"
+        data = f"{asked}\n\nFacts:\n{numbered([_shown(hit) for hit in shown_hits])}"
         reply = await self._ask(
-            prompt("answer", data, self._settings.short_tokens_max), lambda text: answer_reply(text, len(shown))
+            prompt("answer", data, self._settings.short_tokens_max), lambda text: answer_reply(text, len(shown_hits))
         )
         if not reply.known:
-            return not_known(shown)
-        sources = tuple(shown[number - 1] for number in reply.citations)
+            return not_known(shown_hits)
+        sources = tuple(shown_hits[number - 1] for number in reply.citations)
         confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
         # Added whatever the model made of it.
         disputes = [f"“{hit.fact.content}” is {dispute}" for hit in sources if (dispute := dispute_text(hit))]

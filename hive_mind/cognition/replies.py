@@ -145,11 +145,11 @@ def verdict_reply(text: str, criteria: Collection[str], constraints: Collection[
 
 def fact_verdicts_reply(text: str, facts: int) -> dict[int, FactVerdict]:
     """Verdicts by the numbers 1 to `facts`. Of a fact that has none that can be used, or several, there is none."""
-    found: dict[int, FactVerdict | None] = {}
+    verdicts: dict[int, FactVerdict | None] = {}
     for item in _decoded(text, _Verdicts).verdicts:
-        if (one := _verdict_of(item)) is not None and 1 <= one.number <= facts:
-            found[one.number] = None if one.number in found else one
-    usable = {number: one for number, one in found.items() if one is not None}
+        if (fact_verdict := _verdict_of(item)) is not None and 1 <= fact_verdict.number <= facts:
+            verdicts[fact_verdict.number] = None if fact_verdict.number in verdicts else fact_verdict
+    usable = {number: verdict for number, verdict in verdicts.items() if verdict is not None}
     if not usable:
         raise UnusableReplyError(f'"verdicts" has nothing that can be used about the statements 1 to {facts}')
     return usable

@@ -91,11 +91,11 @@ class _Doors:
         if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
             raise web.HTTPUnauthorized(reason="a link needs the header Authorization: Bearer <token>")
         try:
-            asked = msgspec.json.decode(await request.read() or b"{}", type=_LinkRequest)
+            link_request = msgspec.json.decode(await request.read() or b"{}", type=_LinkRequest)
         except msgspec.MsgspecError as error:
             raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
-        if asked.evaluations:
-            self._console.evaluations.add(asked.evaluations)
+        if link_request.evaluations:
+            self._console.evaluations.add(link_request.evaluations)
         return web.json_response({"path": f"{PREFIX}/enter/{self._sessions.link()}"})
 
     async def enter(self, request: web.Request) -> web.StreamResponse:

@@ -77,7 +77,7 @@ class RunFolders:
 
     def runs(self) -> list[EvaluationRun]:
         """Those there are now, the newest first."""
-        found = {folder: _changed_us(folder) for named in self._named for folder in _folders(named)}
+        found = {folder: _changed_us(folder) for path in self._named for folder in _folders(path)}
         newest = sorted(found, key=lambda folder: -found[folder])[:_RUNS_SHOWN]
         return [_run(folder, found[folder]) for folder in newest]
 

@@ -73,7 +73,7 @@ class FleetOverHttp:
         async with self._asking:
             if time.monotonic() - self._asked_s >= _FRESH_S:
                 contacts, ended = await asyncio.to_thread(lambda: (contacts_in(self._run), configured_in(self._run)))
-                found = [*await asyncio.gather(*(self._status(one) for one in contacts))]
+                found = [*await asyncio.gather(*(self._status(contact) for contact in contacts))]
                 found += [self._ended(ended[name]) for name in sorted(ended.keys() - {contact.process for contact in contacts})]
                 self._seen, self._asked_s = {one.name: one for one in found}, time.monotonic()
         return tuple(self._seen.values())
@@ -109,13 +109,13 @@ class FleetOverHttp:
         return replace(before, error="it is not running: hive-mind status says why")
 
     async def _contact(self, agent: str) -> Contact:
-        process = next((one.name for one in await self.processes() for own, _ in one.agents if own.name == agent), "")
+        process = next((one.name for one in await self.processes() for status, _ in one.agents if status.name == agent), "")
         contacts = await asyncio.to_thread(contacts_in, self._run)
-        if (found := next((contact for contact in contacts if contact.process == process), None)) is None and process:
+        if (found_contact := next((contact for contact in contacts if contact.process == process), None)) is None and process:
             raise BackendUnavailable(agent, f"process {process} does not run: hive-mind status says why")
-        if found is None:
+        if found_contact is None:
             raise InvalidInput(f"no process here has an agent {agent[:64]!r}")
-        return found
+        return found_contact
 
 
 def contacts_in(run: Path) -> list[Contact]:
@@ -131,9 +131,9 @@ def contacts_in(run: Path) -> list[Contact]:
 
 def configured_in(run: Path) -> dict[str, WorkerConfig]:
     """The processes that should run, by name, where they have this folder. In a container their configurations are elsewhere."""
-    found = dict[str, WorkerConfig]()
+    configs = dict[str, WorkerConfig]()
     for path in sorted(run.parent.joinpath("config").glob("*.json")):
         with suppress(InvalidInput):
             config = read_config(path)
-            found |= {config.process: config}
-    return found
+            configs |= {config.process: config}
+    return configs

@@ -24,12 +24,12 @@ _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 @cache
 def environment() -> Environment:
     """The templates. A name that a template does not get is an error and not an empty place."""
-    made = Environment(
+    made_environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"counted": counted, "when": when, "since": since, "link": link, "share": share, "figure": figure}
-    made.filters["brief"] = brief
-    return made
+    made_environment.filters |= {"counted": counted, "when": when, "since": since, "link": link, "share": share, "figure": figure}
+    made_environment.filters["brief"] = brief
+    return made_environment
 
 
 def render(template: str, **values: object) -> str:

@@ -50,20 +50,20 @@ class Applying:
         self.problems.clear()
         self.remembered.intend(wanted)
         kinds = _by_kind(actions)
-        gone = [running[name] for name in _subjects(kinds, "delete") if name in running]
+        processes = [running[name] for name in _subjects(kinds, "delete") if name in running]
         changed = [name for name in _subjects(kinds, "restart", "replace", "update") if name in wanted.processes]
         givers = [name for name in changed if gives_away(running.get(name), wanted)]
         for name in _subjects(kinds, "restart"):
             self.remembered.note_restart(name, self.around.now_ms(), self.around.rng)
         await self._side_by_side(self._stopped(name) for name in givers)
-        await self._side_by_side(self._emptied(seen, wanted) for seen in gone if gives_away(seen, wanted))
+        await self._side_by_side(self._emptied(process, wanted) for process in processes if gives_away(process, wanted))
         new = [name for name in _subjects(kinds, "create") if name in wanted.processes]
         await self._side_by_side(self._started(wanted.processes[name]) for name in (*new, *givers))
         await self._updated([name for name in changed if name not in givers], wanted, running, patience)
         await self._side_by_side(self._learned(action, wanted, running, patience) for action in kinds.get("learn", ()))
-        if gone:
+        if processes:
             await self._settled([*wanted.processes], patience)
-            await self._side_by_side(self._ended(seen, wanted, patience) for seen in gone)
+            await self._side_by_side(self._ended(process, wanted, patience) for process in processes)
 
     async def stop_all(self, running: Mapping[str, Running]) -> None:
         """Let every process finish."""
@@ -85,7 +85,7 @@ class Applying:
         await self._side_by_side(self._stopped(name) for name in together)
         await self._side_by_side(self._started(wanted.processes[name]) for name in together)
         # A dead process has nobody to spare, and comes back sooner with those that it would wait for.
-        fallen = [name for name in names if name not in together and not ((seen := running.get(name)) and seen.is_alive)]
+        fallen = [name for name in names if name not in together and not ((process := running.get(name)) and process.is_alive)]
         await self._side_by_side(self._restarted(name, wanted) for name in fallen)
         rolling = [name for name in names if name not in (*together, *fallen)]
         if rolling:
@@ -107,7 +107,7 @@ class Applying:
                 return
 
     async def _settled(self, names: list[str], patience: Patience) -> Mapping[str, Running]:
-        return await until(self.platform, lambda seen: all(is_settled(seen.get(name)) for name in names), patience)
+        return await until(self.platform, lambda processes: all(is_settled(processes.get(name)) for name in names), patience)
 
     async def _restarted(self, name: str, wanted: Desired) -> None:
         await self._stopped(name)
@@ -168,8 +168,8 @@ class Applying:
             await self._stopped(name)
             await self._started(leaver)
 
-        def is_up(seen: Mapping[str, Running]) -> bool:
-            return is_settled(seen.get(name)) or (was_leaving and has_left(seen.get(name)))
+        def is_up(processes: Mapping[str, Running]) -> bool:
+            return is_settled(processes.get(name)) or (was_leaving and has_left(processes.get(name)))
 
         settled = (await until(self.platform, is_up, patience)).get(name)
         if was_leaving and has_left(settled):
@@ -202,8 +202,8 @@ class Applying:
 def unlearned(config: WorkerConfig, seen: Running | None, agent: str) -> list[str]:
     """Sources that an agent does not know as they are now."""
     status = seen.status if seen else None
-    known = next((one.learned for one in status.agents if one.name == agent), {}) if status else {}
-    sources = [source for one in config.agents if one.name == agent for source in one.sources]
+    known = next((agent_status.learned for agent_status in status.agents if agent_status.name == agent), {}) if status else {}
+    sources = [source for agent_config in config.agents if agent_config.name == agent for source in agent_config.sources]
     return [source.path for source in sources if known.get(source.path) != source.digest]
 
 

@@ -144,8 +144,8 @@ class HiveController:
     async def members(self) -> list[HiveMember]:
         """Everybody in the hive or near it, as the processes see it that answer."""
         self._refuse_unknown()
-        found = await self.observe()
-        views = await Members(await self._platform(self._folder.state().platform), time.monotonic).seen(found)
+        processes = await self.observe()
+        views = await Members(await self._platform(self._folder.state().platform), time.monotonic).seen(processes)
         return hive_members([view for some in views.values() for view in some])
 
     async def evict(self, member: str, *, is_forced: bool = False, timeout_s: float = TIMEOUT_S) -> Evicted:
@@ -209,8 +209,8 @@ class HiveController:
     ) -> ConvergenceResult:
         """Another number of agents of a template. The kept manifest changes, and loses its comments."""
         source = self.source()
-        other = read_text(scaled(source, name, count), source.folder, source.name)
-        return await self.apply(other, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
+        other_source = read_text(scaled(source, name, count), source.folder, source.name)
+        return await self.apply(other_source, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
     async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Apply the manifest that was there before the last one, as a revision of its own."""
@@ -297,8 +297,8 @@ class HiveController:
     async def _converging(self, source: Source, *, allow_data_loss: bool = False) -> Converging:
         platform = await self._platform(source.manifest.spec.platform.kind)
         remembered = Remembered(self._folder)
-        wanted = await asyncio.to_thread(settled, source)
-        return Converging(wanted, platform, remembered, self._around, self._report, self._sources, allow_data_loss)
+        wanted_source = await asyncio.to_thread(settled, source)
+        return Converging(wanted_source, platform, remembered, self._around, self._report, self._sources, allow_data_loss)
 
     async def _moved_house(self, source: Source, remembered: Remembered) -> None:
         """Where the fleet is to run on another platform, it ends on the one it was on: nothing may run twice."""
@@ -327,7 +327,7 @@ class HiveController:
         platform = await self._platform(remembered.state.platform)
         applying = Applying(platform, remembered, self._report, self._around, min(timeout_s, self._stop_timeout_s()))
         await applying.stop_all(await platform.observe())
-        left = [name for name, seen in (await platform.observe()).items() if seen.is_alive]
+        left = [name for name, process in (await platform.observe()).items() if process.is_alive]
         return [*applying.problems, *(f"{name} still runs" for name in left)]
 
     def _stop_timeout_s(self) -> float:

@@ -94,13 +94,13 @@ class Converging:
         patterns = {agent.name: agent.sources for agent in expanded(manifest)}
         files = self.sources.read(patterns, self.source.folder)
         members = self.remembered.with_members(running, ())
-        wanted = desired(manifest, self.source.folder, folder.home, state, files, running=members)
-        present = self.remembered.with_members(running, wanted.processes)
-        return Look(wanted, present, plan(wanted, present, state))
+        target = desired(manifest, self.source.folder, folder.home, state, files, running=members)
+        present = self.remembered.with_members(running, target.processes)
+        return Look(target, present, plan(target, present, state))
 
-    def refuse_loss(self, found: Plan) -> None:
+    def refuse_loss(self, found_plan: Plan) -> None:
         """Raises `DataLoss`."""
-        losing = [action for action in found.actions if action.loses]
+        losing = [action for action in found_plan.actions if action.loses]
         if losing and not self.allow_data_loss:
             raise DataLoss(losing)
 
@@ -163,12 +163,12 @@ class Converging:
     async def drain(self, name: str, patience: Patience) -> ConvergenceResult:
         """Let one process hand over and end; it is not started again."""
         look = await self.look()
-        seen, state = look.running.get(name), self.remembered.state
+        process, state = look.running.get(name), self.remembered.state
         self.remembered.keep(drained=tuple(dict.fromkeys([*state.drained, name])))
-        if seen is None or (not seen.is_alive and name in state.drained):
+        if process is None or (not process.is_alive and name in state.drained):
             return ConvergenceResult(revision=state.revision)
         applying = self._applying(look.wanted)
-        await applying.drain(seen, look.wanted, patience)
+        await applying.drain(process, look.wanted, patience)
         return ConvergenceResult((Action("delete", name, "drained"),), tuple(applying.problems), state.revision)
 
     def _left(self, look: Look) -> list[Action]:
@@ -190,7 +190,7 @@ class Converging:
         await applying.carry_out(actions, look.wanted, look.running, patience)
 
     async def _settled(self, wanted: Desired, patience: Patience) -> None:
-        await until(self.platform, lambda seen: _is_quiet(wanted, seen), patience)
+        await until(self.platform, lambda processes: _is_quiet(wanted, processes), patience)
 
     def _applying(self, wanted: Desired) -> Applying:
         return Applying(self.platform, self.remembered, self.report, self.around, wanted.stop_timeout_s, self.allow_data_loss)
@@ -227,7 +227,7 @@ async def relocate(
     if old is not None and is_shared(wanted.hive.topology):
         report(f"move facts from {old.id} ({old.topology}) to {wanted.hive.id} ({wanted.hive.topology})")
         like = next(iter(wanted.processes.values()))
-        asked = Move(
+        asked_move = Move(
             remembered.folder.home,
             old,
             remembered.state.nodes,
@@ -238,7 +238,7 @@ async def relocate(
             allow_loss=allow_loss,
             seal=await asyncio.to_thread(movers_seal, like),
         )
-        moved = await move(asked)
+        moved = await move(asked_move)
         report(f"{counted(moved.facts, 'fact')} moved")
     remembered.intend(wanted, is_new_generation=True)
     await discard(remembered, report)

@@ -67,7 +67,7 @@ def hive_members(views: Sequence[MembersSeen]) -> list[HiveMember]:
     members = {name for holders in newest.holders.values() for name in holders} | {
         member.name for member in newest.members if member.is_member
     }
-    names = sorted(members | {one.name for view in views for one in view.members})
+    names = sorted(members | {member.name for view in views for member in view.members})
     return [_member(name, views, newest, is_member=name in members) for name in names]
 
 
@@ -137,16 +137,16 @@ def _member(name: str, views: Sequence[MembersSeen], newest: MembersSeen, *, is_
     alone = tuple(lost_with(name, views)) if held else ()
     group = seen.group if seen is not None else ""
     # Its own report is newer than its last beat.
-    own = [view.epoch for view in views if view.node == name]
-    epoch = max([*own, seen.epoch if seen is not None else 0])
+    epoches = [view.epoch for view in views if view.node == name]
+    epoch = max([*epoches, seen.epoch if seen is not None else 0])
     return HiveMember(name, state, is_member, silent_s, epoch, group, held, alone)
 
 
 def _last_heard(name: str, views: Sequence[MembersSeen]) -> MemberSeen | None:
     """As the member saw it that heard it last. A member hears itself; where no other is asked, that counts."""
     others = [view for view in views if view.node != name] or views
-    seen = [member for view in others for member in view.members if member.name == name]
-    return min(seen, key=lambda one: (one.silent_ms is None, one.silent_ms or 0), default=None)
+    members = [member for view in others for member in view.members if member.name == name]
+    return min(members, key=lambda one: (one.silent_ms is None, one.silent_ms or 0), default=None)
 
 
 def _is_heard(name: str, views: Sequence[MembersSeen]) -> bool:
@@ -165,9 +165,9 @@ class Members:
     def __init__(self, platform: Platform, now: Callable[[], float]) -> None:
         self._platform, self._now = platform, now
 
-    async def seen(self, found: Mapping[str, Running]) -> Views:
+    async def seen(self, processes: Mapping[str, Running]) -> Views:
         """The views of the processes that answer; others are left out."""
-        names = [name for name, one in found.items() if one.is_alive]
+        names = [name for name, process in processes.items() if process.is_alive]
         asked = (self._platform.members(name, _PATIENCE_S) for name in names)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         views: dict[str, tuple[MembersSeen, ...]] = {}
@@ -180,19 +180,19 @@ class Members:
         return views
 
     async def evict(
-        self, member: str, found: Mapping[str, Running], process: str, *, is_forced: bool, timeout_s: float
+        self, member: str, processes: Mapping[str, Running], process: str, *, is_forced: bool, timeout_s: float
     ) -> Evicted:
         """Put a member out, and wait until all that answer know. `process` is where it runs or ran, "" where nobody knows.
 
         Raises `HiveError` where nothing was done.
         """
-        seen = await self.seen(found)
+        seen = await self.seen(processes)
         lost = refuse_harm(member, _all(seen), process, is_forced=is_forced)
         node = evictor(member, _all(seen))
         by = next(name for name, views in seen.items() if any(view.node == node for view in views))
         await self._platform.evict(by, member, timeout_s)
         until_s = self._now() + timeout_s
-        while (waiting := still_to_hear(member, _all(seen := await self.seen(found)))) and self._now() < until_s:  # noqa: ASYNC110
+        while (waiting := still_to_hear(member, _all(seen := await self.seen(processes)))) and self._now() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         epoch = max((view.epoch for view in _all(seen)), default=0)
         return Evicted(member, by, epoch, tuple(lost), waiting)

@@ -64,8 +64,8 @@ async def bus_of_fleet(home: Path, fleet: str) -> AsyncIterator[FleetBus]:
     hive, parts = state.last_hive.id, dict[str, EventBus]()
     try:
         for name, kind, config, keeps in _looked_at(configs, folder.hive(hive)):
-            kept = folder.hive(hive) / f"{config.process}.{kind}" if keeps else None
-            parts[name] = await open_to_look(config.bus, kind, home, state.nodes, kept)
+            kept_path = folder.hive(hive) / f"{config.process}.{kind}" if keeps else None
+            parts[name] = await open_to_look(config.bus, kind, home, state.nodes, kept_path)
         yield FleetBus(hive, parts)
     finally:
         for bus in parts.values():

@@ -36,6 +36,6 @@ async def remains(home: Path, state: FleetState) -> Remains:
         raise InvalidInput(
             f"{home / 'hives' / hive.id} has no journal: bring one back, or apply the manifest to begin with nothing"
         )
-    facts = len({one.assertion.fact_id for one in snapshot.vouched})
+    facts = len({claim.assertion.fact_id for claim in snapshot.vouched})
     missing = tuple(node for node in state.nodes if node not in snapshot.own)
     return Remains(hive.id, tuple(sorted(snapshot.own)), missing, facts, dict(snapshot.lost))

@@ -100,14 +100,14 @@ class Remembered:
 
     def with_members(self, running: Mapping[str, Running], wanted: Iterable[str]) -> dict[str, Running]:
         """The running processes, and members that do not run and are not wanted: they are still to leave."""
-        names, found = set(wanted), dict(running)
+        names, processes = set(wanted), dict(running)
         for path in sorted(self.folder.members.glob("*.json")):
-            known = found.get(path.stem)
-            if path.stem not in names and (known is None or known.config is None):
+            process = processes.get(path.stem)
+            if path.stem not in names and (process is None or process.config is None):
                 config = _config_of(path)
                 if config is not None:
-                    found[path.stem] = Running(path.stem, config=config) if known is None else _with_config(known, config)
-        return found
+                    processes[path.stem] = Running(path.stem, config=config) if process is None else _with_config(process, config)
+        return processes
 
     def note_restart(self, process: str, now_ms: int, rng: random.Random) -> None:
         """It is about to be started again after a crash."""

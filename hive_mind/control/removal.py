@@ -86,10 +86,10 @@ def _remove(path: Path) -> None:
 
 def refuse_taken_names(source: Source, folder: FleetFolder) -> None:
     """Raises `ManifestError` for agents that another fleet has, whether it runs or not."""
-    mine = {agent.name for agent in expanded(source.manifest)}
+    names = {agent.name for agent in expanded(source.manifest)}
     problems = []
     for fleet in fleets(folder.home):
-        taken = sorted(mine & agents_of(FleetFolder(folder.home, fleet))) if fleet != folder.fleet else []
+        taken = sorted(names & agents_of(FleetFolder(folder.home, fleet))) if fleet != folder.fleet else []
         if taken:
             named = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
             what = f"fleet {fleet!r} has {named} already: call them otherwise, purge that fleet, or use another home"

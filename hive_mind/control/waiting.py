@@ -67,8 +67,8 @@ def is_done(seen: Running | None) -> bool:
 
 def behind(running: Mapping[str, Running], names: Iterable[str]) -> list[str]:
     """Nodes that know of an older membership than others: they stay silent where the others ask. A beat or two mends it."""
-    seen = [running[name].status for name in names if name in running]
-    nodes = [node for status in seen if status is not None for node in status.nodes if node.is_ready]
+    statuses = [running[name].status for name in names if name in running]
+    nodes = [node for status in statuses if status is not None for node in status.nodes if node.is_ready]
     newest = max((node.epoch for node in nodes), default=0)
     return sorted(node.name for node in nodes if node.epoch < newest)
 
@@ -77,8 +77,8 @@ async def until(platform: Platform, is_so: Callable[[Mapping[str, Running]], boo
     """Look until it is so, or the patience is over; what was seen last."""
     wait_s = _LOOK_FIRST_S
     while True:
-        seen = await platform.observe()
-        if is_so(seen) or patience.is_over:
-            return seen
+        processes = await platform.observe()
+        if is_so(processes) or patience.is_over:
+            return processes
         await patience.sleep(min(wait_s, patience.left_s))
         wait_s = min(_LOOK_MAX_S, wait_s * _SLOWER)

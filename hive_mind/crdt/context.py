@@ -83,9 +83,9 @@ class Context:
             self.add(dot)
         return bool(new)
 
-    def join(self, other: "Context") -> bool:
+    def join(self, context: "Context") -> bool:
         """Cover what the other covers; False if that was nothing new."""
-        return self.join_all(tuple(other.last.values()), other.beyond)
+        return self.join_all(tuple(context.last.values()), context.beyond)
 
     def join_all(self, last: Iterable[Dot], beyond: Iterable[Dot]) -> bool:
         """Cover everything up to each of `last`, and the single dots `beyond`; False if that was nothing new."""

@@ -166,14 +166,14 @@ class ORSet(Generic[E]):
         if other is self:
             return Merged()
         with self._lock_of_lower(other), self._lock_of_higher(other):
-            seen = other.context if heads is None else other.context.within(heads)
+            context = other.context if heads is None else other.context.within(heads)
             # The dicts themselves: through a view it takes twice as long.
             only_here, only_there = differing(self._live, other._live)  # noqa: SLF001
             new = self._context.unseen(only_there)
-            gone, refused = _allowed(seen.seen(only_here), may_remove)
+            gone, refused = _allowed(context.seen(only_here), may_remove)
             self._put_all(other.live if len(new) == len(other.live) else {dot: other.live[dot] for dot in new})
             self._take_away(gone)
-            is_news = self._context.join(seen)
+            is_news = self._context.join(context)
             if heads is not None:
                 # Otherwise all that is live there was seen there.
                 is_news = self._context.add_all(new) or is_news
@@ -233,11 +233,11 @@ class ORSet(Generic[E]):
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     # Both locks, always in the same order: two threads that merge a into b and b into a don't wait for each other for ever.
-    def _lock_of_lower(self, other: "ORSet[E]") -> RLock:
-        return self.lock if id(self) < id(other) else other.lock
+    def _lock_of_lower(self, orset: "ORSet[E]") -> RLock:
+        return self.lock if id(self) < id(orset) else orset.lock
 
-    def _lock_of_higher(self, other: "ORSet[E]") -> RLock:
-        return other.lock if id(self) < id(other) else self.lock
+    def _lock_of_higher(self, orset: "ORSet[E]") -> RLock:
+        return orset.lock if id(self) < id(orset) else self.lock
 
     def _next_dot(self) -> Dot:
         return dot_of(self._actor, self._context.next_counter(self._actor))

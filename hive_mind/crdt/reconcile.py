@@ -101,7 +101,7 @@ def reconcile(index: DotIndex, spans: Sequence[Span]) -> Round:
 
     ValueError for spans that no other side can have meant. Those that overlap are among them: each costs the work of its range.
     """
-    asked: list[Span] = []
+    asked_spans: list[Span] = []
     only_here: list[Dot] = []
     only_there: list[Dot] = []
     end, left = b"", DOTS_MAX
@@ -110,14 +110,14 @@ def reconcile(index: DotIndex, spans: Sequence[Span]) -> Round:
             raise ValueError("spans overlap or are out of order")
         end = span.high
         if span.dots is None:
-            asked += [_cheapest_span(index, low, high) for low, high in _unlike(index, span)]
+            asked_spans += [_cheapest_span(index, low, high) for low, high in _unlike(index, span)]
             continue
         theirs = listed(span, left)
         left -= len(theirs)
         mine = index.dots(span.low, span.high)
         only_here += sorted(set(mine).difference(theirs))
         only_there += sorted(set(theirs).difference(mine))
-    return Round(tuple(asked), tuple(only_here), tuple(only_there))
+    return Round(tuple(asked_spans), tuple(only_here), tuple(only_there))
 
 
 def listing(low: bytes, high: bytes, dots: Iterable[Dot]) -> Span:

@@ -132,10 +132,10 @@ class Router:
         return entity
 
     def _put_token(self, link: RoutedLink, request: Message) -> ManagementReply:
-        asked = request.application_map
-        if asked.get(_OPERATION) != "put-token":
+        application_map = request.application_map
+        if application_map.get(_OPERATION) != "put-token":
             return ManagementReply(400, "only put-token is supported", None)
-        path, expires = self._keys.check(str(request.value()), str(asked.get(_NAME, "")), self._host.now())
+        path, expires = self._keys.check(str(request.value()), str(application_map.get(_NAME, "")), self._host.now())
         note_audience(link, path, expires)
         self._host.count("tokens")
         return ManagementReply(202, "Accepted", None)

@@ -45,8 +45,8 @@ class Entities:
     def find(self, path: str, *, is_hub: bool | None = None) -> Entity | None:
         """The entity at a path: a hub, something else, or whatever is there where nobody says which is meant."""
         hub = self._hubs.get(hub_of(path)) if is_hub_path(path) or "/" not in path else None
-        other = None if is_hub_path(path) else self.namespace.find(path)
-        return other or hub if is_hub is None else hub if is_hub else other
+        entity = None if is_hub_path(path) else self.namespace.find(path)
+        return entity or hub if is_hub is None else hub if is_hub else entity
 
     def make(self, path: str, *, is_hub: bool | None) -> Entity | None:
         """The new entity for a path without one; None where none is made."""

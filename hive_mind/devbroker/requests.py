@@ -93,9 +93,9 @@ class RequestEntity:
     def _answers_for(self, link: RoutedLink, reply_to: str) -> RoutedLink | None:
         """The link the client named, or the newest at the same address."""
         address = link.address.lower()
-        mine = [sibling for sibling in link.siblings if sibling in self._answers and sibling.address.lower() == address]
-        named = [other for other in mine if reply_to and other.reply_address == reply_to]
-        return next(reversed(named or mine), None)
+        links = [sibling for sibling in link.siblings if sibling in self._answers and sibling.address.lower() == address]
+        routed_links = [routed_link for routed_link in links if reply_to and routed_link.reply_address == reply_to]
+        return next(reversed(routed_links or links), None)
 
 
 def note_audience(link: RoutedLink, path: str, expires: float) -> None:

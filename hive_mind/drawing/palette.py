@@ -66,18 +66,18 @@ MARKERS: dict[str, str] = {
 
 def declarations(*, dark: bool) -> str:
     """The variables of the style sheet."""
-    return "".join(f"--{name}:{one.dark if dark else one.light};" for name, one in COLOURS.items())
+    return "".join(f"--{name}:{colour.dark if dark else colour.light};" for name, colour in COLOURS.items())
 
 
 def as_variables(drawing: str) -> str:
     """A drawing with variables in place of the light colours."""
-    for name, one in COLOURS.items():
-        drawing = drawing.replace(one.light, f"var(--{name})")
+    for name, colour in COLOURS.items():
+        drawing = drawing.replace(colour.light, f"var(--{name})")
     return drawing
 
 
 def dark_rules(drawing: str) -> str:
     """The rules of a style sheet for a drawing's light colours where dark ones are preferred."""
-    used = [colour for colour in dict.fromkeys((*COLOURS.values(), *(one for _, one in SERIES))) if colour.light in drawing]
+    used = [colour for colour in dict.fromkeys((*COLOURS.values(), *(colour for _, colour in SERIES))) if colour.light in drawing]
     rule = '[style*="{what}: {light}"]{{{what}:{dark}!important}}'
-    return "".join(rule.format(what=what, light=one.light, dark=one.dark) for one in used for what in ("fill", "stroke"))
+    return "".join(rule.format(what=what, light=colour.light, dark=colour.dark) for colour in used for what in ("fill", "stroke"))

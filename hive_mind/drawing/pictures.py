@@ -67,8 +67,8 @@ def entitle(axes: Axes, title: str, caption: str) -> None:
     placed: dict[str, Any] = {"xy": (0, 1), "xycoords": "axes fraction", "textcoords": "offset points"}
     above = axes.annotate(title, xytext=(0, 24), fontsize=11.5, fontweight="bold", **placed)
     below = axes.annotate(caption, xytext=(0, 8), fontsize=9, color=COLOURS["faint"].light, **placed)
-    for one in (above, below):
-        one.set_in_layout(False)
+    for annotation in (above, below):
+        annotation.set_in_layout(False)
 
 
 def lay_out(figure: Figure) -> None:

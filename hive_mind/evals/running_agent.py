@@ -25,8 +25,8 @@ async def running_agent(home: Path, agent: str) -> AsyncIterator[AgentCall | Non
     for fleet in fleets(home):
         async with HiveController.open(home, fleet) as controller:
             status = await controller.status()
-            process = next((one.process for one in status.agents if one.name == agent), None)
-            if process is not None and any(one.pid for one in status.processes if one.name == process):
+            process = next((agent_view.process for agent_view in status.agents if agent_view.name == agent), None)
+            if process is not None and any(process_view.pid for process_view in status.processes if process_view.name == process):
                 yield partial(controller.call, agent)
                 return
     yield None

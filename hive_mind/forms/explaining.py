@@ -36,10 +36,10 @@ def explained(path: str, form: Form[Any]) -> Explained:
     if not wanted:
         whole = " ".join((form.model.__doc__ or "").split())
         return Explained("", "section", "", True, whole, _fields("", form.model, form))
-    known = dict(everywhere(form.model))
-    if wanted not in known:
-        wanted = _meant(wanted, known, form)
-    info = known[wanted]
+    field_infos = dict(everywhere(form.model))
+    if wanted not in field_infos:
+        wanted = _meant(wanted, field_infos, form)
+    info = field_infos[wanted]
     inner = section_of(info)
     return _field(wanted, info, form, _fields(wanted, inner, form) if inner else ())
 

@@ -73,9 +73,9 @@ def in_order(faults: Sequence[Problem]) -> tuple[Problem, ...]:
 
 
 def located(finding: Finding, tree: Tree, form: Form[Any]) -> Problem:
-    found, there = tree.at(finding.path)
+    found_tree, there = tree.at(finding.path)
     # A section may be written as one word: what is about `topology.kind` is then about `topology`.
-    return Problem(spelled(there if found.written else finding.path, form.name), found.line, finding.message)
+    return Problem(spelled(there if found_tree.written else finding.path, form.name), found_tree.line, finding.message)
 
 
 def text_of(path: pathlib.Path, form: Form[Any]) -> tuple[str, tuple[Problem, ...]]:

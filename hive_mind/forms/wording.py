@@ -43,12 +43,12 @@ _MESSAGES: Mapping[str, Callable[[Any], str]] = {
 def worded(error: ErrorDetails, tree: Tree, form: Form[Any]) -> Problem:
     """One error of pydantic with the line it is about."""
     path = tuple(step for step in error["loc"] if step != "[key]")
-    found, there = tree.at(path)
+    found_tree, there = tree.at(path)
     if error["type"] == "extra_forbidden":
-        return Problem(spelled(path, form.name), found.line, _unknown(path, form))
+        return Problem(spelled(path, form.name), found_tree.line, _unknown(path, form))
     if error["type"] == "missing":
-        return Problem(spelled(path, form.name), found.line, _MESSAGES["missing"](None))
-    return Problem(spelled(there, form.name), found.line, _message(error, found, there, form))
+        return Problem(spelled(path, form.name), found_tree.line, _MESSAGES["missing"](None))
+    return Problem(spelled(there, form.name), found_tree.line, _message(error, found_tree, there, form))
 
 
 def suggested(path: Path, form: Form[Any]) -> str:

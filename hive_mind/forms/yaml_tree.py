@@ -112,7 +112,7 @@ class _Planting:
         return tree
 
     def _sequence(self, nodes: list[Node], path: Path, line: int) -> Tree:
-        parts: dict[str | int, Tree] = {n: self.tree(one, (*path, n), one.start_mark.line + 1) for n, one in enumerate(nodes)}
+        parts: dict[str | int, Tree] = {n: self.tree(node, (*path, n), node.start_mark.line + 1) for n, node in enumerate(nodes)}
         return Tree([part.value for part in parts.values()], line, parts=parts)
 
     def _mapping(self, pairs: list[tuple[Node, Node]], path: Path, line: int) -> Tree:

@@ -223,5 +223,5 @@ def _is_found(meter: Meter, compiled: "re2._Regexp", text: object) -> bool:
 
 def _error_text(error: Exception) -> str:
     """RE2 says it in bytes."""
-    said = error.args[0] if error.args else ""
-    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    arg = error.args[0] if error.args else ""
+    return arg.decode("utf-8", "replace") if isinstance(arg, bytes) else str(arg)

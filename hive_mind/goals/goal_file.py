@@ -81,16 +81,16 @@ GOAL = Form(
 
 def goal_of(text: str, file: str = "goal") -> Goal:
     """The goal in the text of such a file. Raises `GoalError`."""
-    found = read(text, GOAL)
-    if found.value is None:
-        raise GoalError(_exact(found.problems, found.tree), file)
-    return found.value.spec
+    found_read = read(text, GOAL)
+    if found_read.value is None:
+        raise GoalError(_exact(found_read.problems, found_read.tree), file)
+    return found_read.value.spec
 
 
 def _exact(problems: tuple[Problem, ...], tree: Tree | None) -> tuple[Problem, ...]:
     """With the line of each repeated id, instead of that of its list."""
     repeated = tuple(_repeated(tree)) if tree else ()
-    lists = {one.path.partition("[")[0] for one in repeated}
+    lists = {problem.path.partition("[")[0] for problem in repeated}
     return in_order([*(problem for problem in problems if problem.path not in lists), *repeated])
 
 

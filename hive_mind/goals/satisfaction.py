@@ -51,9 +51,9 @@ def satisfaction(
     """How far `result` (outputs by name) reaches `goal`. `graded`: what a judge said; `checks`: for custom criteria, by name."""
     broken: list[Broken] = []
     looked = _Looked(result, graded or {}, checks or {}, broken)
-    grades = {one.id: looked.at_criterion(one) for one in goal.criteria}
+    grades = {criterion.id: looked.at_criterion(criterion) for criterion in goal.criteria}
     kept = {constraint.id: looked.at_constraint(constraint) for constraint in goal.constraints}
-    weights = {one.id: one.weight for one in goal.criteria}
+    weights = {criterion.id: criterion.weight for criterion in goal.criteria}
     whole = sum(weights.values())
     score = sum(weights[id] * (grade or 0.0) for id, grade in grades.items()) / whole
     failed = {one.id for one in broken}
@@ -83,20 +83,20 @@ class _Looked:
     checks: Mapping[str, Check]
     broken: list[Broken]
 
-    def at_criterion(self, one: SuccessCriterion) -> float | None:
-        match one.metric:
+    def at_criterion(self, criterion: SuccessCriterion) -> float | None:
+        match criterion.metric:
             case "llm_judge":
-                return self._grade(one.id)
+                return self._grade(criterion.id)
             case "output_contains":
-                return float(one.target in self._text(one.output))
+                return float(criterion.target in self._text(criterion.output))
             case "output_equals":
-                return float((self.result.get(one.output) if one.output else self._text("")) == one.target)
+                return float((self.result.get(criterion.output) if criterion.output else self._text("")) == criterion.target)
             case "condition":
-                return self._holds(one.id, one.target)
-        return self._by_check(one)
+                return self._holds(criterion.id, criterion.target)
+        return self._by_check(criterion)
 
-    def at_constraint(self, one: Constraint) -> float | None:
-        return self._holds(one.id, one.check) if one.check else self._grade(one.id)
+    def at_constraint(self, constraint: Constraint) -> float | None:
+        return self._holds(constraint.id, constraint.check) if constraint.check else self._grade(constraint.id)
 
     def _holds(self, id: str, condition: str) -> float | None:
         try:

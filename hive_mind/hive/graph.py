@@ -172,11 +172,11 @@ class InMemoryHiveGraph:
     def retract_fact(self, fact_id: str, by: str) -> int:
         """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` without
         the right."""
-        done: Retracted
-        (done,) = self._ask(by, lambda request: Retract(request, [fact_id], by))
-        if done.refused:
-            raise InvalidInput(f"{by!r} can't take back {fact_id}: {done.refused}")
-        return done.removed
+        retraction: Retracted
+        (retraction,) = self._ask(by, lambda request: Retract(request, [fact_id], by))
+        if retraction.refused:
+            raise InvalidInput(f"{by!r} can't take back {fact_id}: {retraction.refused}")
+        return retraction.removed
 
     def quarantine_fact(self, fact_id: str, *, by: str, is_on: bool = True) -> None:
         """Keep a fact from searches, or let it be found again; for moderators."""
@@ -190,16 +190,16 @@ class InMemoryHiveGraph:
                 # The home group's replica, also where another one asserted it; existing copies stay single.
                 home = node.partitions.shares.get(self.topology.home(fact_id, name))
                 for one in [assertion.assertion for assertion in home.assertions(fact_id)] if home else ():
-                    again = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
-                    self._promote(name, again)
+                    promotion = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
+                    self._promote(name, promotion)
 
     broadcast_fact = escalate_fact
 
     def get_fact(self, fact_id: str) -> HiveFact | None:
         """A fact by id, one under quarantine too."""
         with self._turn:
-            found = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
-            return next((fact for fact in found if fact is not None), None)
+            facts = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
+            return next((fact for fact in facts if fact is not None), None)
 
     def list_facts(self, limit: int = 100, concept: str = "") -> list[HiveFact]:
         """Facts of the whole hive, newest first; where a concept is given, those about it."""
@@ -254,7 +254,7 @@ class InMemoryHiveGraph:
         )
         support, related = in_columns(gathered.evidence), Related(gathered.evidence.places)
         best = rank(gathered.pool, support, limit, "hybrid", self._ranking, related)
-        wanted = [(found.id, gathered.holders[found.id]) for found in best]
+        wanted = [(document.id, gathered.holders[document.id]) for document in best]
         return list(self._ask(agent_id, lambda request: Fetch(request, wanted, _DEADLINE_MS)))
 
     # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -106,8 +106,8 @@ class Member:
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
-        own = self.membership.wake_at_ms(now)
-        return own if self._node is None else min(own, self._node.wake_at_ms(now))
+        wake = self.membership.wake_at_ms(now)
+        return wake if self._node is None else min(wake, self._node.wake_at_ms(now))
 
     def leave(self, now: Now) -> list[Effect]:
         """Let others take over, and be a member no more. When `has_handed_over`, the process may end."""

@@ -159,8 +159,8 @@ class HiveNode:
         for share in self.partitions.shares.values():
             at.note_first_seen(share.all_sealed())
             # Its clock may be lost: its next stamps are later than all assertions here.
-            for given in share.all_sealed() if len(records) < len(everything) else ():
-                self.clock.take(given.assertion.stamp, now.wall_ms, None)
+            for assertion in share.all_sealed() if len(records) < len(everything) else ():
+                self.clock.take(assertion.assertion.stamp, now.wall_ms, None)
         self.replica.rearrange(self.partitions.searchable())
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
@@ -220,7 +220,7 @@ class HiveNode:
 
     def collectable(self, now: Now) -> list[str]:
         """Facts that housekeeping would remove now."""
-        return sorted({given.assertion.fact_id for _, given in self.partitions.expired(self.policy.at(now))})
+        return sorted({assertion.assertion.fact_id for _, assertion in self.partitions.expired(self.policy.at(now))})
 
     def keep_house_next(self) -> None:
         """Let the next `Tick` look for what has expired, however long ago that was done."""
@@ -242,38 +242,38 @@ class HiveNode:
 
     def _promote(self, event: Promote, at: PolicyNow) -> list[Effect]:
         wall_ms = at.hive_ms()
-        held, taken = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), at)
-        self.clock_skew.note(taken, at)
-        return [*self._written(taken, at), Done(event.request, self.outbox.noted(held, taken))]
+        held, shares = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), at)
+        self.clock_skew.note(shares, at)
+        return [*self._written(shares, at), Done(event.request, self.outbox.noted(held, shares))]
 
     def _retract(self, event: Retract, at: PolicyNow) -> list[Effect]:
         outcomes, here, entries = self.registry_service.retract(event, at)
-        taken = merged(here, self.registry_service.apply(entries, at, are_just_written=True))
-        return [*self._written(taken, at, entries), Done(event.request, tuple(outcomes))]
+        shares = merged(here, self.registry_service.apply(entries, at, are_just_written=True))
+        return [*self._written(shares, at, entries), Done(event.request, tuple(outcomes))]
 
     def _write(self, event: Write, at: PolicyNow) -> list[Effect]:
         written, reasons = self.registry_service.write(event.entries, event.by, at)
-        taken = self.registry_service.apply(written, at, are_just_written=True)
+        shares = self.registry_service.apply(written, at, are_just_written=True)
         erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
-        return [*erased, *self._written(taken, at, written), Done(event.request, tuple(reasons))]
+        return [*erased, *self._written(shares, at, written), Done(event.request, tuple(reasons))]
 
-    def _written(self, taken: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
+    def _written(self, shares: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
         known = tuple(entries)
-        records = [*reindex(self.replica, taken), *map(record_of, known), *self._overflown()]
+        records = [*reindex(self.replica, shares), *map(record_of, known), *self._overflown()]
         if not records:
             return []
-        at.note_first_seen(add for some in taken.values() for add in some.adds)
+        at.note_first_seen(add for share in shares.values() for add in share.adds)
         records.append(Put(META, CLOCK, msgspec.msgpack.encode(self.clock.last)))
-        posted, sends = self._post(taken, at.now)
+        posted, sends = self._post(shares, at.now)
         return [Persist([*records, *posted]), *sends, *self._announced(known)]
 
     def _announced(self, entries: Sequence[RegistryEntry]) -> list[Send]:
-        others = tuple(node for node in self.topology.nodes if node != self.name)
-        return [Send(others, some) for some in announced(entries, self.settings.gossip.step_bytes_max)] if others else []
+        nodes = tuple(node for node in self.topology.nodes if node != self.name)
+        return [Send(nodes, some) for some in announced(entries, self.settings.gossip.step_bytes_max)] if nodes else []
 
-    def _post(self, taken: Mapping[str, Taken], now: Now) -> tuple[list[Record], list[Send]]:
-        return self.outbox.deliver(taken, self.topology.holders, self.name, now.mono_ms)
+    def _post(self, shares: Mapping[str, Taken], now: Now) -> tuple[list[Record], list[Send]]:
+        return self.outbox.deliver(shares, self.topology.holders, self.name, now.mono_ms)
 
     # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -302,43 +302,43 @@ class HiveNode:
             case SyncState():
                 return self._on_state(sender, message, at)
             case SyncStep():
-                taken, records, answers = self.repair.on_step(sender, message, at)
-                return [*self._took(taken, at, records), *answers]
+                shares, records, answers = self.repair.on_step(sender, message, at)
+                return [*self._took(shares, at, records), *answers]
             case _:
                 return []
 
     def _replicate(self, sender: str, message: Replicate, at: PolicyNow) -> list[Effect]:
         """Keep what is new, also where a partition is named twice; of one that moved away until the new holders have it."""
-        taken = by_partition(
+        shares = by_partition(
             (changes.partition, self.partitions.share(changes.partition).take_changes(changes, at))
             for changes in message.changes
             if self.topology.holders(changes.partition)
         )
-        astray = {name: some for name, some in taken.items() if self.partitions.keep_if_astray(name)}
+        astray = {name: share for name, share in shares.items() if self.partitions.keep_if_astray(name)}
         posted, sends = self._post(astray, at.now) if astray else ([], [])
-        return [*self._took(taken, at, posted), *sends, Send((sender,), Receipt(message.batch))]
+        return [*self._took(shares, at, posted), *sends, Send((sender,), Receipt(message.batch))]
 
-    def _took(self, taken: Mapping[str, Taken], at: PolicyNow, more: Iterable[Record] = ()) -> list[Effect]:
+    def _took(self, shares: Mapping[str, Taken], at: PolicyNow, more: Iterable[Record] = ()) -> list[Effect]:
         """Make durable what came from others."""
-        for some in taken.values():
-            for given in some.adds:
-                self.clock.take(given.assertion.stamp, at.hive_ms())
-            self.refused.update(some.refused)
-        if not taken:
+        for share in shares.values():
+            for assertion in share.adds:
+                self.clock.take(assertion.assertion.stamp, at.hive_ms())
+            self.refused.update(share.refused)
+        if not shares:
             return [Persist(records)] if (records := [*more]) else []
-        at.note_first_seen(add for some in taken.values() for add in some.adds)
-        records = [*reindex(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
+        at.note_first_seen(add for some in shares.values() for add in some.adds)
+        records = [*reindex(self.replica, shares), *self.outbox.undelivered.keep(shares), *more]
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:
         changed, refused = self.registry_service.take(entries, at)
         self.refused.update(refused)
-        taken = self.registry_service.apply(changed, at)
+        shares = self.registry_service.apply(changed, at)
         erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
         erased += [record_of(entry) for entry in changed]
         erased += self._overflown()
-        return [*self._took(taken, at, erased), *self._written(self.clock_skew.concede(at), at)]
+        return [*self._took(shares, at, erased), *self._written(self.clock_skew.concede(at), at)]
 
     def _overflown(self) -> list[Record]:
         records, refused = self.registry_service.take_overflown()
@@ -348,19 +348,19 @@ class HiveNode:
     def _on_state(self, sender: str, state: SyncState, at: PolicyNow) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state, at.now)) is None:
             return []
-        taken, records = self._hear_time(sender, state, at)
+        shares, records = self._hear_time(sender, state, at)
         records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
         # Only now: a node that reports agreement has persisted everything.
         self.partitions.handed_over(sender, self.repair.taken_over(sender, state))
         entries = self._take_entries(state.registry, at)
-        return [*self._took(taken, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
+        return [*self._took(shares, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 
     def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
         """A member says what time it is. Once that is known, facts only hidden until then are removed."""
         was_synced = self.time.is_synced
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
-        taken = self.registry_service.apply_all(at) if self.time.is_synced and not was_synced else {}
-        return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
+        shares = self.registry_service.apply_all(at) if self.time.is_synced and not was_synced else {}
+        return shares, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
 
     def _reconnected(self, now: Now) -> list[Effect]:
         """Send again, and exchange, soon: recent messages may be lost."""
@@ -384,9 +384,9 @@ class HiveNode:
     def _disown(self, at: PolicyNow) -> list[Effect]:
         """Keys were revoked: their assertions count no more, nor do their retractions and registry entries."""
         seal = self.policy.seal
-        self._revision, taken, gone = seal.revision, self.partitions.disown(at), self.registry_service.disown()
+        self._revision, shares, gone = seal.revision, self.partitions.disown(at), self.registry_service.disown()
         lost = [Put(META, DISOWNED, b"")] if self.partitions.has_lost else []
-        return self._took(taken, at, [Put(META, REVOKED, seal.revocations), *lost, *gone])
+        return self._took(shares, at, [Put(META, REVOKED, seal.revocations), *lost, *gone])
 
     def _keep_house(self, at: PolicyNow) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
@@ -399,9 +399,9 @@ class HiveNode:
         again = self.registry_service.mend(hive_ms, at)
         let_go = self.registry_service.apply_all(at)
         forgotten = self.partitions.forget_old(round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), at)
-        taken = merged(collected, let_go, forgotten)
-        self.policy.forget_first_seen(one for share in self.partitions.shares.values() for one in share.all_sealed())
-        return [*self._took(taken, at, [record_of(entry) for entry in again]), *self._announced(again)]
+        shares = merged(collected, let_go, forgotten)
+        self.policy.forget_first_seen(assertion for share in self.partitions.shares.values() for assertion in share.all_sealed())
+        return [*self._took(shares, at, [record_of(entry) for entry in again]), *self._announced(again)]
 
     def _rearrange(self, topology: Topology, now: Now, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:

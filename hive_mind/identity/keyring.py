@@ -82,8 +82,8 @@ class Keyring:
             return False
         self._seen.add(data)
         news = list(self._newer(revocations.revoked))
-        for one in news:
-            self._revoked[one.key_id] = one.since_ms
+        for new in news:
+            self._revoked[new.key_id] = new.since_ms
         self.revision += bool(news)
         if news and len(revocations.revoked) >= len(self._revoked):
             self.revocations = data

@@ -20,13 +20,13 @@ class KeySeal:
     @property
     def since_ms(self) -> int:
         """The beginning of its own certificate; 0 without one."""
-        own = self._keyring.own
-        return own.not_before_ms if own is not None else 0
+        certificate = self._keyring.own
+        return certificate.not_before_ms if certificate is not None else 0
 
     def seal(self, signer: str, payload: bytes) -> bytes:
         """The signer's seal, b"" for one this process must not speak for."""
-        own = self._keyring.own
-        return self._keyring.seal(self._domain + payload) if own is not None and own.speaks_for(signer) else b""
+        certificate = self._keyring.own
+        return self._keyring.seal(self._domain + payload) if certificate is not None and certificate.speaks_for(signer) else b""
 
     def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
         """Whether the signer sealed exactly this, by a key that was good then."""

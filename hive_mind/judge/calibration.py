@@ -66,9 +66,9 @@ class _Counted(NamedTuple):
     def effective(self) -> float:
         return self.all**2 / self.squares if self.squares else 0.0
 
-    def and_also(self, some: Sequence[Comparison]) -> "_Counted":
-        weights = [comparison.weight for comparison in some]
-        right = fsum(one.weight for one in some if one.is_right)
+    def and_also(self, comparisons: Sequence[Comparison]) -> "_Counted":
+        weights = [comparison.weight for comparison in comparisons]
+        right = fsum(comparison.weight for comparison in comparisons if comparison.is_right)
         return _Counted(self.right + right, self.all + fsum(weights), self.squares + fsum(weight**2 for weight in weights))
 
     def at_least(self) -> float:
@@ -125,7 +125,7 @@ def moved(now: float | None, recommended: float | None) -> float | None:
 
 def _accuracy(accepted: Iterable[Comparison]) -> dict[float, float]:
     bands = groupby(sorted(accepted, key=_band), key=_band)
-    counts = {band / BANDS: _Counted().and_also(list(some)) for band, some in bands}
+    counts = {band / BANDS: _Counted().and_also(list(comparisons)) for band, comparisons in bands}
     return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
 
 

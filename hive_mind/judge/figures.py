@@ -48,24 +48,24 @@ class Cost:
 
 
 def cost(judged: Iterable[Judged]) -> Cost:
-    asked = [one for one in judged if one.model]
+    cases = [case for case in judged if case.model]
     return Cost(
-        asked=len(asked),
-        tokens=sum(one.input_tokens + one.output_tokens for one in asked),
-        usd=fsum(one.usd for one in asked if one.usd is not None),
-        unpriced=sum(one.usd is None for one in asked),
+        asked=len(cases),
+        tokens=sum(case.input_tokens + case.output_tokens for case in cases),
+        usd=fsum(case.usd for case in cases if case.usd is not None),
+        unpriced=sum(case.usd is None for case in cases),
     )
 
 
 def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
     """Of all these judgements; what a person decided is none of a judge's."""
-    own = [judgment for judgment in judgments if judgment.cause != "person"]
-    bands = Counter(_band(one.confidence) for one in own if one.confidence is not None)
+    own_judgments = [judgment for judgment in judgments if judgment.cause != "person"]
+    bands = Counter(_band(judgment.confidence) for judgment in own_judgments if judgment.confidence is not None)
     return JudgeFigures(
-        judged=len(own),
-        escalated=sum(one.action is JudgmentAction.ESCALATE for one in own),
-        by_rule=sum(one.cause == "rule" for one in own),
-        unattended=sum(one.cause == "unattended" and one.action is JudgmentAction.ACCEPT for one in own),
+        judged=len(own_judgments),
+        escalated=sum(judgment.action is JudgmentAction.ESCALATE for judgment in own_judgments),
+        by_rule=sum(judgment.cause == "rule" for judgment in own_judgments),
+        unattended=sum(judgment.cause == "unattended" and judgment.action is JudgmentAction.ACCEPT for judgment in own_judgments),
         by_confidence={band / BANDS: bands[band] for band in sorted(bands)},
     )
 
@@ -73,11 +73,11 @@ def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
 def retries(judged: Iterable[Judged]) -> list[bool]:
     """Of each thing that was sent back and judged again, whether it was accepted the next time."""
     found, sent_back = [], set[str]()
-    for one in filter(lambda one: one.subject, judged):
-        action = one.judgment.action
-        if one.subject in sent_back:
+    for case in filter(lambda one: one.subject, judged):
+        action = case.judgment.action
+        if case.subject in sent_back:
             found.append(action is JudgmentAction.ACCEPT)
-        (sent_back.add if action is JudgmentAction.RETRY else sent_back.discard)(one.subject)
+        (sent_back.add if action is JudgmentAction.RETRY else sent_back.discard)(case.subject)
     return found
 
 

@@ -66,9 +66,9 @@ def known(entries: Mapping[str, Any]) -> dict[str, EvaluationRule]:
     return {found.id: found for found in readable(entries) if isinstance(found, EvaluationRule)}
 
 
-def together(given: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
+def together(evaluation_rules: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
     """The rules of a manifest, which are in order, with those of its hive."""
-    rules = {rule.id: rule for rule in given}
+    rules = {rule.id: rule for rule in evaluation_rules}
     unreadable = []
     for found in readable(entries):
         if isinstance(found, str):

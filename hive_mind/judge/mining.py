@@ -129,9 +129,9 @@ def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, co
     if matched is None or len(matched) < at_least:
         return None
     action, agreed = Counter(precedents[number].person for number in matched).most_common(1)[0]
-    others = [one.person for number, one in enumerate(precedents) if number not in matched]
+    actions = [precedent.person for number, precedent in enumerate(precedents) if number not in matched]
     # How often it would be decided so anyway; two made-up decisions keep it from 0 and 1.
-    usual = (others.count(action) + 1) / (len(others) + 2)
+    usual = (actions.count(action) + 1) / (len(actions) + 2)
     if agreed < at_least or agreed < consistency * len(matched) or usual**agreed > _CHANCE_MAX:
         return None
     return _Found(pattern, action, matched, agreed)
@@ -143,8 +143,8 @@ def _matched(text: str, precedents: Sequence[Precedent]) -> frozenset[int] | Non
         condition = Condition(text)
         return frozenset(
             number
-            for number, one in enumerate(precedents)
-            if condition.holds(result=one.result, output=one.result, goal={"kind": one.kind})
+            for number, precedent in enumerate(precedents)
+            if condition.holds(result=precedent.result, output=precedent.result, goal={"kind": precedent.kind})
         )
     except ConditionError:
         return None
@@ -157,7 +157,7 @@ def _proposal(found: _Found, precedents: Sequence[Precedent], taken: set[str]) -
     metadata: dict[str, object] = {"source": LEARNED, "examples": found.agreed}
     if action is JudgmentAction.ACCEPT:
         metadata[MAY_ACCEPT] = True
-    others = (one for number, one in enumerate(precedents) if number not in found.matched)
+    others = (precedent for number, precedent in enumerate(precedents) if number not in found.matched)
     rule = EvaluationRule(
         id=_id(pattern, action, taken),
         description=f"Auto-generated: {_shown(pattern.word)} {_outcome(found, precedents)}",
@@ -176,7 +176,7 @@ def _proposal(found: _Found, precedents: Sequence[Precedent], taken: set[str]) -
         coverage=found.agreed,
         proposed_rule=rule,
         examples=_cases(precedents[number] for number in sorted(found.matched)),
-        near_misses=_cases(one for one in others if _is_near(pattern, one)),
+        near_misses=_cases(precedent for precedent in others if _is_near(pattern, precedent)),
     )
 
 
@@ -215,4 +215,4 @@ def _is_near(pattern: _Pattern, precedent: Precedent) -> bool:
 
 
 def _cases(precedents: Iterable[Precedent]) -> tuple[str, ...]:
-    return tuple(one.case for one, _ in zip(precedents, range(_SHOWN_MAX), strict=False))
+    return tuple(precedent.case for precedent, _ in zip(precedents, range(_SHOWN_MAX), strict=False))

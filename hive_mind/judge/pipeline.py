@@ -94,8 +94,8 @@ class _Judged:
     def shadows(self) -> tuple[str, ...]:
         if not self.rules.has_shadows:
             return ()
-        found = self.rules.shadows(self.case.names, self.case.kind, self.digest)
-        return tuple(match.rule.id for match in found if not match.broken)
+        matches = self.rules.shadows(self.case.names, self.case.kind, self.digest)
+        return tuple(match.rule.id for match in matches if not match.broken)
 
     def _is_passed_unseen(self, judgment: Judgment, seen: Satisfaction | None) -> bool:
         """Whether `unattended` would let pass what no judge has looked at: a hard constraint is a person's then."""
@@ -104,10 +104,10 @@ class _Judged:
 
     def finished(self, judgment: Judgment) -> Judgment:
         """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
-        seen, shadows = self.seen(), self.shadows()
-        if self._is_passed_unseen(judgment, seen):
+        satisfaction, shadows = self.seen(), self.shadows()
+        if self._is_passed_unseen(judgment, satisfaction):
             judgment = replace(judgment, cause="unchecked")
-        if seen is None and not shadows and not self.given:
+        if satisfaction is None and not shadows and not self.given:
             return _attended(self.settings, judgment)
         signals = (*judgment.signals, *(signal for signal in self.given if signal not in judgment.signals))
         return _attended(
@@ -116,19 +116,19 @@ class _Judged:
                 judgment,
                 signals=signals,
                 shadows=shadows,
-                score=seen.score if seen else None,
-                unchecked=seen.unchecked if seen else (),
-                violated=seen.violated if seen else (),
+                score=satisfaction.score if satisfaction else None,
+                unchecked=satisfaction.unchecked if satisfaction else (),
+                violated=satisfaction.violated if satisfaction else (),
             ),
         )
 
 
 def _by_person(judged: _Judged) -> Judgment | None:
-    said = next((one for one in judged.given if one.origin == PERSON and one.state == "given" and one.action), None)
-    if said is None or said.action is None:
+    signal = next((one for one in judged.given if one.origin == PERSON and one.state == "given" and one.action), None)
+    if signal is None or signal.action is None:
         return None
     return Judgment(
-        action=said.action, reasoning=said.reasoning or f"{said.name} decided", cause="person", feedback=said.reasoning
+        action=signal.action, reasoning=signal.reasoning or f"{signal.name} decided", cause="person", feedback=signal.reasoning
     )
 
 
@@ -144,13 +144,13 @@ def _by_outputs(judged: _Judged) -> Judgment | Need | None:
 
 
 def _by_constraints(judged: _Judged) -> Judgment | None:
-    seen = judged.seen()
-    if seen is None:
+    satisfaction = judged.seen()
+    if satisfaction is None:
         return None
     constraints = {constraint.id: constraint for constraint in judged.case.constraints}
-    if failed := [one for one in seen.broken if one.id in constraints]:
+    if failed := [one for one in satisfaction.broken if one.id in constraints]:
         return _escalated(f"constraint {failed[0].id} can't be checked: {failed[0].why}", "broken")
-    hard = [id for id in seen.violated if constraints[id].constraint_type == "hard"]
+    hard = [id for id in satisfaction.violated if constraints[id].constraint_type == "hard"]
     if hard:
         violated = "; ".join(f"{id}{_described(constraints[id].in_words)}" for id in hard)
         return _escalated(f"violates hard constraint {violated}", "constraint")
@@ -168,8 +168,8 @@ def _by_rules(judged: _Judged) -> Judgment | None:
     rule = match.rule
     if match.broken:
         return replace(_escalated(f"rule {rule.id} can't be applied to this: {match.broken}", "broken"), rule=rule.id)
-    seen = judged.seen()
-    if rule.action is JudgmentAction.ACCEPT and seen and (unchecked := judged.unchecked(seen)):
+    satisfaction = judged.seen()
+    if rule.action is JudgmentAction.ACCEPT and satisfaction and (unchecked := judged.unchecked(satisfaction)):
         return replace(_unchecked(unchecked), rule=rule.id)
     reasoning = f"rule {rule.id}{_described(rule.description)}"
     return Judgment(
@@ -179,16 +179,16 @@ def _by_rules(judged: _Judged) -> Judgment | None:
 
 def _by_criteria(judged: _Judged) -> Judgment | None:
     """The judgement of code, where nothing is left to grade."""
-    seen = judged.case.satisfaction()
-    if seen is None or judged.left_to_grade(seen):
+    satisfaction = judged.case.satisfaction()
+    if satisfaction is None or judged.left_to_grade(satisfaction):
         return None
-    if seen.broken:
-        return _escalated(f"criterion {seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
-    judgment = _scored(judged, seen)
+    if satisfaction.broken:
+        return _escalated(f"criterion {satisfaction.broken[0].id} can't be checked: {satisfaction.broken[0].why}", "broken")
+    judgment = _scored(judged, satisfaction)
     # A judge of one's own sees more than the criteria say, and so does not see what they refuse.
     is_left_to_it = judged.settings.has_custom and judgment.action is JudgmentAction.ACCEPT
-    said = judged.named(CUSTOM)
-    return None if is_left_to_it and not (said and said.state == "given" and said.action is None) else judgment
+    signal = judged.named(CUSTOM)
+    return None if is_left_to_it and not (signal and signal.state == "given" and signal.action is None) else judgment
 
 
 def _by_judge(judged: _Judged) -> Judgment | Need | None:
@@ -219,10 +219,10 @@ def _by_judge(judged: _Judged) -> Judgment | Need | None:
 
 def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
     """A judge's verdict, as far as the goal, the other signals and the threshold let it."""
-    seen = judged.seen()
-    if seen and seen.broken:
-        return _escalated(f"{seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
-    if seen and signal.action is JudgmentAction.ACCEPT and (stopped := _stopped(judged, seen, signal)):
+    satisfaction = judged.seen()
+    if satisfaction and satisfaction.broken:
+        return _escalated(f"{satisfaction.broken[0].id} can't be checked: {satisfaction.broken[0].why}", "broken")
+    if satisfaction and signal.action is JudgmentAction.ACCEPT and (stopped := _stopped(judged, satisfaction, signal)):
         return stopped
     if signal.confidence is None:
         if signal.name != CUSTOM:
@@ -242,7 +242,7 @@ def _stopped(judged: _Judged, satisfaction: Satisfaction, signal: Signal) -> Jud
     """The obstacle to an ACCEPT of a judge. A custom judge answers for the parts it does not grade, a model grades all."""
     if unchecked := judged.unchecked(satisfaction):
         return _unchecked(unchecked)
-    ungraded = [one.id for one in judged.case.criteria if one.id in satisfaction.unchecked]
+    ungraded = [criterion.id for criterion in judged.case.criteria if criterion.id in satisfaction.unchecked]
     if ungraded and signal.name != CUSTOM:
         return _escalated(f"nobody graded {', '.join(ungraded)}", "unchecked")
     goal, score = judged.case.goal, satisfaction.possible if signal.name == CUSTOM else satisfaction.score
@@ -279,7 +279,7 @@ def _scored(judged: _Judged, satisfaction: Satisfaction) -> Judgment:
     if goal is None or satisfaction.score >= goal.accept_at:
         return _accepted("criteria", f"reaches {satisfaction.score:.2f} of the goal", "criteria")
     reasoning = f"reaches {satisfaction.score:.2f} of the goal; not met: {', '.join(satisfaction.unmet)}"
-    descriptions = {one.id: one.description for one in judged.case.criteria if not one.hidden}
+    descriptions = {criterion.id: criterion.description for criterion in judged.case.criteria if not criterion.hidden}
     unmet = [f"{id}{_described(descriptions[id])}" for id in satisfaction.unmet if id in descriptions]
     feedback = f"not met: {'; '.join(unmet)}" if unmet else "it is not good enough yet"
     return Judgment(action=JudgmentAction.RETRY, reasoning=reasoning, cause="criteria", feedback=feedback)

@@ -43,12 +43,12 @@ RULES = Form(
 
 def rules_of(text: str, file: str = "rules") -> tuple[EvaluationRule, ...]:
     """The rules in the text of such a file. Raises `RuleError`."""
-    found = read(text, RULES)
-    if found.value is None:
-        raise RuleError(found.problems, file)
-    rules = found.value.spec.rules
-    assert found.tree is not None  # noqa: S101 - there is a value
-    if faults := [located(finding, found.tree, RULES) for finding in _repeated(rules)]:
+    found_read = read(text, RULES)
+    if found_read.value is None:
+        raise RuleError(found_read.problems, file)
+    rules = found_read.value.spec.rules
+    assert found_read.tree is not None  # noqa: S101 - there is a value
+    if faults := [located(finding, found_read.tree, RULES) for finding in _repeated(rules)]:
         raise RuleError(in_order(faults), file)
     return tuple(rules)
 

@@ -44,8 +44,8 @@ def _row(precedents: Sequence[Precedent]) -> dict[str, float]:
     said = [leanings(precedent.signals) for precedent in precedents]
     origins = sorted({origin for one in said for origin in one})
     odds = np.array([[one.get(origin, 0.0) for origin in origins] for one in said])
-    accepted = np.array([float(one.person is JudgmentAction.ACCEPT) for one in precedents])
-    stands_for = np.array([one.weight for one in precedents])
+    accepted = np.array([float(precedent.person is JudgmentAction.ACCEPT) for precedent in precedents])
+    stands_for = np.array([precedent.weight for precedent in precedents])
     # As many cases together as unweighted ones would be worth (Kish 1965).
     stands_for *= stands_for.sum() / (stands_for**2).sum()
     weights = np.ones(len(origins))

@@ -90,7 +90,7 @@ def with_messages(app: App) -> App:
             await send({"type": "http.response.body", "body": refused.reply})
             return
         waiting = [{"type": "http.request", "body": message, "more_body": False}]
-        headers = [one for one in scope["headers"] if one[0] != b"content-length"]
+        headers = [header for header in scope["headers"] if header[0] != b"content-length"]
         length = (b"content-length", str(len(message)).encode())
 
         async def given() -> MutableMapping[str, Any]:

@@ -255,11 +255,11 @@ class ServedAgent(Protocol):
 
 async def history_of(agent: ServedAgent, id: str) -> list[Why]:
     """All that are known, the one that holds now last. Raises `InvalidInput` for a fact that there is not."""
-    here = why_of(await agent.call("why", fact_id=id))
-    seen = {here["id"]}
-    former = await _line(agent, here["replaces"], seen, is_back=True)
-    newer = await _line(agent, [here["replaced_by"]], seen, is_back=False)
-    return [*reversed(former), here, *newer]
+    why = why_of(await agent.call("why", fact_id=id))
+    seen = {why["id"]}
+    former = await _line(agent, why["replaces"], seen, is_back=True)
+    newer = await _line(agent, [why["replaced_by"]], seen, is_back=False)
+    return [*reversed(former), why, *newer]
 
 
 async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_back: bool) -> list[Why]:

@@ -123,9 +123,9 @@ class _WholeLines(BufferedIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, some: Buffer, /) -> int:
+    def write(self, buffer: Buffer, /) -> int:
         """See `BufferedIOBase`. Raises `OSError`."""
-        given = bytes(some)
+        given = bytes(buffer)
         with self._alone:
             whole, end, rest = (bytes(self._begun) + given).rpartition(b"\n")
             self._begun = bytearray(rest)

@@ -94,10 +94,10 @@ class MetricChange:
 
     def evidence(self, *more: str) -> str:
         """The difference in a line, with what else is to stand in its brackets."""
-        found = self.difference
-        if found is None:
+        difference = self.difference
+        if difference is None:
             return "undefined"
-        interval = f"{found.difference:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}"
+        interval = f"{difference.difference:+.3f}, 95 % interval {difference.low:+.3f} to {difference.high:+.3f}"
         return f"{self.after:.3f} after {self.before:.3f} ({', '.join((interval, *more))})"
 
     @property
@@ -108,8 +108,8 @@ class MetricChange:
 
 def metric_changes(columns: Sequence[tuple[str, Pairs, Sequence[str]]]) -> Iterator[MetricChange]:
     """The changes of metrics, each given by its name, values and groups: all of them one family for Holm."""
-    found = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
-    for (name, pairs, _), difference in zip(columns, found, strict=True):
+    found_differences = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
+    for (name, pairs, _), difference in zip(columns, found_differences, strict=True):
         both = [(new, old) for new, old in pairs if new is not None and old is not None]
         counts = (sum(old is not None for _, old in pairs), sum(new is not None for new, _ in pairs))
         before, after = macro_mean(old for _, old in both), macro_mean(new for new, _ in both)
@@ -125,7 +125,7 @@ def differences(columns: Sequence[Pairs], groups: Sequence[Sequence[str]] = ()) 
     moved = [[_change(*pair) for pair in pairs] for pairs in columns]
     ps = randomisation_ps([defined(column) for column in moved])
     both = zip(ps, holm(ps), strict=True)
-    return [_difference(found, *p) for found, p in zip(estimates(moved, groups), both, strict=True)]
+    return [_difference(estimate, *p) for estimate, p in zip(estimates(moved, groups), both, strict=True)]
 
 
 def randomisation_ps(columns: Sequence[Values]) -> list[float | None]:

@@ -73,17 +73,17 @@ def estimates(columns: Sequence[Sequence[float | None]], groups: Sequence[Sequen
     `groups` has a list for each column: the group of each of its values. None at all: every question is a group of its own.
     """
     sorted_columns = [defined(column) for column in columns]
-    found: list[Estimate | None] = [None] * len(sorted_columns)
+    found_estimates: list[Estimate | None] = [None] * len(sorted_columns)
     for place, (column, named) in enumerate(zip(columns, groups, strict=True) if groups else ()):
-        found[place] = by_group(column, named)
-    for size, places in _by_size([[] if one else column for one, column in zip(found, sorted_columns, strict=True)]):
+        found_estimates[place] = by_group(column, named)
+    for size, places in _by_size([[] if one else column for one, column in zip(found_estimates, sorted_columns, strict=True)]):
         together = np.column_stack([sorted_columns[place] for place in places])
         lows, highs = np.quantile(_resampled_means(together), [_TAIL, 1 - _TAIL], axis=0)
         for place, mean, low, high in zip(places, together.mean(axis=0), lows, highs, strict=True):
             # Equal values can't move, but their mean can by its last bit.
             low, high = (mean, mean) if sorted_columns[place][0] == sorted_columns[place][-1] else (low, high)
-            found[place] = Estimate(float(mean), float(low), float(high), size)
-    return found
+            found_estimates[place] = Estimate(float(mean), float(low), float(high), size)
+    return found_estimates
 
 
 def estimate(column: Sequence[float | None], groups: Sequence[str] = ()) -> Estimate | None:

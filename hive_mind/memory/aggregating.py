@@ -14,16 +14,16 @@ from hive_mind.model.fact import Fact
 def aggregated_of(aggregation: Aggregation, facts: Iterable[Fact]) -> Aggregated:
     """The facts one memory holds. Raises `InvalidInput` for a limit out of its bounds."""
     BOUNDS["limit"].refuse("limit", aggregation.limit)
-    own = _about(aggregation, facts)
-    shown = first_of(aggregation, _moments(own))
-    return Aggregated(aggregation, len(own), tuple(own[id] for id in shown))
+    own_facts = _about(aggregation, facts)
+    shown = first_of(aggregation, _moments(own_facts))
+    return Aggregated(aggregation, len(own_facts), tuple(own_facts[id] for id in shown))
 
 
 def together(aggregation: Aggregation, known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
     """The moments of all facts, the hive's where it tells one, and those of this agent. Facts it knows it decides by itself."""
-    own = _about(aggregation, known.values())
-    others = {id: moment for id, moment in hive.moments.items() if id in own or id not in known}
-    return _moments(own) | others, own
+    facts = _about(aggregation, known.values())
+    others = {id: moment for id, moment in hive.moments.items() if id in facts or id not in known}
+    return _moments(facts) | others, facts
 
 
 def first_of(aggregation: Aggregation, moments: Mapping[str, int]) -> list[str]:
@@ -31,10 +31,10 @@ def first_of(aggregation: Aggregation, moments: Mapping[str, int]) -> list[str]:
     return [] if aggregation.kind == "count" else in_order(moments, aggregation.kind)[: aggregation.limit]
 
 
-def shown_of(ids: Iterable[str], own: Mapping[str, Fact], fetched: Iterable[HiveFact]) -> tuple[Fact, ...]:
+def shown_of(ids: Iterable[str], facts: Mapping[str, Fact], fetched: Iterable[HiveFact]) -> tuple[Fact, ...]:
     """Facts in the order of their ids; one that was taken back since it was counted is left out."""
-    found = {fact.id: fact_of(fact) for fact in fetched} | dict(own)
-    return tuple(found[id] for id in ids if id in found)
+    found_facts = {fact.id: fact_of(fact) for fact in fetched} | dict(facts)
+    return tuple(found_facts[id] for id in ids if id in found_facts)
 
 
 def _about(wanted: Aggregation, facts: Iterable[Fact]) -> dict[str, Fact]:

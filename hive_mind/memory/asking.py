@@ -97,8 +97,8 @@ class Asking:
         first = self._first(found, LOOKED_AT)
         naming = naming_all(probe, found.pool, first)
         try:
-            best, *others = await self._facts_in(found, [*first[:1], *naming], query) or [None]
-            further = second_probe(probe, best, filter(None, others)) if best else None
+            best, *facts = await self._facts_in(found, [*first[:1], *naming], query) or [None]
+            further = second_probe(probe, best, filter(None, facts)) if best else None
             second = await self._found(further, found.method, query) if further else None
         except BackendError:
             return found
@@ -111,7 +111,7 @@ class Asking:
 
     def _first(self, candidates: Candidates, count: int) -> list[str]:
         """The best of what was found, by id."""
-        return [one.id for one in self._ranked(candidates, count)]
+        return [document.id for document in self._ranked(candidates, count)]
 
     def _ranked(self, candidates: Candidates, count: int) -> list[Ranked]:
         settings = self.home.recall.settings
@@ -124,44 +124,44 @@ class Asking:
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
         """Candidates for one question, of the hive and of the agent's own."""
-        own = total(part.statistics(probe.terms) for part in self._own_parts(query))
-        probe = replace(probe, beside=own if own.documents else None, as_of_ms=query.as_of_us // 1000)
+        statistics = total(part.statistics(probe.terms) for part in self._own_parts(query))
+        probe = replace(probe, beside=statistics if statistics.documents else None, as_of_ms=query.as_of_us // 1000)
         with self.home.leaving() as left:
             gathered = await self._asked(probe, query)
         scored = replace(probe, statistics=gathered.statistics, beside=None)
         accept = self.home.recall.accept(query)
         pools = [part.pool(scored, accept) for part in self._own_parts(query)]
         pools += self._left_behind(scored, left, gathered, query)
-        known = frozenset(gathered.pool.ids)
-        evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in pools)]
+        ids = frozenset(gathered.pool.ids)
+        evidence = [gathered.evidence, *(self._evidence(pool, ids) for pool in pools)]
         pool, merged = merge_found([gathered.pool, *pools], evidence, probe.depth)
         return Candidates(as_asked_once(pool, probe.terms), merged, method, gathered, named=speakers_named(query.text))
 
-    async def result(self, found: Candidates, look: SecondLook) -> SearchResult:
+    async def result(self, candidates: Candidates, look: SecondLook) -> SearchResult:
         """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
         facts: dict[str, HiveFact | Fact] = {}
         query = look.query
         for _ in range(_FETCHES_MAX):
-            ranked = self._ranked(found, look.count)
-            wanted = [one.id for one in ranked if one.id not in facts]
-            facts |= await self._facts(wanted, found.gathered.holders, query)
+            ranked = self._ranked(candidates, look.count)
+            wanted = [document.id for document in ranked if document.id not in facts]
+            facts |= await self._facts(wanted, candidates.gathered.holders, query)
             # Its holder may only have been out of reach: before it counts as gone, all possible holders are asked.
             facts |= await self._facts([fact_id for fact_id in wanted if fact_id not in facts], {}, query)
-            gone = {fact_id for fact_id in wanted if fact_id not in facts}
-            if not gone:
+            fact_ids = {fact_id for fact_id in wanted if fact_id not in facts}
+            if not fact_ids:
                 break
-            found = _without(found, gone)
-        first = [_hit(facts[one.id], one) for one in ranked if one.id in facts]
+            candidates = _without(candidates, fact_ids)
+        first = [_hit(facts[document.id], document) for document in ranked if document.id in facts]
         hits, note = await look.at(first)
-        return SearchResult(await self._shown(hits, facts, found.gathered, query), found.gathered, note=note)
+        return SearchResult(await self._shown(hits, facts, candidates.gathered, query), candidates.gathered, note=note)
 
     async def _shown(
         self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
     ) -> list[Hit]:
         """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
         held_away = [fact for hit in hits if isinstance(fact := facts[hit.fact.id], HiveFact)]
-        shown = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
-        return likeliest_first(shown, await self._votes(shown, facts, gathered))
+        shown_hits = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
+        return likeliest_first(shown_hits, await self._votes(shown_hits, facts, gathered))
 
     @ornament(lambda *_: {})
     async def _votes(
@@ -193,20 +193,20 @@ class Asking:
             if fact_id in recall.facts and (accept is None or accept(fact_id))
         }
         away = [(fact_id, holders.get(fact_id, "")) for fact_id in wanted if fact_id not in recall.facts]
-        found = await self.hive.fetch(away) if away else ()
+        facts = await self.hive.fetch(away) if away else ()
         # A member of an earlier version does not know that a question may be about a time before.
-        return own | {one.id: one for one in found if not 0 < query.as_of_us < fact_of(one).learned_at_us}
+        return own | {fact.id: fact for fact in facts if not 0 < query.as_of_us < fact_of(fact).learned_at_us}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:
         """The hive's results, without those this agent knows to be past: it asks for more until that leaves enough."""
         depth = probe.depth
         while True:
             gathered = await self.hive.ask(replace(probe, depth=depth), confidence_min=query.min_confidence)
-            kept = [row for row, fact_id in enumerate(gathered.pool.ids) if not self._is_past(fact_id, query)]
-            if len(kept) == len(gathered.pool):
+            rows = [row for row, fact_id in enumerate(gathered.pool.ids) if not self._is_past(fact_id, query)]
+            if len(rows) == len(gathered.pool):
                 return gathered
-            if len(kept) >= probe.depth or len(gathered.pool) < depth:
-                return replace(gathered, pool=_rows(gathered.pool, kept), evidence=rows_of(gathered.evidence, kept))
+            if len(rows) >= probe.depth or len(gathered.pool) < depth:
+                return replace(gathered, pool=_rows(gathered.pool, rows), evidence=rows_of(gathered.evidence, rows))
             depth *= 4
 
     def _is_past(self, fact_id: str, query: Query) -> bool:
@@ -244,8 +244,8 @@ class Asking:
 
 
 def _without(candidates: Candidates, gone: set[str]) -> Candidates:
-    kept = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in gone]
-    return replace(candidates, pool=_rows(candidates.pool, kept), evidence=rows_of(candidates.evidence, kept))
+    rows = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in gone]
+    return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows))
 
 
 def _rows(pool: Pool, rows: list[int]) -> Pool:

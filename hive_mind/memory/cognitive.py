@@ -90,8 +90,8 @@ class CognitiveMemory:
 
         `held_back` says why they should not be shared, where the memory is part of a hive.
         """
-        said = [replace(new_fact(candidate, source, self._clock()), held_back=held_back) for candidate in candidates]
-        return await self.keep(said, episode)
+        facts = [replace(new_fact(candidate, source, self._clock()), held_back=held_back) for candidate in candidates]
+        return await self.keep(facts, episode)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
@@ -218,9 +218,9 @@ class CognitiveMemory:
         """Change how far facts have gone, in one write; `revised` gets each as it is then, and must keep its content."""
 
         def plan() -> PlannedCommit[list[Fact]]:
-            known = awake.recall.facts
-            facts = [turned(revised(fact), fact, self._clock()) for fact in map(known.named, fact_ids)]
-            changes = [ReviseFact(fact) for fact in facts if fact != known[fact.id]]
+            known_facts = awake.recall.facts
+            facts = [turned(revised(fact), fact, self._clock()) for fact in map(known_facts.named, fact_ids)]
+            changes = [ReviseFact(fact) for fact in facts if fact != known_facts[fact.id]]
             return PlannedCommit([*changes, *links], lambda: self._applied(awake, facts, NewVectors()))
 
         return await self._commits.run(awake.store, fact_ids, plan)
@@ -258,10 +258,10 @@ class CognitiveMemory:
     async def export(self) -> AsyncIterator[str]:
         """Everything as JSON Lines, without line ends: episodes, facts, then links; as it is when the first line is asked for."""
         # Read whole before the first line is handed out: a reader that stops halfway must not keep the memory from closing.
-        with SpooledTemporaryFile(EXPORT_IN_RAM_BYTES) as kept:
+        with SpooledTemporaryFile(EXPORT_IN_RAM_BYTES) as file:
             async with self.awake() as awake:
-                await write_down(awake.store, awake.recall.facts.copy(), kept)
-            for line in read_back(kept):
+                await write_down(awake.store, awake.recall.facts.copy(), file)
+            for line in read_back(file):
                 yield line
 
     async def import_lines(self, lines: Sequence[str]) -> int:
@@ -285,10 +285,10 @@ class CognitiveMemory:
         """Do something to all that is kept while nobody writes; then sleep, for what is in RAM is as it was before."""
         async with self.awake() as awake:
             await self._commits.finish()
-            done = await work(awake)
+            outcome = await work(awake)
         self._vectors.forget_recent()
         await self.sleep()
-        return done
+        return outcome
 
     async def tidy(self) -> None:
         """Let the store put itself in order, for one that is awake and will not be written to for a while."""
@@ -332,13 +332,13 @@ class CognitiveMemory:
     async def keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         """Keep facts with what is known of each already, all or none; without what was erased."""
         async with self.awake() as awake:
-            kept, known = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
-            extra = await kept_changes(awake.store, kept, extra, awake.erasures)
-            new = await self._new_vectors(awake, kept)
+            facts, known_episode = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
+            extra = await kept_changes(awake.store, facts, extra, awake.erasures)
+            new = await self._new_vectors(awake, facts)
 
             def plan() -> PlannedCommit[list[Fact]]:
-                refuse_erased(kept, awake.erasures)
-                intake = timed(take_in(kept, awake.recall.facts.get, known), awake.recall.facts.get, self._clock())
+                refuse_erased(facts, awake.erasures)
+                intake = timed(take_in(facts, awake.recall.facts.get, known_episode), awake.recall.facts.get, self._clock())
                 return PlannedCommit([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)

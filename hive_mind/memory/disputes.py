@@ -35,10 +35,10 @@ def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> lis
     for hit in hits[:_COMPARED_MAX]:
         if hit.fact.is_current and hit.fact.concept:
             about[canonical(hit.fact.concept).casefold()].append(hit.fact)
-    for one, other in chain.from_iterable(map(_conflicting, about.values())):
-        found[one.id][other.id], found[other.id][one.id] = other, one
-    for fact_id, others in named.items():
-        found[fact_id] |= {other.id: other for other in others if other.is_current}
+    for fact, other_fact in chain.from_iterable(map(_conflicting, about.values())):
+        found[fact.id][other_fact.id], found[other_fact.id][fact.id] = other_fact, fact
+    for fact_id, facts in named.items():
+        found[fact_id] |= {other.id: other for other in facts if other.is_current}
     return [replace(hit, rivals=tuple(rivals.values())) if (rivals := found.get(hit.fact.id)) else hit for hit in hits]
 
 
@@ -133,11 +133,11 @@ def dispute_text(hit: Hit) -> str:
 
 def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
     """Pairs of facts about one thing that can't both be true. Most are alone, which costs nothing."""
-    said = {fact.id: statement_of(fact, "", None) for fact in facts} if len(facts) > 1 else {}
+    statements = {fact.id: statement_of(fact, "", None) for fact in facts} if len(facts) > 1 else {}
     by_id = {fact.id: fact for fact in facts}
-    for one, own in list(said.items()):
-        del said[one]
-        yield from ((by_id[one], by_id[other]) for other in excluding(own, said.items()))
+    for one, statement in list(statements.items()):
+        del statements[one]
+        yield from ((by_id[one], by_id[other]) for other in excluding(statement, statements.items()))
 
 
 def _rival_text(fact: Fact, rival: Fact) -> str:

@@ -120,14 +120,14 @@ class DistributedCognitiveMemory:
     @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""
-        asked = asked_for(query, limit)
+        asked_query = asked_for(query, limit)
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             try:
-                return await self._search(awake, asked)
+                return await self._search(awake, asked_query)
             except BackendError as error:
                 self._shared.note_reached(0.0, str(error))
-        return SearchResult(await self._local.search_facts(asked), completeness=0.0)
+        return SearchResult(await self._local.search_facts(asked_query), completeness=0.0)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts of the hive and of this agent, newest first."""
@@ -138,9 +138,9 @@ class DistributedCognitiveMemory:
         """Of `get_all_facts` those that may be in a pair of `disputes.disputed`, so that nothing else has to be read."""
         await self._settle_after_waking()
         async with self._local.awake() as awake:
-            known = awake.recall.facts.copy()
-        facts = [fact for fact in reversed(known.held.values()) if fact.is_current]
-        worded, completeness = await self._shared.worded(known)
+            known_facts = awake.recall.facts.copy()
+        facts = [fact for fact in reversed(known_facts.held.values()) if fact.is_current]
+        worded, completeness = await self._shared.worded(known_facts)
         size = sum(len(fact.content) for fact in facts) + ROW_BYTES * len(worded)
         ids = await off_loop(size, disputable, facts, worded)
         others = await self._shared.fetched_in_order([fact.fact_id for fact in worded if fact.fact_id in ids])
@@ -156,18 +156,18 @@ class DistributedCognitiveMemory:
         BOUNDS["limit"].refuse("limit", wanted.limit)
         await self._settle_after_waking()
         async with self._local.awake() as awake:
-            known = awake.recall.facts.copy().held
+            known_facts = awake.recall.facts.copy().held
         try:
             tallied = await self._hive.tally(wanted.about)
             self._shared.note_gathered(tallied.completeness, tallied.silent)
-            moments, own = together(wanted, known, tallied)
+            moments, own_facts = together(wanted, known_facts, tallied)
             ids = first_of(wanted, moments)
-            away = [(fact_id, "") for fact_id in ids if fact_id not in own]
-            facts = shown_of(ids, own, await self._hive.fetch(away) if away else ())
+            away = [(fact_id, "") for fact_id in ids if fact_id not in own_facts]
+            facts = shown_of(ids, own_facts, await self._hive.fetch(away) if away else ())
             return Aggregated(wanted, len(moments), facts, tallied.completeness, tallied.silent)
         except BackendError as error:
             self._shared.note_reached(0.0, str(error))
-            return replace(aggregated_of(wanted, known.values()), completeness=0.0)
+            return replace(aggregated_of(wanted, known_facts.values()), completeness=0.0)
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, of this agent (superseded and retracted ones too) or else of the hive."""
@@ -175,9 +175,9 @@ class DistributedCognitiveMemory:
 
     async def get_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
         """Facts by id: of this agent as `own_facts`, all others in one question to the hive."""
-        own = await self.own_facts(fact_ids)
-        shared = await self._shared.fetched([fact_id for fact_id in dict.fromkeys(fact_ids) if fact_id not in own])
-        return own | {found.id: fact_of(found) for found in shared}
+        facts = await self.own_facts(fact_ids)
+        shared = await self._shared.fetched([fact_id for fact_id in dict.fromkeys(fact_ids) if fact_id not in facts])
+        return facts | {fact.id: fact_of(fact) for fact in shared}
 
     async def own_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
         """Of these the facts of this agent, superseded and retracted ones too."""
@@ -185,9 +185,9 @@ class DistributedCognitiveMemory:
 
     async def facts_with_prefix(self, prefix: str) -> FactList:
         """Facts with an id that begins like this: this agent's, superseded and retracted ones too, then others' of the hive."""
-        own = await self._local.facts_with_prefix(prefix)
-        others = await self._shared.with_prefix(prefix, {fact.id for fact in own})
-        return FactList([*own, *others][:PREFIXED_MAX], others.completeness)
+        fact_list = await self._local.facts_with_prefix(prefix)
+        others = await self._shared.with_prefix(prefix, {fact.id for fact in fact_list})
+        return FactList([*fact_list, *others][:PREFIXED_MAX], others.completeness)
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
@@ -196,13 +196,13 @@ class DistributedCognitiveMemory:
         A moderator can take back any agent's fact: it leaves the hive. `request`: see `CognitiveMemory.retract_fact`.
         """
         await self._settle_after_waking()
-        if (done := await self._local.done(request)) is not None:
+        if (fact := await self._local.done(request)) is not None:
             # Asked for again it would go on to what others say of it.
-            return done
-        own, said = await self.reclaimed(fact_id)
-        if said is not None and (own is None or (own.is_retracted and not own.offered)):
+            return fact
+        own_fact, said = await self.reclaimed(fact_id)
+        if said is not None and (own_fact is None or (own_fact.is_retracted and not own_fact.offered)):
             refusals = await self._hive.write([(f"retracted/{fact_id}", reason_with(request))], self._agent)
-            if own is None:
+            if own_fact is None:
                 return moderated(said, *refusals)
         return (await self._settled([await self._local.retract_fact(fact_id, request=request)]))[0]
 
@@ -210,8 +210,8 @@ class DistributedCognitiveMemory:
     async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
         """Keep a newer statement in place of a fact of this agent; the old one leaves the hive."""
         await self._settle_after_waking()
-        own, said = await self.reclaimed(fact_id)
-        if own is None and said is not None:
+        fact, said = await self.reclaimed(fact_id)
+        if fact is None and said is not None:
             raise another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source, request=request)]))[0]
 
@@ -344,17 +344,17 @@ class DistributedCognitiveMemory:
 
         What the hive has in this agent's name is the agent's, so it is taken into the record before it is changed.
         """
-        own = await self._local.get_fact(fact_id)
-        if own is not None and own.offered:
-            return own, None
-        found = next(iter(await self._shared.fetched([fact_id], must_answer=own is None)), None)
-        said = said_by(found, self._agent) if found else None
-        if own is None and said is not None:
-            own = the_one(await self._local.keep([said]))
+        fact = await self._local.get_fact(fact_id)
+        if fact is not None and fact.offered:
+            return fact, None
+        hive_fact = next(iter(await self._shared.fetched([fact_id], must_answer=fact is None)), None)
+        said = said_by(hive_fact, self._agent) if hive_fact else None
+        if fact is None and said is not None:
+            fact = the_one(await self._local.keep([said]))
         elif said is not None:
             async with self._local.awake() as awake:
-                (own,) = await self._local.revise(awake, [fact_id], as_offered(said))
-        return own, fact_of(found) if found else None
+                (fact,) = await self._local.revise(awake, [fact_id], as_offered(said))
+        return fact, fact_of(hive_fact) if hive_fact else None
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
         """Wake now, and promote what is pending."""
@@ -405,9 +405,9 @@ class DistributedCognitiveMemory:
     async def _search(self, awake: Awake, query: Query) -> SearchResult:
         asking, look = Asking(self._hive, self._home_of(awake)), await self._local.refining.begin(query)
         await self._local.look_back(awake, query)
-        found = await self._candidates(awake, asking, look.query)
-        self._shared.note_gathered(found.gathered.completeness, found.gathered.silent)
-        return await asking.result(found, look)
+        candidates = await self._candidates(awake, asking, look.query)
+        self._shared.note_gathered(candidates.gathered.completeness, candidates.gathered.silent)
+        return await asking.result(candidates, look)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""
@@ -421,12 +421,12 @@ class DistributedCognitiveMemory:
     async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> FactList:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
-            known = awake.recall.facts.copy()
-        facts = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
-        others = await self._shared.listed(concept, limit, known, [fact.learned_at_us for fact in facts])
-        return _newest_first(facts, others, limit)
+            known_facts = awake.recall.facts.copy()
+        facts = [fact for fact in reversed(known_facts.held.values()) if fact.is_current and is_wanted(fact)]
+        fact_list = await self._shared.listed(concept, limit, known_facts, [fact.learned_at_us for fact in facts])
+        return _newest_first(facts, fact_list, limit)
 
 
-def _newest_first(facts: Sequence[Fact], others: FactList, limit: int | None = None) -> FactList:
+def _newest_first(facts: Sequence[Fact], fact_list: FactList, limit: int | None = None) -> FactList:
     """Own facts in the order in which they came, others where their time puts them."""
-    return FactList(list(merge(facts, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)
+    return FactList(list(merge(facts, fact_list, key=lambda fact: -fact.learned_at_us))[:limit], fact_list.completeness)

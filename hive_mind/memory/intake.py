@@ -106,47 +106,47 @@ def refuse_source(source: str) -> None:
 def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Intake:
     """Changes to write for facts as they were said, each once."""
     changes: list[Change] = [AddEpisode(episode)] if episode else []
-    kept: dict[str, Fact] = {}
+    kept_facts: dict[str, Fact] = {}
     for fact in facts:
-        earlier = kept.get(fact.id) or known(fact.id)
+        earlier = kept_facts.get(fact.id) or known(fact.id)
         merged = confirmed(earlier, fact) if earlier else fact
-        kept[fact.id] = merged
+        kept_facts[fact.id] = merged
         if episode:
             changes.append(Link(Relation.DERIVES_FROM, fact.id, episode.id))
         if earlier is None or earlier.is_retracted:
             changes.extend(_mentions(fact))
     # Facts first: a link needs both its ends.
-    return Intake((*_fact_changes(kept.values(), known), *changes), tuple(kept[fact.id] for fact in facts))
+    return Intake((*_fact_changes(kept_facts.values(), known), *changes), tuple(kept_facts[fact.id] for fact in facts))
 
 
 def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
     """Changes to write for a fact that takes the place of an older one. Raises `InvalidInput` where it was itself taken back."""
     earlier = known(newer.id)
-    kept = confirmed(earlier, newer) if earlier else newer
-    if kept.is_retracted:
+    fact = confirmed(earlier, newer) if earlier else newer
+    if fact.is_retracted:
         raise InvalidInput("the new statement was retracted, and this source vouched for it before: say it from another source")
     # A former fact may be true again: on, off, on.
-    current = replace(kept, superseded_by="")
+    current = replace(fact, superseded_by="")
     past = replace(older, superseded_by=current.id)
     link = Link(Relation.SUPERSEDES, current.id, past.id)
     return Intake((*_fact_changes((current, past), known), link, *_mentions(newer)), (current, past))
 
 
-def confirmed(earlier: Fact, again: Fact) -> Fact:
+def confirmed(earlier: Fact, fact: Fact) -> Fact:
     """The fact after hearing it again. One that another memory had already taken back confirms nothing."""
-    newcomers = tuple(source for source in again.sources if source not in earlier.sources)
-    copied = (*earlier.copied, *again.said_by(newcomers).copied)
+    newcomers = tuple(source for source in fact.sources if source not in earlier.sources)
+    copied = (*earlier.copied, *fact.said_by(newcomers).copied)
     both = replace(earlier, sources=earlier.sources + newcomers, copied=copied)
     # A copy of what was taken back says nothing new.
-    if not newcomers or again.is_retracted or (earlier.is_retracted and len(both.roots) == len(earlier.roots)):
-        is_released = not again.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
+    if not newcomers or fact.is_retracted or (earlier.is_retracted and len(both.roots) == len(earlier.roots)):
+        is_released = not fact.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
         return replace(earlier, held_back="") if is_released else earlier
     if earlier.is_retracted:
-        again = replace(again.said_by(newcomers), turned_at_us=earlier.times_held)
-        return replace(again, superseded_by=earlier.superseded_by, offered=earlier.offered)
-    confidence = max(earlier.confidence, again.confidence)
+        fact = replace(fact.said_by(newcomers), turned_at_us=earlier.times_held)
+        return replace(fact, superseded_by=earlier.superseded_by, offered=earlier.offered)
+    confidence = max(earlier.confidence, fact.confidence)
     # More evidence may open the gate that held it back; a shared fact stays so.
-    held_back = again.held_back if earlier.held_back else ""
+    held_back = fact.held_back if earlier.held_back else ""
     return replace(both, confidence=confidence, held_back=held_back)
 
 

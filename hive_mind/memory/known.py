@@ -56,8 +56,8 @@ class KnownFacts:
 
     def all_of(self, fact_ids: Iterable[str]) -> list[Fact]:
         """These facts. Raises `KeyError` for what is not there."""
-        held = self.held
-        return [held.get(id) or self[id] for id in fact_ids]
+        facts = self.held
+        return [facts.get(id) or self[id] for id in fact_ids]
 
     def some_of(self, fact_ids: Iterable[str]) -> dict[str, Fact]:
         """Those of these facts that are there, by id."""

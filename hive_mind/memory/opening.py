@@ -79,7 +79,7 @@ class Transition:
         """Do it. Call `finish` first, and decide then what there is to do."""
         self._under_way = asyncio.create_task(work)
         # Its error is for the waiting caller; if none waits any more, the next one tries again.
-        self._under_way.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._under_way.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(self._under_way)
 
     async def finish(self) -> None:
@@ -157,11 +157,11 @@ async def look_back(awake: Awake, vectors: VectorSource) -> None:
     cached = await _cached(awake, vectors)
     # From here on nothing may be awaited, or what is retracted meanwhile would be missed.
     facts = (recall.facts[id] for id in list(recall.facts.ids()))
-    gone = [fact for fact in facts if fact.is_retracted]
-    index, found = FactIndex(recall.new_arm()), vectors.mixed_all(gone, cached)
-    for fact in gone:
+    gone_facts = [fact for fact in facts if fact.is_retracted]
+    index, found = FactIndex(recall.new_arm()), vectors.mixed_all(gone_facts, cached)
+    for fact in gone_facts:
         index.add(fact.id, weighted_terms(fact))
-    index.set_vectors({fact.id: found[fact.id] for fact in gone if fact.id in found})
+    index.set_vectors({fact.id: found[fact.id] for fact in gone_facts if fact.id in found})
     recall.taken_back = index
 
 

@@ -171,10 +171,10 @@ class Recall:
 
     def names_exactly(self, query: Query) -> bool:
         """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""
-        named = anchors(query.text)
-        if not named.is_pure:
+        named_anchors = anchors(query.text)
+        if not named_anchors.is_pure:
             return False
-        pool = self._pool(Probe(tuple(tokenize(query.text)), named, None, 1), query)
+        pool = self._pool(Probe(tuple(tokenize(query.text)), named_anchors, None, 1), query)
         return bool(np.any(pool.exact >= 1.0))
 
     def is_searchable(self, fact_id: str) -> bool:
@@ -215,8 +215,8 @@ class Recall:
         pool = self._pool(probe, query)
 
         def first(count: int) -> list[Fact]:
-            found = rank(pool, self._support_in(pool), count, method, self.settings, self._related(pool, query))
-            return self.facts.all_of([one.id for one in found])
+            documents = rank(pool, self._support_in(pool), count, method, self.settings, self._related(pool, query))
+            return self.facts.all_of([document.id for document in documents])
 
         if may_hop(probe) and self.settings.expansion == "feedback":
             again = (best := first(1)) and expanded(probe, best[0])

@@ -69,8 +69,8 @@ class VectorSource:
         first: dict[str, Fact] = {}
         for fact in facts if self.is_on else ():
             first.setdefault(fact.id, fact)
-        wanted = list(first.values())
-        texts = dict.fromkeys(text for fact in wanted for text in texts_to_embed(fact))
+        wanted_facts = list(first.values())
+        texts = dict.fromkeys(text for fact in wanted_facts for text in texts_to_embed(fact))
         keyed = {vector_key(self.model, text): text for text in texts}
         unknown = [key for key in keyed if key not in self._recent]
         try:
@@ -79,7 +79,7 @@ class VectorSource:
             self._report(error)
             return {}, []
         found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(unknown, fresh, strict=True))
-        vectors = {fact.id: vector for fact in wanted if (vector := self.mixed(fact, found)) is not None}
+        vectors = {fact.id: vector for fact in wanted_facts if (vector := self.mixed(fact, found)) is not None}
         return vectors, [PutVector(self.model, key, found[key]) for key in unknown]
 
     def remember(self, cached: Iterable[PutVector]) -> None:

@@ -48,8 +48,8 @@ class Aggregated:
 
 def moment_ms(said_at: str, otherwise_ms: int) -> int:
     """When a fact was said, in ms since 1970 UTC: the beginning of what `said_at` (ISO 8601) names, or else `otherwise_ms`."""
-    said = _said_ms(said_at)
-    return otherwise_ms if said is None else said
+    said_ms = _said_ms(said_at)
+    return otherwise_ms if said_ms is None else said_ms
 
 
 def row(moment: int, fact_id: str) -> bytes:

@@ -86,10 +86,10 @@ class Erasures:
         for erasure in given:
             self.add(erasure)
 
-    def add(self, one: Erasure) -> None:
+    def add(self, erasure: Erasure) -> None:
         """Put one in force; twice is once."""
-        self._digests.setdefault(one.kind, set()).add(one.digest)
-        self._lengths.update({one.words} - {0})
+        self._digests.setdefault(erasure.kind, set()).add(erasure.digest)
+        self._lengths.update({erasure.words} - {0})
 
     def __contains__(self, one: Erasure) -> bool:
         return one.digest in self._digests.get(one.kind, ())

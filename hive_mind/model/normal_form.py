@@ -75,12 +75,12 @@ def without_tags(text: str) -> str:
     """Text with HTML in it as a page shows it: without tags, and with what character references stand for."""
     if "<" in text:
         text = _TAG.sub(_shown_for_tag, text)
-    return _REFERENCE.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+    return _REFERENCE.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text
 
 
-def _shown_for_tag(found: re.Match[str]) -> str:
-    name = found[1].lower()
-    return "" if name in _INLINE else " " if name in _TAGS else found[0]
+def _shown_for_tag(match: re.Match[str]) -> str:
+    name = match[1].lower()
+    return "" if name in _INLINE else " " if name in _TAGS else match[0]
 
 
 def without_comments(text: str) -> tuple[str, bool]:

@@ -80,6 +80,6 @@ def rarities_of(statistics: Sequence[TermStatistics], terms: Sequence[str]) -> N
     """The idf of each term by each of several statistics, shape (statistics, terms); equal to the other but for the last bits."""
     frequencies = [[statistic.document_frequency.get(term, 0) for term in terms] for statistic in statistics]
     present = np.array(frequencies, dtype=np.float64).reshape(len(statistics), len(terms))
-    absent = np.maximum(np.array([[one.documents] for one in statistics], dtype=np.float64) - present, 0.0)
+    absent = np.maximum(np.array([[statistic.documents] for statistic in statistics], dtype=np.float64) - present, 0.0)
     rarities: NDArray[np.float64] = np.log1p((absent + 0.5) / (present + 0.5))
     return rarities

@@ -163,29 +163,29 @@ class Bm25Index:
         """
         asked = asked_for(terms)
         postings = {term: found for term in asked if (found := self._postings.get(term)) is not None}
-        own = self.statistics(postings)
-        known = statistics or (own + beside if beside else own)
-        gains = gains_of({term: asked[term] for term in postings}, known, self._settings)
+        term_statistics = self.statistics(postings)
+        known_statistics = statistics or (term_statistics + beside if beside else term_statistics)
+        gains = gains_of({term: asked[term] for term in postings}, known_statistics, self._settings)
         sizes = list(map(len, postings.values()))
         if sum(sizes) > _TOGETHER_BYTES_MAX:
-            return Matched(self._one_by_one(postings, gains, mean_length(known)), own, tuple(postings))
+            return Matched(self._one_by_one(postings, gains, mean_length(known_statistics)), term_statistics, tuple(postings))
         counts = [size // _ENTRY.itemsize for size in sizes]
         entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
         positions = entries["position"].astype(np.intp)
         weights = entries["weight"]
-        parts = self._parts(positions, weights, gains.repeat(counts), mean_length(known))
+        parts = self._parts(positions, weights, gains.repeat(counts), mean_length(known_statistics))
         scores = np.bincount(positions, parts, minlength=self._size).astype(np.float32)
-        return Matched(scores, own, tuple(postings), counts, positions, weights)
+        return Matched(scores, term_statistics, tuple(postings), counts, positions, weights)
 
     def occurrences(self, terms: Iterable[str], matched: Matched, chosen: Positions) -> Occurrences:
         """Of the terms in the documents at some ascending positions."""
-        found = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
-        counts = found.counts
+        found_among = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
+        counts = found_among.counts
         if len(asked := dict.fromkeys(terms)) > len(matched.terms):
             count_of = dict(zip(matched.terms, counts, strict=True))
             counts = [count_of.get(term, 0) for term in asked]
-        rows = found.rows.astype(np.uint16).tobytes()
-        return Occurrences(matched.own, self._lengths[chosen], tuple(counts), rows, found.weights)
+        rows = found_among.rows.astype(np.uint16).tobytes()
+        return Occurrences(matched.own, self._lengths[chosen], tuple(counts), rows, found_among.weights)
 
     def _among_all(self, matched: Matched, chosen: Positions) -> Among:
         """Where there are too many occurrences to look at each."""

@@ -104,12 +104,12 @@ def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, resco
     has_more = np.zeros(len(pools), dtype=np.bool_)
     for name, floor in _FLOORS:
         scores: Scores = getattr(together.pool, name)
-        found = scores[scores > floor]
-        cut = _cut(found, depth)
+        score = scores[scores > floor]
+        cut = _cut(score, depth)
         if rescored is not None and name == "keyword":
             # Written so that NaN counts as high.
             has_more |= (rescored.most != 0.0) & ~(rescored.most < (0.0 if cut is None else cut))
-        elif len(found):
+        elif len(score):
             given = scores if together.numbers is None else _column(pools, name)
             # Of equals at the cut another may be preferred.
             is_among = given > floor if cut is None else given >= cut
@@ -177,7 +177,7 @@ def _places(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], numbers:
     """Where each candidate was said. Of one that was learned twice, in whichever place has the higher key: the same for all."""
     if not any(columns.places for columns in evidence):
         return b""
-    given = b"".join([one.places or NOWHERE * len(pool) for one, pool in zip(evidence, pools, strict=True)])
+    given = b"".join([columns.places or NOWHERE * len(pool) for columns, pool in zip(evidence, pools, strict=True)])
     if numbers is None:
         return given
     places = np.frombuffer(given, PLACE)
@@ -209,9 +209,9 @@ def _best(scores: Scores, floor: float, pool: Pool, depth: int) -> Rows:
     rows = np.flatnonzero(scores > floor)
     if len(rows) <= depth:
         return rows
-    found = scores[rows]
-    cut = np.partition(found, len(rows) - depth)[len(rows) - depth]
-    above, equal = rows[found > cut], rows[found == cut]
+    score = scores[rows]
+    cut = np.partition(score, len(rows) - depth)[len(rows) - depth]
+    above, equal = rows[score > cut], rows[score == cut]
     places = depth - len(above)
     if len(equal) > places:
         numbers = equal.tolist()

@@ -30,11 +30,11 @@ def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together:
     every replica's is.
     """
     lengths = np.concatenate([pool.lengths for pool in pools])
-    starts = np.cumsum([0, *(len(one.lengths) for one in pools[:-1])])
-    counts = np.array([one.counts for one in pools], dtype=np.int64).reshape(len(pools), len(asked))
-    rows = np.frombuffer(b"".join([one.rows for one in pools]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
+    starts = np.cumsum([0, *(len(occurrences.lengths) for occurrences in pools[:-1])])
+    counts = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(asked))
+    rows = np.frombuffer(b"".join([occurrences.rows for occurrences in pools]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
     gains = np.tile(gains_of(asked, together, _SETTINGS), len(pools)).repeat(counts.ravel())
-    weights = np.concatenate([one.weights for one in pools])
+    weights = np.concatenate([occurrences.weights for occurrences in pools])
     parts = parts_of(lengths[rows], weights, gains, mean_length(together), _SETTINGS)
     return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
 
@@ -84,6 +84,6 @@ def _most_left(
 
 def _all_given(pools: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
     """Of which terms every document that has them is in the pool; shape (pools, terms)."""
-    given = np.array([one.counts for one in pools], dtype=np.int64).reshape(len(pools), len(terms))
+    given = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(terms))
     there = np.array([[pool.statistics.document_frequency.get(term, 0) for term in terms] for pool in pools])
     return given >= there.reshape(given.shape)

@@ -58,31 +58,31 @@ class KnownTerms:
     def __init__(self, sealed: bytes = b"") -> None:
         self._terms, self._rows = _NONE, dict[bytes, int]()
         try:
-            read = msgspec.msgpack.decode(sealed, type=_Sealed) if sealed else None
+            assertion = msgspec.msgpack.decode(sealed, type=_Sealed) if sealed else None
         except msgspec.DecodeError:
             return
-        if read is not None and read.maker == _MAKER:
-            self._terms = _terms(read)
-            self._rows = {mark: row for row, mark in enumerate(_cut(read.marks)) if mark != _NO_MARK}
+        if assertion is not None and assertion.maker == _MAKER:
+            self._terms = _terms(assertion)
+            self._rows = {mark: row for row, mark in enumerate(_cut(assertion.marks)) if mark != _NO_MARK}
 
     def take(self, documents: Iterable[_Document]) -> tuple[list[_Document], Terms, list[_Document]]:
         """The documents with known terms; these terms, a row each; and the rest."""
-        known: dict[int, _Document] = {}
+        known_documents: dict[int, _Document] = {}
         rest: list[_Document] = []
         for document in documents:
             row = self._rows.get(_mark(document)) if self._rows else None
-            if row is None or row in known:
+            if row is None or row in known_documents:
                 rest.append(document)
             else:
-                known[row] = document
-        rows = sorted(known)
-        return [known[row] for row in rows], _only(self._terms, rows), rest
+                known_documents[row] = document
+        rows = sorted(known_documents)
+        return [known_documents[row] for row in rows], _only(self._terms, rows), rest
 
 
-def _terms(read: _Sealed) -> Terms:
-    numbers = np.repeat(np.arange(len(read.names)), np.frombuffer(read.counts, "<i4"))
-    rows = np.frombuffer(read.rows, "<i4").astype(np.int64)
-    return Terms(read.names, rows, numbers, np.frombuffer(read.weights, "<f4"), np.frombuffer(read.lengths, "<f4"))
+def _terms(assertion: _Sealed) -> Terms:
+    numbers = np.repeat(np.arange(len(assertion.names)), np.frombuffer(assertion.counts, "<i4"))
+    rows = np.frombuffer(assertion.rows, "<i4").astype(np.int64)
+    return Terms(assertion.names, rows, numbers, np.frombuffer(assertion.weights, "<f4"), np.frombuffer(assertion.lengths, "<f4"))
 
 
 def _only(terms: Terms, rows: Sequence[int]) -> Terms:

@@ -86,8 +86,8 @@ def _folded(text: str) -> str:
     return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
 
 
-def _bare(found: re.Match[str]) -> str:
-    decomposed = unicodedata.normalize("NFKD", normal(found[0]))
+def _bare(match: re.Match[str]) -> str:
+    decomposed = unicodedata.normalize("NFKD", normal(match[0]))
     # Few characters make up a long text, so each is looked at once.
     marks = [c for c in set(decomposed) if c not in _VOICED and unicodedata.category(c).startswith("M")]
     bare = decomposed.translate(dict.fromkeys(map(ord, marks))) if marks else decomposed

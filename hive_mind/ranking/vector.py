@@ -178,10 +178,10 @@ def best(scores: NDArray[np.float32], k: int) -> tuple[Positions, Cosines]:
     if k <= 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
     positions = (scores >= floor_of_best(scores, k)).nonzero()[0]
-    found = scores[positions]
+    score = scores[positions]
     # Positions ascend, so a stable order leaves ties by position.
-    order = (-found).argsort(kind="stable")[:k]
-    return positions[order], found[order]
+    order = (-score).argsort(kind="stable")[:k]
+    return positions[order], score[order]
 
 
 def nearest(cosines: Cosines, k: int) -> tuple[Positions, Cosines]:

@@ -47,9 +47,9 @@ def adaptive(query: str, semantic: float = SEMANTIC_WEIGHT_002) -> Weights:
 def specificity(query: str) -> float:
     """Share of the query's words, beyond those of asking, that belong to an identifier."""
     asked = set(asked_terms(query))
-    named = {term for required in anchors(query).required for term in required}
+    terms = {term for required in anchors(query).required for term in required}
     # A compound code is one term beside its parts: its parts count as covered, too.
-    covered = {term for term in asked if term in named or any(term in code for code in named)}
+    covered = {term for term in asked if term in terms or any(term in code for code in terms)}
     return len(covered) / len(asked) if asked else 0.0
 
 
@@ -59,13 +59,13 @@ def boosted(scores: Scores, exact: Scores, factor: float = ANCHOR_BOOST_002) -> 
     return found
 
 
-def needs_no_meaning(named: Anchors, exact_best: float) -> bool:
+def needs_no_meaning(named_anchors: Anchors, exact_best: float) -> bool:
     """Whether keywords alone should answer: the query is nothing but identifiers, and they are codes or something names them all.
 
     A code has no meaning to compare, found or not. A lone word with a capital may be a name nobody wrote down: then its
     neighbours in meaning are better than nothing.
     """
-    return named.is_pure and (exact_best >= 1.0 or are_codes(named.required))
+    return named_anchors.is_pure and (exact_best >= 1.0 or are_codes(named_anchors.required))
 
 
 def are_codes(required: Sequence[tuple[str, ...]]) -> bool:

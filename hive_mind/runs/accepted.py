@@ -84,29 +84,29 @@ def on(writing: Writing, place: ActiveNode, chosen: str = "") -> None:
     leave(writing, place, "success", chosen)
 
 
-def answered(writing: Writing, item: str, said: PersonDecided) -> None:
+def answered(writing: Writing, item: str, decision: PersonDecided) -> None:
     """A person's decision about an item that is waited for."""
     waiting = writing.state.waiting[item]
     place = writing.state.places.get(waiting.place)
-    writing.add(Answered(item, said.action, said.by, said.because, said.edit))
+    writing.add(Answered(item, decision.action, decision.by, decision.because, decision.edit))
     if waiting.is_within:
         return
     if place is None:
-        _answered_whole(writing, said)
+        _answered_whole(writing, decision)
     elif waiting.call:
-        _answered_call(writing, place, waiting, said)
+        _answered_call(writing, place, waiting, decision)
     elif place.phase == "paused":
-        _answered_pause(writing, said)
+        _answered_pause(writing, decision)
     elif place.phase == "think":
-        _answered_question(writing, place, said)
-    elif said.action is _ACCEPT and _is_choice(writing.state, place, said):
-        on(writing, writing.state.places[place.id], _chosen(said))
-    elif said.action is _ACCEPT:
+        _answered_question(writing, place, decision)
+    elif decision.action is _ACCEPT and _is_choice(writing.state, place, decision):
+        on(writing, writing.state.places[place.id], _chosen(decision))
+    elif decision.action is _ACCEPT:
         _on_if_free(writing, place.id)
-    elif said.action is _REPLAN and _may_replan(writing.state):
-        replan(writing, said.because or _WANTS_PLAN, "Person")
-    elif said.action is not _RETRY:
-        _rejected(writing, writing.state.places[place.id], said)
+    elif decision.action is _REPLAN and _may_replan(writing.state):
+        replan(writing, decision.because or _WANTS_PLAN, "Person")
+    elif decision.action is not _RETRY:
+        _rejected(writing, writing.state.places[place.id], decision)
 
 
 def replan(writing: Writing, why: str, who: str = "Judge feedback") -> None:
@@ -150,15 +150,15 @@ def _once_more(writing: Writing, who: str, why: str) -> None:
         enter(writing, last, f"[{who}]: {why}")
 
 
-def _answered_whole(writing: Writing, said: PersonDecided) -> None:
-    if said.action is _ACCEPT:
+def _answered_whole(writing: Writing, decision: PersonDecided) -> None:
+    if decision.action is _ACCEPT:
         finish(writing)
-    elif said.action is _ESCALATE:
-        writing.end("rejected", decided(said.by, said.because))
+    elif decision.action is _ESCALATE:
+        writing.end("rejected", decided(decision.by, decision.because))
     else:
-        _once_more(writing, "Person", said.because or "try again")
+        _once_more(writing, "Person", decision.because or "try again")
         if writing.state.is_whole:
-            writing.end("rejected", f"it can't be tried again: {decided(said.by, said.because)}")
+            writing.end("rejected", f"it can't be tried again: {decided(decision.by, decision.because)}")
 
 
 def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, said: PersonDecided) -> None:
@@ -176,38 +176,38 @@ def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, said: 
             gave_up(writing, place, why)
 
 
-def _answered_pause(writing: Writing, said: PersonDecided) -> None:
+def _answered_pause(writing: Writing, decision: PersonDecided) -> None:
     """Whether to go on: with another plan, if that is what a person wants."""
-    if said.action is _REPLAN and _may_replan(writing.state):
-        replan(writing, said.because or _WANTS_PLAN, "Person")
-    elif said.action in (_REPLAN, _ESCALATE):
-        writing.end("rejected", decided(said.by, said.because))
+    if decision.action is _REPLAN and _may_replan(writing.state):
+        replan(writing, decision.because or _WANTS_PLAN, "Person")
+    elif decision.action in (_REPLAN, _ESCALATE):
+        writing.end("rejected", decided(decision.by, decision.because))
 
 
-def _answered_question(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
+def _answered_question(writing: Writing, place: ActiveNode, decision: PersonDecided) -> None:
     """A node of kind person: what was decided is its output. Where nobody could see a no there, it ends here."""
     node = writing.state.spec.by_id[place.node]
-    is_no = said.edit is None and said.action is not _ACCEPT
-    if is_no and (not node.outputs or (said.action is _ESCALATE and writing.state.spec.fails_over(node.id))):
-        _rejected(writing, writing.state.places[place.id], said)
+    is_no = decision.edit is None and decision.action is not _ACCEPT
+    if is_no and (not node.outputs or (decision.action is _ESCALATE and writing.state.spec.fails_over(node.id))):
+        _rejected(writing, writing.state.places[place.id], decision)
 
 
-def _is_choice(state: RunState, place: ActiveNode, said: PersonDecided) -> bool:
+def _is_choice(state: RunState, place: ActiveNode, decision: PersonDecided) -> bool:
     """Whether an edge was asked for, or is named where something else was."""
     node, targets = state.spec.by_id[place.node], [edge.target for edge in options(state, place)]
     is_asked = place.phase == "choose" and not (node.requires_approval and not place.is_approved)
-    return bool(targets) and (is_asked or _chosen(said) in targets)
+    return bool(targets) and (is_asked or _chosen(decision) in targets)
 
 
-def _chosen(said: PersonDecided) -> str:
-    return str(said.edit or said.because)
+def _chosen(decision: PersonDecided) -> str:
+    return str(decision.edit or decision.because)
 
 
-def _rejected(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
+def _rejected(writing: Writing, place: ActiveNode, decision: PersonDecided) -> None:
     if writing.state.spec.fails_over(place.node):
         leave(writing, place, "failure")
     else:
-        writing.end("rejected", decided(said.by, said.because))
+        writing.end("rejected", decided(decision.by, decision.because))
 
 
 def feedback_context(state: RunState, why: str = "") -> dict[str, Any]:

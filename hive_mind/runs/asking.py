@@ -27,15 +27,15 @@ def told_to_person(state: RunState, effect: AskPerson) -> list[tuple[str, str]]:
     """Names and texts, those that matter most first. The values of the item itself keep their own names."""
     place = state.places.get(effect.place)
     yes, no = consequences(state, effect)
-    known = _inputs(state, place)
+    inputs = _inputs(state, place)
     parts = [
         ("why", effect.why),
         ("goal", _goal(state.spec, place)),
         ("on yes", yes),
         ("on no", no),
         ("cost so far", _cost(state)),
-        ("inputs", "\n".join(f"{key}: {as_text(value)}" for key, value in known.items())),
-        *((key, as_text(value)) for key, value in effect.shown.items() if key not in known and key != FEEDBACK),
+        ("inputs", "\n".join(f"{key}: {as_text(value)}" for key, value in inputs.items())),
+        *((key, as_text(value)) for key, value in effect.shown.items() if key not in inputs and key != FEEDBACK),
     ]
     return [(name, text) for name, text in parts if text]
 
@@ -104,8 +104,8 @@ def _goal(spec: WorkerSpec, place: ActiveNode | None) -> str:
     whole = (goal.description or goal.name or goal.id) if goal else spec.description
     lines = [whole, *([f"{node.id}: {node.description or node.prompt}"] if node and (node.description or node.prompt) else [])]
     criteria = [*(goal.criteria if goal and goal.success_criteria else ()), *(node.success_criteria if node else ())]
-    lines += [f"- wanted: {_named(one)}" for one in criteria]
-    lines += [f"- must not happen: {_named(one)}" for one in (goal.constraints if goal else ())]
+    lines += [f"- wanted: {_named(criterion)}" for criterion in criteria]
+    lines += [f"- must not happen: {_named(constraint)}" for constraint in (goal.constraints if goal else ())]
     return "\n".join(line for line in lines if line)
 
 

@@ -52,8 +52,8 @@ def compacted(messages: Sequence[Message], file: str, count: int, tier: int) -> 
         text = "\n".join((reference, *([_LIST.format(files=", ".join(named))] if named else [])))
         return (Message("user", text), *rest)
     earlier = [line for message in moved if message.role == "user" for line in message.text.splitlines() if _is_note(line)]
-    kept = [_without_text(message) for message in moved if message.role == "tool" or message.calls]
-    return (Message("user", "\n".join((*earlier, reference))), *kept, *rest)
+    kept_messages = [_without_text(message) for message in moved if message.role == "tool" or message.calls]
+    return (Message("user", "\n".join((*earlier, reference))), *kept_messages, *rest)
 
 
 def transcript(messages: Iterable[Message]) -> str:

@@ -23,8 +23,8 @@ def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:
     spent = 0 if isinstance(step, _AFTER_A_WAIT) else max(0, at_ms - state.at_ms)
     if spent and not state.is_waiting:
         state = _spent(state, spent)
-    begun = state.begun_ms or at_ms
-    return replace(_MEANINGS[type(step)](state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun)
+    begun_ms = state.begun_ms or at_ms
+    return replace(_MEANINGS[type(step)](state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun_ms)
 
 
 def _spent(state: RunState, ms: int) -> RunState:
@@ -252,8 +252,8 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
         outputs = dict.fromkeys(node.outputs[:1], value)
         return _put(state, replace(place, outputs=outputs, phase="judge"))
     if step.action is JudgmentAction.RETRY:
-        again = _again(place, f"[Person]: {said or 'try again'}", said or "a person wants it done again")
-        return _put(state, replace(again, forgiven=place.attempt, is_warned=False, is_approved=False))
+        active_node = _again(place, f"[Person]: {said or 'try again'}", said or "a person wants it done again")
+        return _put(state, replace(active_node, forgiven=place.attempt, is_warned=False, is_approved=False))
     if step.action is JudgmentAction.ACCEPT:
         edit = step.edit if isinstance(step.edit, dict) else {}
         outputs = {**place.outputs, **{key: value for key, value in edit.items() if key in node.may_write}}
@@ -264,7 +264,7 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
 
 def _left(state: RunState, step: steps.Left) -> RunState:
     place = state.places[step.place]
-    places = {id: one for id, one in state.places.items() if id != step.place}
+    places = {id: node for id, node in state.places.items() if id != step.place}
     waiting = {id: one for id, one in state.waiting.items() if one.place != step.place}
     frames = dict(state.frames)
     if place.frame in frames:

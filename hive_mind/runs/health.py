@@ -50,7 +50,7 @@ def summary_of(
     work = [moment for moment in since if isinstance(moment.step, _WORK)]
     judged = [moment.step for moment in moments if isinstance(moment.step, Judged)]
     last_ms = max((moment.at_ms for moment in moments), default=0)
-    places = [place for one in states.values() for place in one.places.values()]
+    places = [place for run_state in states.values() for place in run_state.places.values()]
     return HealthSummary(
         agent=agent,
         run=run,

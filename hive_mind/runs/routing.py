@@ -57,14 +57,14 @@ def give_up(writing: Writing, places: Sequence[ActiveNode]) -> None:
 
 def _targets(state: RunState, place: ActiveNode, how: How, chosen: str) -> list[str]:
     known = {**state.known_at(place), **place.outputs}
-    found = [
+    targets = [
         edge.target
         for edge in state.spec.from_(place.node)
         if edge.on in (how, "always")
         or (edge.on == "condition" and how == "success" and Condition(edge.when).holds(output=known, result=known))
         or (edge.on == "model" and how == "success" and edge.target == chosen)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(targets))
 
 
 def _briefing(state: RunState, place: ActiveNode, how: How) -> str:

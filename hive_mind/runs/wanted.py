@@ -133,9 +133,9 @@ def _choosing(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSp
         yield _ask(place, "judgment", f"approve what {node.id} did", "the node needs a person's approval")
     elif among := options(state, place):
         if plan.has_model:
-            yield Choose(id=f"{_turn(place)}.o", place=place.id, among=[(one.target, one.description) for one in among])
+            yield Choose(id=f"{_turn(place)}.o", place=place.id, among=[(spec.target, spec.description) for spec in among])
         else:
-            names = ", ".join(f"{one.target} ({one.description})" if one.description else one.target for one in among)
+            names = ", ".join(f"{spec.target} ({spec.description})" if spec.description else spec.target for spec in among)
             yield _ask(place, "question", f"where to go on after {node.id}: {names}", "no model may choose")
     else:
         yield Proceed(id=f"{_turn(place)}.l", place=place.id, kind="leave")

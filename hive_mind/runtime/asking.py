@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import msgspec
 
-from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.replies import asked_patiently, reply_of
@@ -82,8 +81,8 @@ class ProcessAgent:
         Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
         shared; the reply says whose it is. Where it may be revived, a request is put again, with a key if it changes something.
         """
-        if self.may_revive and REQUESTS.entry(what).again:
-            fields = {"key": uuid4().hex, **fields}
+        if self.may_revive:
+            fields = self._with_key(what, fields)
         for left in reversed(range(_TRIES if self.may_revive else 1)):
             try:
                 return await self._answered(what, progress, fields)
@@ -106,6 +105,12 @@ class ProcessAgent:
 
     async def revive(self) -> None:
         """Start its process again, where it has ended."""
+
+    def _with_key(self, what: str, fields: dict[str, object]) -> dict[str, object]:
+        # The register is loaded by those that need it: a question to a process does not.
+        from hive_mind.api.requests import REQUESTS
+
+        return {"key": uuid4().hex, **fields} if REQUESTS.entry(what).again else fields
 
     async def _answered(self, what: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
         try:

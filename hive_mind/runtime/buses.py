@@ -33,12 +33,12 @@ async def reach(config: BusConfig, home: Path) -> None:
 
     Raises what a worker would end with.
     """
-    for address, given in _named_in(config, home):
+    for address, settings in _named_in(config, home):
         backend = backends.load("bus", address.backend)
-        bus = cast(EventBus, await backend.open(address, given))
+        bus = cast(EventBus, await backend.open(address, settings))
         await bus.close(drain_s=0)
         if (refuse_full := getattr(backend, "refuse_full", None)) is not None:
-            await refuse_full(address, given)
+            await refuse_full(address, settings)
 
 
 async def purge(config: BusConfig, hives: Sequence[str], home: Path) -> list[str]:
@@ -47,10 +47,10 @@ async def purge(config: BusConfig, hives: Sequence[str], home: Path) -> list[str
     Nobody may use the hives. Raises `BackendError`.
     """
     left: list[str] = []
-    for address, given in _named_in(config, home):
+    for address, settings in _named_in(config, home):
         delete = getattr(backends.load("bus", address.backend), "purge", None)
         if delete is not None:
-            await delete(address, given, hives)
+            await delete(address, settings, hives)
         elif address.backend != "memory":
             left.append(str(address))
     return left
@@ -64,10 +64,10 @@ async def scrub(
     `names` are those of nodes that read there.
     """
     owed: list[Owed] = []
-    for address, given in _named_in(config, home):
+    for address, settings in _named_in(config, home):
         clean = getattr(backends.load("bus", address.backend), "scrub", None)
         try:
-            if clean is not None and (why := await clean(address, given, hives, names, is_meant)):
+            if clean is not None and (why := await clean(address, settings, hives, names, is_meant)):
                 owed.append(Owed(str(address), why))
         except BackendError as error:
             owed.append(Owed(str(address), str(error)))
@@ -95,8 +95,8 @@ async def open_to_look(config: BusConfig, kind: str, home: Path, names: Sequence
 
     `state` has what the broker does not keep. Raises `ConfigError` or `BackendError`.
     """
-    address, given = _named_in(config, home)[kind == SEARCHES]
-    settings = replace(given, state=state, names=tuple(names))
+    address, bus_settings = _named_in(config, home)[kind == SEARCHES]
+    settings = replace(bus_settings, state=state, names=tuple(names))
     return cast(EventBus, await backends.load("bus", address.backend).open(address, settings))
 
 

@@ -100,11 +100,11 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
                 on_event("progress", {"done": done, "total": total})
 
         content = Content(request.text, request.source, request.said_at, title=request.title, is_whole=request.whole)
-        learned = await self._agent.learn_from_content(content, progress)
-        done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
-        done |= {"held_back": {fact.id: fact.held_back for fact in learned.facts if fact.held_back}}
-        done |= {"skipped": learned.skipped, "missing": learned.missing, "left_out": dict(learned.reasons)}
-        return done | {"former": learned.former, "episode": learned.episode.id}
+        learn = await self._agent.learn_from_content(content, progress)
+        done = {"facts": [fact.id for fact in learn.facts], "added": learn.added, "confirmed": learn.confirmed}
+        done |= {"held_back": {fact.id: fact.held_back for fact in learn.facts if fact.held_back}}
+        done |= {"skipped": learn.skipped, "missing": learn.missing, "left_out": dict(learn.reasons)}
+        return done | {"former": learn.former, "episode": learn.episode.id}
 
     async def _do_replace(self, request: api.Replace) -> Any:
         changed = await self._agent.memory.supersede_former(request.source, request.episodes)
@@ -138,7 +138,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_why(self, request: api.Why) -> Any:
         fact, memory = await self._fact(request.fact_id), self._agent.memory
         former = await memory.related(fact.id, Relation.SUPERSEDES)
-        said_in = [_episode_reply(one) for one in await memory.episodes_of(fact.id)]
+        said_in = [_episode_reply(episode) for episode in await memory.episodes_of(fact.id)]
         return fact_reply(fact) | {"replaces": list(former), "said_in": said_in}
 
     async def _do_conflicts(self, request: api.Conflicts) -> Any:
@@ -187,8 +187,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {"facts": [fact_reply(fact) for fact in facts[request.offset :]], "completeness": facts.completeness}
 
     async def _do_named(self, request: api.Named) -> Any:
-        named = await self._agent.memory.facts_with_prefix(request.fact_id)
-        return {"facts": [fact_reply(fact) for fact in named], "completeness": named.completeness}
+        fact_list = await self._agent.memory.facts_with_prefix(request.fact_id)
+        return {"facts": [fact_reply(fact) for fact in fact_list], "completeness": fact_list.completeness}
 
     async def _do_aggregate(self, request: api.Aggregate) -> Any:
         found = await self._agent.memory.aggregate(Aggregation(cast(Any, request.kind), request.concept, request.limit))
@@ -200,9 +200,9 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {"lines": [line async for line in self._agent.memory.export()]}
 
     async def _do_would_erase(self, request: api.WouldErase) -> Any:
-        wanted = _erasures(request.erasures)
-        found = await would_erase(self._own, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
-        return {"facts": [fact.content for fact in found.facts], "episodes": len(found.episodes)}
+        erasures = _erasures(request.erasures)
+        scope = await would_erase(self._own, erasures, everything=Erasures(erasures).covers_agent(self._agent.name))
+        return {"facts": [fact.content for fact in scope.facts], "episodes": len(scope.episodes)}
 
     async def _do_erase(self, request: api.Erase) -> Any:
         for erasure in _erasures(request.erasures):
@@ -210,10 +210,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {}
 
     async def _do_erased(self, request: api.Erased) -> Any:
-        node, wanted = self._member.member.node, _erasures(request.erasures)
+        node, erasures = self._member.member.node, _erasures(request.erasures)
         names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
         confirmations = {
-            rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in wanted] for name in names
+            rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in erasures] for name in names
         }
         confirmed = {name: values[-1] if all(values) else None for name, values in confirmations.items()}
         return {"confirmed": confirmed, "members": list(node.topology.nodes)}

@@ -32,16 +32,16 @@ class Use:
 
 def identity_of(pid: int) -> Identity | None:
     """The process that has this number now; None where there is none."""
-    found = _living(pid)
-    return None if found is None else Identity(pid, found.create_time())
+    process = _living(pid)
+    return None if process is None else Identity(pid, process.create_time())
 
 
 def state_of(identity: Identity) -> Literal["gone", "stopped", "alive"]:
     """Whether this very process is there, and whether somebody stopped it (SIGSTOP, or a debugger)."""
     try:
-        if (found := _found(identity)) is None:
+        if (process := _found(identity)) is None:
             return "gone"
-        return "stopped" if found.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "alive"
+        return "stopped" if process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "alive"
     except psutil.Error:
         return "gone"
 
@@ -51,7 +51,7 @@ def is_running(identity: Identity) -> bool:
     return _found(identity) is not None
 
 
-def send(identity: Identity, what: signal.Signals) -> bool:
+def send(identity: Identity, signals: signal.Signals) -> bool:
     """Signal this very process; False where it is gone."""
     # A descriptor stays with its process: its number can't change hands between looking and sending. Not every system has them.
     try:
@@ -61,7 +61,7 @@ def send(identity: Identity, what: signal.Signals) -> bool:
     except (OSError, OverflowError):
         descriptor = None
     try:
-        return _sent(identity, what, descriptor)
+        return _sent(identity, signals, descriptor)
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
     finally:
@@ -71,31 +71,31 @@ def send(identity: Identity, what: signal.Signals) -> bool:
 
 def use_of(identity: Identity) -> Use:
     """The resources it uses; none where it is gone or may not be asked."""
-    found = _found(identity)
+    process = _found(identity)
     try:
-        if found is None:
+        if process is None:
             return Use()
-        with found.oneshot():
-            spent = found.cpu_times()
-            return Use(found.memory_info().rss, spent.user + spent.system)
+        with process.oneshot():
+            spent = process.cpu_times()
+            return Use(process.memory_info().rss, spent.user + spent.system)
     except psutil.Error:
         return Use()
 
 
 def command_of(identity: Identity) -> list[str]:
     """The command it was started with; nothing where it is gone or may not be asked."""
-    found = _found(identity)
+    process = _found(identity)
     try:
-        return [] if found is None else found.cmdline()
+        return [] if process is None else process.cmdline()
     except psutil.Error:
         return []
 
 
 def _found(identity: Identity) -> psutil.Process | None:
-    found = _living(identity.pid)
-    if found is None or abs(found.create_time() - identity.started) > _SAME_START_S:
+    process = _living(identity.pid)
+    if process is None or abs(process.create_time() - identity.started) > _SAME_START_S:
         return None
-    return found
+    return process
 
 
 def _living(pid: int) -> psutil.Process | None:
@@ -103,23 +103,23 @@ def _living(pid: int) -> psutil.Process | None:
     if pid <= 1 or pid == os.getpid():
         return None
     try:
-        found = psutil.Process(pid)
-        return None if _is_over(found) else found
+        process = psutil.Process(pid)
+        return None if _is_over(process) else process
     except (psutil.Error, OSError, OverflowError, ValueError):
         return None
 
 
-def _is_over(found: psutil.Process) -> bool:
+def _is_over(process: psutil.Process) -> bool:
     # While another thread is in the middle of a call to the kernel, its first one shows as ended and it still writes.
-    return found.status() == psutil.STATUS_DEAD or (found.status() == psutil.STATUS_ZOMBIE and found.num_threads() <= 1)
+    return process.status() == psutil.STATUS_DEAD or (process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
 
 
-def _sent(identity: Identity, what: signal.Signals, descriptor: int | None) -> bool:
-    found = _found(identity)
-    if found is None:
+def _sent(identity: Identity, signals: signal.Signals, descriptor: int | None) -> bool:
+    process = _found(identity)
+    if process is None:
         return False
     if descriptor is None:
-        found.send_signal(what)
+        process.send_signal(signals)
     else:
-        signal.pidfd_send_signal(descriptor, what)
+        signal.pidfd_send_signal(descriptor, signals)
     return True

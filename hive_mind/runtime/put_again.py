@@ -28,19 +28,19 @@ class PutAgain:
             return await work()
         if len(key) > KEY_CHARACTERS_MAX:
             raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
-        earlier, asked = self._asked.get(key, (request, None))
+        earlier, task = self._asked.get(key, (request, None))
         if earlier != request:
             raise InvalidInput("another request was put under this key: give each request a key of its own")
-        if asked is None or (asked.done() and (asked.cancelled() or asked.exception())):
+        if task is None or (task.done() and (task.cancelled() or task.exception())):
             # A task of its own: a caller that gives up waiting stops nothing.
-            asked = asyncio.create_task(work())
-            self._asked[key] = request, asked
+            task = asyncio.create_task(work())
+            self._asked[key] = request, task
             self._forget_oldest()
-        return await asyncio.shield(asked)
+        return await asyncio.shield(task)
 
     def _forget_oldest(self) -> None:
         while len(self._asked) > _KEPT:
             # The oldest are done, but for a few.
-            if (key := next((key for key, (_, asked) in self._asked.items() if asked.done()), None)) is None:
+            if (key := next((key for key, (_, task) in self._asked.items() if task.done()), None)) is None:
                 return
             del self._asked[key]

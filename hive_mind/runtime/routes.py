@@ -57,16 +57,16 @@ class Routed:
 
     @property
     def health(self) -> BusHealth:
-        one, other = self._durable.health, self._live.health
+        bus_health, other_health = self._durable.health, self._live.health
         return BusHealth(
-            one.is_connected and other.is_connected,
-            one.reconnects + other.reconnects,
-            one.redelivered + other.redelivered,
-            one.duplicates + other.duplicates,
-            one.dead_letters + other.dead_letters,
-            added(one.unreadable, other.unreadable),
-            one.last_error or other.last_error,
-            one.vitals or other.vitals,
+            bus_health.is_connected and other_health.is_connected,
+            bus_health.reconnects + other_health.reconnects,
+            bus_health.redelivered + other_health.redelivered,
+            bus_health.duplicates + other_health.duplicates,
+            bus_health.dead_letters + other_health.dead_letters,
+            added(bus_health.unreadable, other_health.unreadable),
+            bus_health.last_error or other_health.last_error,
+            bus_health.vitals or other_health.vitals,
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
@@ -104,7 +104,7 @@ class Routed:
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         durable = [replace(one, id=_DURABLE + one.id) for one in await admin_of(self._durable).dead_letters(hive, limit=limit)]
-        live = [replace(one, id=_LIVE + one.id) for one in await admin_of(self._live).dead_letters(hive, limit=limit)]
+        live = [replace(letter, id=_LIVE + letter.id) for letter in await admin_of(self._live).dead_letters(hive, limit=limit)]
         return sorted([*durable, *live], key=lambda letter: letter.at_ms)[:limit]
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
@@ -164,8 +164,8 @@ class _Both:
         self._durable, self._live = durable, live
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        taken = list(self._live.take(deliveries_max))
-        return [*taken, *self._durable.take(deliveries_max - len(taken))]
+        deliveries = list(self._live.take(deliveries_max))
+        return [*deliveries, *self._durable.take(deliveries_max - len(deliveries))]
 
     async def close(self) -> None:
         await asyncio.gather(self._durable.close(), self._live.close())

@@ -74,13 +74,13 @@ def run_gossip_round(source: Hive, peers: Sequence[Hive], chance: Chance | None 
     `settings.gossip.fanout` is the number of peers. The same evidence counts once. Raises `InvalidInput`
     for a twin of the source, with the same random seed.
     """
-    others = {str(number): peer for number, peer in enumerate(peers) if peer is not source}
+    graphs = {str(number): peer for number, peer in enumerate(peers) if peer is not source}
     timetable = gossip.Gossip("", source.settings.gossip, chance or random.SystemRandom())
     learned = 0
-    for name in timetable.choose(tuple(others), lambda _: 1.0):
-        before = others[name].get_statistics().facts
-        others[name].merge_state(source)
-        learned += others[name].get_statistics().facts - before
+    for name in timetable.choose(tuple(graphs), lambda _: 1.0):
+        before = graphs[name].get_statistics().facts
+        graphs[name].merge_state(source)
+        learned += graphs[name].get_statistics().facts - before
     return learned
 
 

@@ -9,13 +9,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.ledger.base import Ledger
@@ -28,10 +26,12 @@ from hive_mind.model.fact import Fact
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
-from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
 from hive_mind.store.graph.client import Graph, Report
+
+if TYPE_CHECKING:
+    from hive_mind.cognition.budget import Budget
 
 _log = logging.getLogger(__name__)
 
@@ -140,6 +140,11 @@ async def open_agent(
     """
     if not settings.llm:
         return LearningAgent(agent, await open_memory(settings, agent, ranking, is_reading=is_reading), ExtractiveReader())
+    # Only an agent with a language model needs what asks one.
+    from hive_mind.cognition.budget import Budget
+    from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+    from hive_mind.runtime.quoting_instead import QuotingInstead
+
     reader: PromptedReader | ConfigError
     release = None
     try:
@@ -180,7 +185,7 @@ async def open_model(settings: Settings, key: str = "") -> LanguageModel:
     return cast(LanguageModel, opened)
 
 
-async def _release(model: LanguageModel, budget: Budget) -> None:
+async def _release(model: LanguageModel, budget: "Budget") -> None:
     """Close the model and log what it cost; runs log their own cost."""
     await model.close()
     spent = budget.spent

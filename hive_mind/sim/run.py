@@ -170,8 +170,8 @@ class Storm:
 def note_restored(world: World, machine: Machine) -> None:
     """Put in doubt what the others who should have it don't have. Call it before a machine's disk is set back."""
     others = [other for other in world.honest() if other is not machine]
-    for other in others:
-        other.flush()
+    for other_machine in others:
+        other_machine.flush()
     world.restored.add(machine.name)
     # Also what something newer took the place of: the newer one may be lost with it.
     places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
@@ -203,7 +203,7 @@ def _is_known(world: World, operation: Operation, machine: Machine, machines: li
     if isinstance(event, Retract):
         return all(_is_gone(world, place, machines) for place in operation.dots)
     if isinstance(event, Write):
-        return all(any(_has_entry(other, key, value) for other in machines) for key, value in event.entries)
+        return all(any(_has_entry(other_machine, key, value) for other_machine in machines) for key, value in event.entries)
     return True
 
 
@@ -349,8 +349,8 @@ class Run:
         self._first(check_moderated(self.world))
 
     def _first(self, violations: Iterator[Violation]) -> None:
-        if self.world.violation is None and (found := next(violations, None)) is not None:
-            self.world.violate(found.invariant, found.what)
+        if self.world.violation is None and (violation := next(violations, None)) is not None:
+            self.world.violate(violation.invariant, violation.what)
 
     def _sample(self) -> None:
         self._samples.append((round(self.world.schedule.now_ms / MINUTE_MS, 2), round(agreement(self.world), 4)))

@@ -260,9 +260,9 @@ class World:
     def _beat(self, machine: Machine) -> None:
         """Send all, again and again, the keys of all."""
         if self.mail is not None and machine.node is not None and machine.stalled_ms <= self.schedule.now_ms:
-            others = tuple(name for name in self.machines if name != machine.name)
-            envelope = self.mail.beat(machine.name, others)
-            for name in others:
+            names = tuple(name for name in self.machines if name != machine.name)
+            envelope = self.mail.beat(machine.name, names)
+            for name in names:
                 self.network.send(machine.name, name, envelope.message, envelope)
         self.schedule.after(BEAT_MS, lambda: self._beat(machine))
 

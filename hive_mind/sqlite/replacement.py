@@ -30,10 +30,10 @@ class _Replacement(msgspec.Struct, frozen=True):
 def replace_database(path: Path, made: Path, word: str) -> Path | None:
     """Put `made`, a closed database, in the place of the one at `path`, which this process owns. Where the former one is now."""
     sync_file(made)
-    kept = free_name(path, word)
-    write_whole(_note(path), msgspec.json.encode(_Replacement(made.name, kept.name)))
+    kept_path = free_name(path, word)
+    write_whole(_note(path), msgspec.json.encode(_Replacement(made.name, kept_path.name)))
     _carry_out(path)
-    return kept if kept.exists() or log_path(kept).exists() else None
+    return kept_path if kept_path.exists() or log_path(kept_path).exists() else None
 
 
 def is_half_replaced(path: Path) -> bool:
@@ -58,21 +58,21 @@ def _carry_out(path: Path) -> None:
         advice = f"move {_note(path).name} away, and look at what is there: hive-mind doctor"
         what = f"{path} was being replaced, and the note on it is damaged. Nothing was changed; {advice}"
         raise DatabaseUnreadable("sqlite", what) from error
-    made, kept = path.with_name(planned.made), path.with_name(planned.kept)
-    if made.exists():
-        for source, target in ((log_path(path), log_path(kept)), (path, kept)):
+    made_path, kept_path = path.with_name(planned.made), path.with_name(planned.kept)
+    if made_path.exists():
+        for source, target in ((log_path(path), log_path(kept_path)), (path, kept_path)):
             if source.exists() and not target.exists():
                 _link(source, target)
         sync_folder(path.parent)
     elif not path.exists():
-        where = f"its former file is {kept}" if kept.exists() else "there was none before"
-        raise DatabaseUnreadable("sqlite", f"{path} is missing, and so is what was to take its place, {made.name}; {where}")
+        where = f"its former file is {kept_path}" if kept_path.exists() else "there was none before"
+        raise DatabaseUnreadable("sqlite", f"{path} is missing, and so is what was to take its place, {made_path.name}; {where}")
     # Before the file: with another one's log it would be neither. And nobody has opened the new one yet.
     for beside in (log_path(path), path.with_name(f"{path.name}-shm")):
         beside.unlink(missing_ok=True)
     sync_folder(path.parent)
-    if made.exists():
-        made.replace(path)
+    if made_path.exists():
+        made_path.replace(path)
         sync_folder(path.parent)
     _note(path).unlink()
     # Else the note could come back, and take the log of later writes away.

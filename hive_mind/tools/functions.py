@@ -92,10 +92,10 @@ def _key_of(function: Function, name: str) -> Hashable | None:
     """The key under which its schema is cached: holds neither the function nor its closure. None where there is no such key."""
     if not isinstance(function, FunctionType):
         return None
-    named = function.__kwdefaults__ or {}
+    kwdefaults = function.__kwdefaults__ or {}
     # 0 and False are equal, and not the same default.
-    defaults = [(type(one), one) for one in (*(function.__defaults__ or ()), *named.values())]
-    key = (function.__code__, function.__module__, name, *function.__annotations__.items(), *named, *defaults)
+    defaults = [(type(one), one) for one in (*(function.__defaults__ or ()), *kwdefaults.values())]
+    key = (function.__code__, function.__module__, name, *function.__annotations__.items(), *kwdefaults, *defaults)
     try:
         hash(key)
     except TypeError:
@@ -120,8 +120,8 @@ def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
 
 def _validated(model: type[BaseModel], name: str, arguments: Arguments) -> dict[str, Any]:
     try:
-        found = model.model_validate(dict(arguments))
+        found_model = model.model_validate(dict(arguments))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
         raise InvalidInput(f"the arguments of {name} do not fit: {problems}") from None
-    return {field: getattr(found, field) for field in type(found).model_fields}
+    return {field: getattr(found_model, field) for field in type(found_model).model_fields}

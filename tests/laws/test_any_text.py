@@ -59,7 +59,7 @@ REFUSALS = (HiveError, UnusableReplyError)
 OF_NO_TEXT = (
     "iso.compiled iso.month_number iso.time_of iso.value_of iso.written_day iso.written_month iso.written_quarter "
     "iso.written_week iso.written_weekend iso.written_year collecting.collected_answer quoting.strong quoting.ordered "
-    "coverage.chosen coverage.names_only described.answering_names summary.statistics_of intake.take_in intake.superseding "
+    "quoting.chosen quoting.names_only described.answering_names summary.statistics_of intake.take_in intake.superseding "
     "former.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document fact_replies.answer_reply fact_replies.found_reply "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "

@@ -73,10 +73,10 @@ class LedgerLog:
             pass
         return judged
 
-    async def keep_passed(self, some: Sequence[Judged]) -> None:
+    async def keep_passed(self, cases: Sequence[Judged]) -> None:
         """That these were let pass, and why; all at once, and without what they are. Raises what a ledger raises."""
-        brief = [msgspec.structs.replace(one, result={}) for one in some]
-        entries = [Entry(_JUDGED, _encoded(one), self.now_ms()) for one in brief]
+        brief = [msgspec.structs.replace(case, result={}) for case in cases]
+        entries = [Entry(_JUDGED, _encoded(case), self.now_ms()) for case in brief]
         stream = f"{JUDGEMENTS}passed"
         while entries and not await self.ledger.append(stream, await self._length(stream), entries):
             pass
@@ -86,15 +86,15 @@ class LedgerLog:
 
     async def judged(self, since_ms: int = 0) -> list[Judged]:
         """All that was judged from then on, in that order."""
-        return [one async for one in self.each(since_ms)]
+        return [case async for case in self.each(since_ms)]
 
     async def each(self, since_ms: int = 0) -> AsyncIterator[Judged]:
         """The same one by one. Unreadable entries are logged and left out."""
         pos = 0
         while (page := await self.ledger.newer(pos, JUDGEMENTS)).upto != pos:
             for entry in page.entries:
-                if entry.at_ms >= since_ms and (one := _read(entry)):
-                    yield one
+                if entry.at_ms >= since_ms and (case := _read(entry)):
+                    yield case
             pos = page.upto
 
     async def last(self, judgment: str) -> Judged | None:
@@ -110,16 +110,16 @@ class LedgerLog:
         """As sure as people's decisions say one has to be, and signals weighed by them. Raises what a ledger raises."""
         await self._follow()
         since_ms = (await thresholds_in(self.ledger)).since_ms
-        known = [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
-        weights = learned_weights(known).weights_by_goal_type if self.learns_weights else {}
-        now = await learned(self.ledger, settings.threshold, accepted(known, weights), self.now_ms())
-        return replace(settings, thresholds={kind: one.value for kind, one in now.by_kind.items()}, weights=weights)
+        precedents = [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
+        weights = learned_weights(precedents).weights_by_goal_type if self.learns_weights else {}
+        now = await learned(self.ledger, settings.threshold, accepted(precedents, weights), self.now_ms())
+        return replace(settings, thresholds={kind: move.value for kind, move in now.by_kind.items()}, weights=weights)
 
     async def precedent(self, view: ItemView) -> Precedent | None:
         """A person's decision beside the judgement that the item is about; None where there is none of both."""
         if not (name := judgement_of(view)):
             return None
-        entries = [one for entry in await self.ledger.read(JUDGEMENTS + name) if (one := _read(entry))]
+        entries = [case for entry in await self.ledger.read(JUDGEMENTS + name) if (case := _read(entry))]
         about = next((one for one in reversed(entries) if one.model), entries[-1] if entries else None)
         return precedent_of(view, about) if about else None
 
@@ -164,13 +164,13 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
     judged = await log.judged()
     views = [view for head in await ledger.heads(PREFIX) if (view := await view_in(ledger, head.stream))]
     now = await thresholds_in(ledger)
-    known = [precedent for view in views if view.decided_ms > now.since_ms if (precedent := await log.precedent(view))]
-    weights = learned_weights(known)
-    last = next((one for one in reversed(judged) if one.model), None)
+    precedents = [precedent for view in views if view.decided_ms > now.since_ms if (precedent := await log.precedent(view))]
+    weights = learned_weights(precedents)
+    last = next((case for case in reversed(judged) if case.model), None)
     are_used = bool(last and last.weights)
-    comparisons = accepted(known, weights.weights_by_goal_type if are_used else None)
+    comparisons = accepted(precedents, weights.weights_by_goal_type if are_used else None)
     return JudgeRecord(
-        figures=figures(one.judgment for one in judged),
+        figures=figures(case.judgment for case in judged),
         cost=cost(judged),
         calibration=calibrated(comparisons, retries(judged)),
         thresholds=now,
@@ -178,7 +178,7 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
         are_weights_used=are_used,
         compared=len(comparisons),
         audits=sum(view.item.kind == "audit" for view in views),
-        models=tuple(sorted({one.model for one in judged if one.model})),
+        models=tuple(sorted({case.model for case in judged if case.model})),
     )
 
 

@@ -99,11 +99,11 @@ async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
 
 def is_decided(view: ItemView) -> bool:
     """Whether a person decided about a fact, or about outputs of a run; that nobody did in time says nothing."""
-    said = view.decision
-    if said is None or said.by in NOBODY:
+    decision = view.decision
+    if decision is None or decision.by in NOBODY:
         return False
     # An answer to a question is no verdict on what stood beside it.
-    is_verdict = bool(view.item.shows) and not (view.item.kind == "question" and said.edit is not None)
+    is_verdict = bool(view.item.shows) and not (view.item.kind == "question" and decision.edit is not None)
     return view.item.kind == FACT or is_verdict
 
 

@@ -87,9 +87,9 @@ class FactJudge:
 
     async def load(self) -> None:
         """Know what was judged before. Raises what a ledger raises."""
-        async for one in self.log.each():
-            if one.kind == FACT and one.model:
-                self._take(one)
+        async for case in self.log.each():
+            if case.kind == FACT and case.model:
+                self._take(case)
 
     def judgment(self, fact: Fact) -> Judgment | None:
         """The judgement of a fact, or of one that passed only that; None where there is none yet."""
@@ -98,8 +98,8 @@ class FactJudge:
     def try_again(self, fact: Fact) -> None:
         """Let what could not be judged be judged again, if that is some time ago."""
         digest = _digest(fact)
-        found = self._kept.get(digest)
-        if found and self._clock_s() >= self._failed_s.get(digest, 0.0) + AGAIN_S:
+        judgment = self._kept.get(digest)
+        if judgment and self._clock_s() >= self._failed_s.get(digest, 0.0) + AGAIN_S:
             self._failed[digest] = self._kept.pop(digest).reasoning
 
     async def learn(self) -> None:
@@ -189,9 +189,9 @@ class NotedRulings:
 
     async def load(self) -> None:
         """Know what was noted before. Raises what a ledger raises."""
-        async for one in self._log.each():
-            if one.kind == FACT and not one.model:
-                self._known[one.case] = one.judgment.rule
+        async for case in self._log.each():
+            if case.kind == FACT and not case.model:
+                self._known[case.case] = case.judgment.rule
 
     def note(self, fact: Fact, judgment: Judgment) -> bool:
         """Whether that is new, and to be flushed."""
@@ -223,8 +223,8 @@ class NotedRulings:
 
 
 def _record(agent: str, fact: Fact, judgment: Judgment) -> Judged:
-    named = replace(judgment, id=fact_judgment_id(agent, fact.id))
-    return Judged(judgment=named, case=_digest(fact), goal=fact.id, kind=FACT, result=dict(names_of(fact, agent)))
+    named_judgment = replace(judgment, id=fact_judgment_id(agent, fact.id))
+    return Judged(judgment=named_judgment, case=_digest(fact), goal=fact.id, kind=FACT, result=dict(names_of(fact, agent)))
 
 
 def _digest(fact: Fact) -> str:

@@ -104,16 +104,16 @@ class HybridJudge:
 
     async def judged(self, case: Case, turn: JudgedTurn, given: Sequence[Signal] = (), subject: str = "") -> Judged:
         """The same with all that it rests on. `subject`: what is judged, attempt after attempt."""
-        settings, asked = self.settings, _Asked(list(given))
-        found = next_judgment(case, self.rules, settings, asked.signals)
+        settings, question = self.settings, _Asked(list(given))
+        found = next_judgment(case, self.rules, settings, question.signals)
         if isinstance(found, Need) and self._log:
             settings = await self._log.taught(settings)
         while isinstance(found, Need):
-            await self._ask(found, case, turn, asked)
-            found = next_judgment(case, self.rules, settings, asked.signals)
+            await self._ask(found, case, turn, question)
+            found = next_judgment(case, self.rules, settings, question.signals)
         digest = case.digest
         name = judgment_id(case.goal.id if case.goal else "", digest, turn.iteration)
-        record = self._record(msgspec.structs.replace(found, id=name), case, digest, asked.verdict)
+        record = self._record(msgspec.structs.replace(found, id=name), case, digest, question.verdict)
         record = msgspec.structs.replace(record, subject=subject, weights=dict(settings.weights_of(case.goal_kind)))
         return await self._log.keep(record) if self._log else record
 

@@ -44,7 +44,7 @@ class Thresholds:
 
 def accepted(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
     """Those cases in which the signals, weighed so, say ACCEPT."""
-    return [one for one in compared(precedents, weights) if one.action is JudgmentAction.ACCEPT]
+    return [comparison for comparison in compared(precedents, weights) if comparison.action is JudgmentAction.ACCEPT]
 
 
 async def thresholds_in(ledger: Ledger) -> Thresholds:

@@ -58,11 +58,11 @@ async def fact_judge(config: ModelReviewConfig, agent: str, ledger: Ledger, memb
 
 async def run_judge(config: ReviewConfig, ledger: Ledger, models: JudgeModels, model: str, member: HiveMember | None) -> RunJudge:
     """The judge of an agent's runs. `model`: the agent's own, for where the configuration names none. Raises `InvalidInput`."""
-    given, name = rules_of(config), config.model.name or model
-    hive = HiveRules(given.rules, member.member) if member else None
+    rule_set, name = rules_of(config), config.model.name or model
+    hive = HiveRules(rule_set.rules, member.member) if member else None
     judging = await models.judging(name) if name else None
     return RunJudge(
-        hive.known if hive else always(given),
+        hive.known if hive else always(rule_set),
         judging,
         settings_of(config.model),
         functions_at(config.functions),
@@ -111,12 +111,12 @@ class _Confirmations:
     async def of(self, facts: Sequence[Fact]) -> Mapping[str, float]:
         """By the ids of those that others have shared; where the hive can't be asked, none are known."""
         try:
-            found = await self._member.runner.fetch([(fact.id, "") for fact in facts])
+            hive_facts = await self._member.runner.fetch([(fact.id, "") for fact in facts])
         except HiveError as error:
             _log.info("%s: the hive does not say what others confirm: %s", self._agent, error)
             return {}
         own = {fact.id: set(fact.sources) for fact in facts}
-        return {one.id: 1.0 - 0.5**k for one in found if (k := self._sources(one, own.get(one.id, set()))) > 0.0}
+        return {fact.id: 1.0 - 0.5**k for fact in hive_facts if (k := self._sources(fact, own.get(fact.id, set()))) > 0.0}
 
     def _sources(self, fact: HiveFact, own: set[str]) -> float:
         trust = self._member.member.node.policy.at(self._member.now()).trust

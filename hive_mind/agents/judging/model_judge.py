@@ -156,13 +156,13 @@ class ModelJudge(CheckedModel):
         return ModelVerdict(signal, usage, usd_of(self.name, usage))
 
     async def _asked(self, case: Case, spent: list[Spending]) -> Signal:
-        seen = case.satisfaction()
-        unchecked = set(seen.unchecked) if seen else set()
-        criteria = [one for one in case.criteria if one.id in unchecked]
+        satisfaction = case.satisfaction()
+        unchecked = set(satisfaction.unchecked) if satisfaction else set()
+        criteria = [criterion for criterion in case.criteria if criterion.id in unchecked]
         constraints = [constraint for constraint in case.constraints if constraint.id in unchecked]
         instructions = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
         data = _result_text(case, self.settings.result_chars_max)
-        ids = [one.id for one in criteria], [one.id for one in constraints]
+        ids = [criterion.id for criterion in criteria], [constraint.id for constraint in constraints]
         return _signal(await self.ask(instructions, data, lambda reply: verdict_reply(reply, *ids), spent))
 
 

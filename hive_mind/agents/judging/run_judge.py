@@ -71,13 +71,13 @@ class RunJudge:
         # A rule of the fleet overrides a worker's of the same name.
         by_id = {rule.id: rule for rule in (*spec.rules, *now.rules.rules) if rule.id not in overruled}
         rules = RuleSet(by_id.values())
-        given = [Signal(name=RULES, origin=RULES, state="broken", reasoning=now.unreadable)] if now.unreadable else []
+        signals = [Signal(name=RULES, origin=RULES, state="broken", reasoning=now.unreadable)] if now.unreadable else []
         judge = HybridJudge(rules, self.model, custom=self._own(node), settings=self._settings(spec), log=self.log)
-        found = await judge.judged(replace(case, checks=self.functions), turn, given, subject)
-        if found.judgment.action is JudgmentAction.ESCALATE and not is_for_a_person(found.judgment, judge.settings):
+        found_case = await judge.judged(replace(case, checks=self.functions), turn, signals, subject)
+        if found_case.judgment.action is JudgmentAction.ESCALATE and not is_for_a_person(found_case.judgment, judge.settings):
             # Nobody is asked, so it has failed.
-            return msgspec.structs.replace(found, judgment=msgspec.structs.replace(found.judgment, cause="unattended"))
-        return found
+            return msgspec.structs.replace(found_case, judgment=msgspec.structs.replace(found_case.judgment, cause="unattended"))
+        return found_case
 
     def _own(self, node: NodeSpec | None) -> JudgeProtocol | None:
         if node is None or not node.judge:
@@ -138,5 +138,5 @@ def case_of_node(spec: WorkerSpec, node: NodeSpec, outputs: Mapping[str, Any], t
 def case_of_whole(state: RunState) -> Case:
     """The end of a run against its goal. Rules don't see its inputs, unless a node has set them."""
     spec = state.spec
-    made = {key for node in spec.nodes if node.id in state.done for key in node.may_write}
-    return Case(state.buffer, spec.goal, given=frozenset(state.inputs) - made)
+    keys = {key for node in spec.nodes if node.id in state.done for key in node.may_write}
+    return Case(state.buffer, spec.goal, given=frozenset(state.inputs) - keys)

@@ -95,8 +95,8 @@ class RunExecutor:
             raise InvalidInput(f"there is no run {self.run}")
         if state.outcome is not None:
             return
-        if spec and (gone := [place.node for place in state.places.values() if place.node not in spec.by_id]):
-            raise InvalidInput(f"the new definition has no node {', '.join(gone)}, where run {self.run} is")
+        if spec and (nodes := [place.node for place in state.places.values() if place.node not in spec.by_id]):
+            raise InvalidInput(f"the new definition has no node {', '.join(nodes)}, where run {self.run} is")
         check_price(spec or state.spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
         await self.journal.append([Resumed(worker, await self.parts.judge.has_rules())])
@@ -209,8 +209,8 @@ class RunExecutor:
                 effect.id, ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
             )
         child = RunExecutor(f"{self.run}.{call.id}", self.parts)
-        if (begun := await child.journal.load()).seq:
-            spec = begun.spec
+        if (run_state := await child.journal.load()).seq:
+            spec = run_state.spec
             self._budget.hold(effect.id, spec.limits)
             await child.resume()
         else:

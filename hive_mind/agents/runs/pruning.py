@@ -39,8 +39,8 @@ async def old_runs(ledger: Ledger, before_ms: int, keep: int = 0) -> list[OldRun
     """Runs that ended before then, the oldest first; the `keep` that ended last stay. Raises what a ledger raises."""
     heads = await ledger.heads(PREFIX)
     ended = [await _old(ledger, head, heads) for head in heads if head.kind == ENDED and "." not in head.stream]
-    newest_first = sorted(ended, key=lambda one: (-one.ended_ms, one.run))
-    return [one for one in reversed(newest_first[keep:]) if one.ended_ms < before_ms]
+    newest_first = sorted(ended, key=lambda run: (-run.ended_ms, run.run))
+    return [run for run in reversed(newest_first[keep:]) if run.ended_ms < before_ms]
 
 
 async def prune(ledger: Ledger, runs: Path, old: Iterable[OldRun], clock_ms: Callable[[], int]) -> list[OldRun]:

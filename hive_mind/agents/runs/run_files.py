@@ -214,7 +214,7 @@ class RunFiles:
     def _names(self) -> list[str]:
         if self.folder is None or not self.folder.is_dir():
             return []
-        return [one.name for one in self.folder.iterdir() if _is_own(one)]
+        return [path.name for path in self.folder.iterdir() if _is_own(path)]
 
 
 def _is_own(path: Path) -> bool:

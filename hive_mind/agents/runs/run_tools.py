@@ -139,21 +139,21 @@ class RunTools:
         return next((tool for tool in self.toolbox.chosen(names) if tool.name == name), None)
 
     def _built_in(self, node: NodeSpec) -> dict[str, ToolSpec]:
-        found = dict(_BUILT_IN) if node.may_write else {"ask_person": _BUILT_IN["ask_person"]}
+        specs = dict(_BUILT_IN) if node.may_write else {"ask_person": _BUILT_IN["ask_person"]}
         if self.is_sub:
-            del found["ask_person"]
-            return found | _SUB_AGENT
-        return found | ({DELEGATE: _delegate(node)} if node.subagents else {})
+            del specs["ask_person"]
+            return specs | _SUB_AGENT
+        return specs | ({DELEGATE: _delegate(node)} if node.subagents else {})
 
     def _built_in_call(self, node: NodeSpec, call: ToolCall) -> ToolResult:
-        given = call.arguments
+        arguments = call.arguments
         if call.name == "set_output":
-            return self._set_output(node, given)
+            return self._set_output(node, arguments)
         if call.name == "report_to_parent":
-            data = given.get("data")
-            return ToolResult("reported", report=(str(given.get("message", "")), data if isinstance(data, dict) else {}))
+            data = arguments.get("data")
+            return ToolResult("reported", report=(str(arguments.get("message", "")), data if isinstance(data, dict) else {}))
         if call.name == "mark_complete":
-            return ToolResult(str(given.get("message") or "complete"), completes=True)
+            return ToolResult(str(arguments.get("message") or "complete"), completes=True)
         return _error(f"{call.name} can't be called here")
 
     def _set_output(self, node: NodeSpec, given: Arguments) -> ToolResult:

@@ -60,12 +60,12 @@ class LedgerValues:
             known |= values.values
         return {key: known[key] for key in keys if key in known}
 
-    async def write(self, written: Values) -> None:
+    async def write(self, values: Values) -> None:
         """Durable when this returns. Raises what a ledger raises."""
-        entry = Entry(_SET, msgspec.json.encode(written), self._clock_ms())
+        entry = Entry(_SET, msgspec.json.encode(values), self._clock_ms())
         while True:
             before = await self._written()
-            if any(one.by == written.by for one in before):
+            if any(one.by == values.by for one in before):
                 return
             if await self._appended(len(before), entry):
                 break

@@ -102,10 +102,10 @@ def _judging(memory: Memory, run: str) -> Sequence[Tool]:
 async def _conflicts(memory: Memory, fact: JsonObject) -> list[JsonObject]:
     hits: Sequence[Hit] = await memory.search_facts(fact["text"], 20)
     rivals = next((hit.rivals for hit in hits if hit.fact.id == fact["id"]), ())
-    others = [
+    facts = [
         rival for rival in rivals if set(rival.sources) != set(fact["sources"]) and decide(rival, PromotionSettings()).is_shared
     ]
-    return [_conflict(fact, rival) for rival in others]
+    return [_conflict(fact, rival) for rival in facts]
 
 
 def _conflict(fact: JsonObject, rival: Fact) -> JsonObject:
@@ -117,13 +117,13 @@ async def _settled(memory: Memory, run: str, one: JsonObject, word: str) -> Json
     """Only what this agent keeps itself can change; what others say stays theirs."""
     decided = one | {"decision": word}
     loser = _loser(decided)
-    known = await memory.get_fact(loser) if word != "both" else None
-    if known is None:
+    fact = await memory.get_fact(loser) if word != "both" else None
+    if fact is None:
         return decided | {"changed": False}
     # Called again after a crash, it finds that it did so before.
-    if known.is_current:
+    if fact.is_current:
         winner = one["notes"] if word == "notes" else one["rival"]
-        await memory.supersede(loser, Candidate(winner, known.concept, _CONFIDENCE), source_of(run))
+        await memory.supersede(loser, Candidate(winner, fact.concept, _CONFIDENCE), source_of(run))
     return decided | {"changed": True}
 
 
@@ -143,8 +143,8 @@ def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Seq
     lines += [f"## Contradictions: {len(conflicts)}"]
     decided = {(one["id"], one["rival_id"]): one for one in settled}
     lines += [_line(conflict, decided.get((conflict["id"], conflict["rival_id"]))) for conflict in conflicts]
-    if held := learned["held_back"]:
-        lines += ["## Kept to itself", *(f"- {counted(count, 'fact')}: {why} [the gate]" for why, count in held.items())]
+    if held_back := learned["held_back"]:
+        lines += ["## Kept to itself", *(f"- {counted(count, 'fact')}: {why} [the gate]" for why, count in held_back.items())]
     return "\n".join(lines)
 
 

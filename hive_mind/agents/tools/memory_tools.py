@@ -129,9 +129,9 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
 
 async def _news(plan: LearningPlan, recalled: _Recalled) -> LearningPlan:
     """A run's own statements, without those it only repeats."""
-    again = [candidate for candidate in plan.candidates if await recalled.has(candidate.content)]
-    left_out = (*plan.left_out, *(LeftOut(one.content, "it was recalled in this run") for one in again))
-    return replace(plan, candidates=tuple(one for one in plan.candidates if one not in again), left_out=left_out)
+    candidates = [candidate for candidate in plan.candidates if await recalled.has(candidate.content)]
+    left_out = (*plan.left_out, *(LeftOut(candidate.content, "it was recalled in this run") for candidate in candidates))
+    return replace(plan, candidates=tuple(one for one in plan.candidates if one not in candidates), left_out=left_out)
 
 
 async def _known(memory: Memory, fact_id: str) -> Fact:

@@ -162,8 +162,8 @@ class EventHubsBus:
             listener = await self._hub.listen(partition, lambda bounds: Watching(hive, bounds.end, known, on_envelope))
             watch.eyes.append((self._hub.reader(partition), listener))
 
-        found = await asyncio.gather(*map(look, range(self._hub.partitions)), return_exceptions=True)
-        for error in found:
+        exceptions = await asyncio.gather(*map(look, range(self._hub.partitions)), return_exceptions=True)
+        for error in exceptions:
             if error is not None:
                 await watch.close()
                 raise error
@@ -191,8 +191,8 @@ class EventHubsBus:
         replayed = 0
         for letter in await self._letters.find(hive, ids):
             if letter.envelope is not None:
-                again = Event(hive, codec.encode(letter.envelope))
-                await self._hub.send({self._hub.partition_of(letter.name): [again]}, PUBLISH_TIMEOUT_S)
+                event = Event(hive, codec.encode(letter.envelope))
+                await self._hub.send({self._hub.partition_of(letter.name): [event]}, PUBLISH_TIMEOUT_S)
                 replayed += await self._letters.forget(hive, [letter.id])
         return replayed
 

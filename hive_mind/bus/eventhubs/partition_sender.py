@@ -136,8 +136,8 @@ class PartitionSender:
     def _deliver(self, client: EventHubProducerClient, batch: EventDataBatch, riders: Sequence[_Job]) -> BackendError | None:
         """Send until it is accepted, or nobody waits, or it makes no sense. None: accepted."""
         error, attempt = BackendError(BACKEND, "not sent: no attempt was made"), 0
-        while wanted := [job.deadline for job in riders if job.is_wanted]:
-            remaining_s = max(wanted) - time.monotonic()
+        while deadlines := [job.deadline for job in riders if job.is_wanted]:
+            remaining_s = max(deadlines) - time.monotonic()
             if remaining_s <= 0 and attempt:
                 break
             try:

@@ -87,10 +87,10 @@ class Reading:
 
     def _show(self) -> None:
         with self._lock:
-            seen, self._unseen = self._unseen, []
+            events, self._unseen = self._unseen, []
         self._has_room.set()
         if not self.ended.done() and not self._is_stopping:
-            self._on_seen(seen)
+            self._on_seen(events)
 
     def _end(self, error: BackendError | None) -> None:
         if not self.ended.done():
@@ -137,10 +137,10 @@ class Reading:
 
     def _take(self, events: Sequence[EventData]) -> None:
         hives = self._hives()
-        seen = [_seen(event, hives) for event in events]
+        sequenced_events = [_seen(event, hives) for event in events]
         with self._lock:
-            is_first, is_full = not self._unseen, len(self._unseen) + len(seen) > _UNSEEN_MAX
-            self._unseen += seen
+            is_first, is_full = not self._unseen, len(self._unseen) + len(sequenced_events) > _UNSEEN_MAX
+            self._unseen += sequenced_events
             if is_full:
                 self._has_room.clear()
         if is_first:

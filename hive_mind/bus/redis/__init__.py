@@ -168,7 +168,7 @@ class RedisBus:
         if keeper is None:
             return
         keeper.cancel()
-        await asyncio.gather(*(reader.stop() for reader in self._readers), *(one.close() for one in tuple(self._watchers)))
+        await asyncio.gather(*(reader.stop() for reader in self._readers), *(watch.close() for watch in tuple(self._watchers)))
         if not self._is_drained:
             self._drained = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._drained], timeout=drain_s)

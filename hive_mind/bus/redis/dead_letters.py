@@ -69,10 +69,10 @@ async def states(wire: Wire, hive: str) -> list[QueueState]:
 
 async def _state(wire: Wire, hive: str, name: bytes, common: dict[bytes, Any], dead: int, now_ms: int) -> QueueState:
     inbox, everyone = keys.inbox(hive, name.decode()), keys.everyone(hive)
-    own = await _groups(wire, inbox)
+    groups = await _groups(wire, inbox)
     waiting = pending = 0
     oldest = []
-    for stream, group in ((inbox, own.get(name)), (everyone, common.get(name))):
+    for stream, group in ((inbox, groups.get(name)), (everyone, common.get(name))):
         if group is None and stream == everyone:
             continue
         after = group[b"last-delivered-id"] if group else b"0"

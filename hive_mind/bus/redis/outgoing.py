@@ -76,7 +76,7 @@ class RedisSender:
 
     def post(self, command: Command, size: int = 0, then: Callable[[], None] | None = None) -> None:
         """Carry a command out as soon as can be, however often that fails, as long as this lives; then call `then`."""
-        self._enqueue([command], size).done.add_done_callback(lambda done: _resolve(done, then))
+        self._enqueue([command], size).done.add_done_callback(lambda future: _resolve(future, then))
 
     def acknowledge(self, key: bytes, group: str, id: bytes, then: Acked) -> None:
         """Acknowledge an entry soon; `then` is called with those that are acknowledged."""

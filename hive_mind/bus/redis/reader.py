@@ -147,7 +147,7 @@ class StreamReader:
             return
         self._is_closed = True
         await self.stop()
-        left = [(one, one.attempt - (not self.mailbox.is_out(one))) for one in self.mailbox.held]
+        left = [(delivery, delivery.attempt - (not self.mailbox.is_out(delivery))) for delivery in self.mailbox.held]
         self.mailbox.end()
         self._owner.forget(self)
         with suppress(BackendError):
@@ -272,7 +272,7 @@ class StreamReader:
         for group in self._groups:
             await self._take_up(group, is_first=is_first)
             if self.subscription.is_shared:
-                await group.renew({one.native[1] for one in self.mailbox.held if one.native[0] == group.key})
+                await group.renew({delivery.native[1] for delivery in self.mailbox.held if delivery.native[0] == group.key})
                 await self._take_over(group, wait_ms)
 
     async def _sign_or_check(self) -> bool:
@@ -286,7 +286,7 @@ class StreamReader:
 
     async def _take_up(self, group: Group, *, is_first: bool) -> None:
         """Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left."""
-        held = {one.native for one in self.mailbox.held} | self._settling
+        held = {delivery.native for delivery in self.mailbox.held} | self._settling
         pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
         lost = [one for one in pending if (group.key, one.id) not in held]
         for one in await group.claim(lost) if lost else ():
@@ -322,7 +322,7 @@ class StreamReader:
         # Others of a shared name may have it at once.
         idle_ms = int(self.subscription.ack_wait_s * 1000) if self.subscription.is_shared else 0
         for group in self._groups:
-            mine = [(one.native[1], count) for one, count in left if one.native[0] == group.key]
+            mine = [(delivery.native[1], count) for delivery, count in left if delivery.native[0] == group.key]
             await group.release(mine, idle_ms)
             if self.subscription.is_shared:
                 await group.forget_idle_consumers(self._kept_ms)

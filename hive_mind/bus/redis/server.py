@@ -41,13 +41,13 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
     finally:
         await wire.close()
     _refuse(info)
-    some = place.settings
+    settings = place.settings
     return BusCapabilities(
         is_durable=True,
         survives_restart=info.get("aof_enabled") == "1",
         can_share=True,
         can_watch=True,
-        envelope_bytes_max=some.envelope_bytes_max or ENVELOPE_BYTES_MAX,
+        envelope_bytes_max=settings.envelope_bytes_max or ENVELOPE_BYTES_MAX,
     )
 
 

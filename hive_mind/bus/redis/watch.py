@@ -68,8 +68,8 @@ class BusWatch:
     def _streams(self, names: Iterable[bytes]) -> list[bytes]:
         """All that there may be, each once."""
         common = keys.everyone(self._hive), keys.brief(self._hive)
-        read = [stream for name in names for stream in keys.read_by(self._hive, name.decode())]
-        return list(dict.fromkeys([*common, *read]))
+        streams = [stream for name in names for stream in keys.read_by(self._hive, name.decode())]
+        return list(dict.fromkeys([*common, *streams]))
 
     def _show(self, data: bytes) -> None:
         try:
@@ -77,9 +77,9 @@ class BusWatch:
         except WireError:
             # Its reader puts it aside.
             return
-        known = key_of(envelope)
-        if known not in self._shown:
-            self._shown[known] = None
+        key = key_of(envelope)
+        if key not in self._shown:
+            self._shown[key] = None
             while len(self._shown) > _SHOWN_MAX:
                 self._shown.popitem(last=False)
             self._on_envelope(envelope)

@@ -66,15 +66,15 @@ class ServerAddress:
 
     def connection(self) -> Connection:
         """A new one, not connected."""
-        where, some = self.address, self.settings
+        where, settings = self.address, self.settings
         options: dict[str, Any] = {
             "host": where.host or "127.0.0.1",
             "port": where.port or 6379,
             "db": int(where.path or 0),
             "username": where.user or None,
-            "password": where.password or some.credential or None,
+            "password": where.password or settings.credential or None,
             "socket_timeout": None,
-            "socket_connect_timeout": some.connect_timeout_s,
+            "socket_connect_timeout": settings.connect_timeout_s,
             "socket_keepalive": True,
             "retry": Retry(NoBackoff(), 0),
             "protocol": 2,
@@ -82,7 +82,7 @@ class ServerAddress:
         }
         if not where.is_encrypted:
             return Connection(**options)
-        ca = None if some.certificate is None else str(some.certificate)
+        ca = None if settings.certificate is None else str(settings.certificate)
         return SSLConnection(**options, ssl_ca_certs=ca, ssl_cert_reqs="required", ssl_check_hostname=True)
 
 

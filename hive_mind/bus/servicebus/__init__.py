@@ -117,11 +117,11 @@ class ServiceBus:
         kept messages are delivered, and it keeps from the moment it was made."""
         self._refuse_if_closed()
         place = subscription.hive, subscription.name
-        others = self._inboxes.setdefault(place, [])
-        if others and not (subscription.is_shared and others[0].subscription.is_shared):
+        inboxes = self._inboxes.setdefault(place, [])
+        if inboxes and not (subscription.is_shared and inboxes[0].subscription.is_shared):
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
         inbox = ServiceBusInbox(self._account, self._outgoing, subscription, on_ready, self._settings, self)
-        others.append(inbox)
+        inboxes.append(inbox)
         try:
             await self._start(inbox)
         except BaseException:

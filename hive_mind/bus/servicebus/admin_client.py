@@ -61,8 +61,8 @@ class AdminClient:
         try:
             async with self._client() as client:
                 return {
-                    str(found.name): (found.active_message_count, found.dead_letter_message_count)
-                    async for found in client.list_subscriptions_runtime_properties(self._account.topic)
+                    str(properties.name): (properties.active_message_count, properties.dead_letter_message_count)
+                    async for properties in client.list_subscriptions_runtime_properties(self._account.topic)
                 }
         except AzureError as error:
             _log.debug("subscriptions can't be listed: %s", short(error))

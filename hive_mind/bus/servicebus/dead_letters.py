@@ -60,8 +60,8 @@ class DeadLetters:
     async def each(self, numbers: Collection[int], act: Act) -> int:
         """Do something with some of them. How many were taken off. Raises `BackendError`."""
         async with self._receiver() as receiver:
-            there = {message.sequence_number for message in await peek(receiver, READ_MAX)}
-            return await taken_off(receiver, there.intersection(numbers), act)
+            sequence_numbers = {message.sequence_number for message in await peek(receiver, READ_MAX)}
+            return await taken_off(receiver, sequence_numbers.intersection(numbers), act)
 
     def _letter(self, message: ServiceBusReceivedMessage) -> DeadLetter:
         envelope, data = None, b""

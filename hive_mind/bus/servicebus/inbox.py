@@ -134,23 +134,23 @@ class ServiceBusInbox:
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        taken = self.mailbox.take(deliveries_max)
-        for delivery in taken:
+        deliveries = self.mailbox.take(deliveries_max)
+        for delivery in deliveries:
             delivery.native.is_taken = True
-        if taken:
+        if deliveries:
             self.reader.ring()
-        return taken
+        return deliveries
 
     async def close(self) -> None:
         """Give back what is held, and the name."""
         if self.mailbox.is_closed:
             return
-        held = self.mailbox.held
+        deliveries = self.mailbox.held
         self.mailbox.end()
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.wait([self._renewing])
-        for delivery in held:
+        for delivery in deliveries:
             locked = delivery.native
             # A message not handed out was not delivered: it must not lose one of its attempts.
             self.reader.settle(Settlement(locked.message, "give back" if locked.is_taken else "release"))

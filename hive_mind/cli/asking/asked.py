@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from hive_mind import __version__
-from hive_mind.api.requests import REQUESTS
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cli.output import say
@@ -58,6 +57,8 @@ class OpenedAgent:
 
     async def call(self, what: str, /, **fields: object) -> Any:
         """See `AnsweringAgent`. A reader sees what others have written before its request."""
+        from hive_mind.api.requests import REQUESTS
+
         is_reading = REQUESTS.entry(what).reads
         if not is_reading or self._seen != self._signature():
             await self._let_go(is_reading=is_reading)
@@ -119,8 +120,8 @@ async def asked_agent(
             yield running
             return
     name = agent or DEFAULT_AGENT
-    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as here:
-        yield here
+    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as opened_agent:
+        yield opened_agent
 
 
 def knows_it_all(agent: AnsweringAgent) -> bool:

@@ -85,11 +85,11 @@ class ChatCommands:
         if given.isdecimal() and 0 < int(given) <= len(self.shown):
             return self.shown[int(given) - 1]
         if len(given) >= PREFIX_CHARACTERS_MIN:
-            held = (await self.agent.call("facts", limit=0))["facts"]
-            ids: list[str] = [*self.shown, *(fact["fact_id"] for fact in held)]
-            found = {fact_id for fact_id in ids if fact_id.startswith(given.lower())}
-            if len(found) == 1:
-                return found.pop()
+            facts = (await self.agent.call("facts", limit=0))["facts"]
+            ids: list[str] = [*self.shown, *(fact["fact_id"] for fact in facts)]
+            fact_ids = {fact_id for fact_id in ids if fact_id.startswith(given.lower())}
+            if len(fact_ids) == 1:
+                return fact_ids.pop()
         raise InvalidInput(f"no fact {given!r} was shown: give its number in the last answer or list, or its id")
 
 

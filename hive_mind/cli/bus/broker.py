@@ -150,12 +150,12 @@ def _show(running: Broker, entities: Sequence[str], output: Format, *, is_plain:
 def _end_of_this() -> asyncio.Future[bool]:
     """Done when a signal comes; whether it was Ctrl-C. Installed before anything is printed: a reader may react with one."""
     loop = asyncio.get_running_loop()
-    wanted: asyncio.Future[bool] = loop.create_future()
+    future: asyncio.Future[bool] = loop.create_future()
     for number in ending_signals(signal.SIGINT):
         # Where loops know no signals, Ctrl-C cancels this task instead.
         with suppress(NotImplementedError):
-            loop.add_signal_handler(number, _end, wanted, number == signal.SIGINT)
-    return wanted
+            loop.add_signal_handler(number, _end, future, number == signal.SIGINT)
+    return future
 
 
 async def _serve(running: Broker, end: asyncio.Future[bool]) -> None:

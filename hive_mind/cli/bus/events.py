@@ -261,10 +261,10 @@ async def _chosen(opened: "EventBus | FleetBus", hive: str, ids: Sequence[str], 
     if bool(ids) == is_all:
         raise InvalidInput("which dead letters? Give their ids, as `dlq list` prints them, or --all")
     letters = await admin_of(opened).dead_letters(hive, limit=_LETTERS_MAX)
-    known = {letter.id: letter for letter in letters}
-    if missing := [id for id in ids if id not in known]:
+    dead_letters = {letter.id: letter for letter in letters}
+    if missing := [id for id in ids if id not in dead_letters]:
         raise CommandError(f"hive {hive!r} has no dead letter {', '.join(missing)}; `dlq list` shows those there are")
-    return [known[id] for id in dict.fromkeys(ids or known)]
+    return [dead_letters[id] for id in dict.fromkeys(ids or dead_letters)]
 
 
 def _ask(question: str, *, is_needed: bool) -> None:

@@ -88,9 +88,9 @@ def _report(plan: FleetPlan, fleet: Fleet, held: dict[str, int], results: Sequen
 def _show(plan: FleetPlan, report: dict[str, object], learned: dict[str, str], asker: str, results: Sequence[Result]) -> None:
     show(f"hive-mind demo, {plan.topology}", style="bold")
     show_prose(f"{counted(len(plan.agents), 'agent')} each learned a part of the documents. {spec_of(plan.topology).about}")
-    held = report["agents"]
-    assert isinstance(held, dict)  # noqa: S101 - made above
-    for name, facts in held.items():
+    agents = report["agents"]
+    assert isinstance(agents, dict)  # noqa: S101 - made above
+    for name, facts in agents.items():
         sources = [source for source, learner in learned.items() if learner == name]
         show(f"  {name}: {counted(facts, 'fact')} from {', '.join(sources)}")
     show(f"\n{asker} answers, also from what it never read:")
@@ -215,9 +215,9 @@ async def _learn(agent: LearningAgent) -> dict[str, object]:
         for number, content in enumerate(contents):
             report(number, len(contents), content.source)
             await agent.learn_from_content(content)
-    held = await agent.memory.get_statistics()
+    statistics = await agent.memory.get_statistics()
     seconds = round(time.perf_counter() - started, 2)
-    return {"documents": len(contents), "facts": held.facts, "seconds": seconds, "embedding": held.embedding}
+    return {"documents": len(contents), "facts": statistics.facts, "seconds": seconds, "embedding": statistics.embedding}
 
 
 def _show_learned(learned: dict[str, object], keep: Path | None) -> None:

@@ -45,23 +45,23 @@ async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Outp
     """
     from hive_mind.evals.scorecards.comparing import compare_sides, side_of
 
-    found = compare_sides(side_of(a), side_of(b), metric or ())
+    change = compare_sides(side_of(a), side_of(b), metric or ())
     if output is Format.JSON:
-        show_json(plain(found))
+        show_json(plain(change))
         return
-    show_change(found)
+    show_change(change)
 
 
-def show_change(found: "RunChange") -> None:
+def show_change(change: "RunChange") -> None:
     """Every cell with all that differs, and what could not be compared."""
-    for cell in found.cells:
+    for cell in change.cells:
         _show_cell(cell)
         show()
-    if found.left_out:
+    if change.left_out:
         show("not compared", style="yellow")
-        show_table(["cell", "why"], found.left_out)
+        show_table(["cell", "why"], change.left_out)
         show()
-    show_prose(_LEGEND.format(tests=found.tests), style="dim")
+    show_prose(_LEGEND.format(tests=change.tests), style="dim")
 
 
 def _show_cell(cell: "CellChange") -> None:
@@ -86,34 +86,34 @@ def _show_cell(cell: "CellChange") -> None:
         show(f"{len(questions)} {why}: {first_of(questions, 5)}", style="yellow")
 
 
-def _row(one: "MetricChange") -> list[Cell]:
+def _row(change: "MetricChange") -> list[Cell]:
     from hive_mind.evals.report.figures import chance
     from hive_mind.evals.report.naming import metric_name
 
-    found = one.difference
-    if found is None or one.before is None or one.after is None:
-        reason = f"defined before for {one.defined[0]} questions, after for {one.defined[1]}, for none on both sides"
-        return [metric_name(one.metric), *["–"] * 6, "0", reason]
+    difference = change.difference
+    if difference is None or change.before is None or change.after is None:
+        reason = f"defined before for {change.defined[0]} questions, after for {change.defined[1]}, for none on both sides"
+        return [metric_name(change.metric), *["–"] * 6, "0", reason]
     return [
-        metric_name(one.metric),
-        f"{one.before:.3f}",
-        f"{one.after:.3f}",
-        f"{found.difference:+.3f}",
-        _interval(found.low, found.high, 3),
-        chance(found.p),
-        chance(found.p_holm),
-        str(found.n),
-        _verdict(one),
+        metric_name(change.metric),
+        f"{change.before:.3f}",
+        f"{change.after:.3f}",
+        f"{difference.difference:+.3f}",
+        _interval(difference.low, difference.high, 3),
+        chance(difference.p),
+        chance(difference.p_holm),
+        str(difference.n),
+        _verdict(change),
     ]
 
 
-def _verdict(one: "MetricChange") -> Cell:
-    found = one.difference
-    if found is None or not found.is_real:
-        return "too few questions" if found and found.has_too_few_questions else ""
-    if one.sense == "neither":
+def _verdict(change: "MetricChange") -> Cell:
+    difference = change.difference
+    if difference is None or not difference.is_real:
+        return "too few questions" if difference and difference.has_too_few_questions else ""
+    if change.sense == "neither":
         return "really different"
-    is_better = (found.difference > 0) == (one.sense == "better")
+    is_better = (difference.difference > 0) == (change.sense == "better")
     return Text("really better", style="green") if is_better else Text("really worse", style="red")
 
 

@@ -38,13 +38,13 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
     from hive_mind.evals.scorecards.comparing import side_of
     from hive_mind.evals.scorecards.gating import judge_run
 
-    found = judge_run(side_of(against), side_of(run), metric or ())
+    judgement = judge_run(side_of(against), side_of(run), metric or ())
     if output is Format.JSON:
-        show_json(plain(found) | {"allowed": found.allowed})
+        show_json(plain(judgement) | {"allowed": judgement.allowed})
     else:
-        show_judgement(found, run, against)
-    if not found.allowed:
-        raise typer.Exit(USAGE if found.unjudged else FAILED)
+        show_judgement(judgement, run, against)
+    if not judgement.allowed:
+        raise typer.Exit(USAGE if judgement.unjudged else FAILED)
 
 
 def show_judgement(found: "Judgement", run: str, against: str) -> None:

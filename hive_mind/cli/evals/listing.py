@@ -43,9 +43,9 @@ def list_experiments(
             show_json({"experiments": [{"name": name, "about": about} for name, about in experiments], "runs": runs})
             return
         show_table(("experiment", "about"), experiments)
-        if whole := [run for run in runs if not run.damage]:
+        if lines := [run for run in runs if not run.damage]:
             show()
-            show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, whole), right=(3, 4, 5))
+            show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, lines), right=(3, 4, 5))
         for run in runs:
             if run.damage:
                 say(f"{run.folder} can't be read: {run.damage}", style="yellow")

@@ -93,9 +93,9 @@ def retrieval(
     with exit_codes(), shown_notices():
         arms = tuple(_arm(one.strip(), agents, deal, group_size) for one in topology.split(",") if one.strip())
         ways = ways_of(context, config, method, limit)
-        asked = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
+        run = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
         with reports(goes_on() if out else "nothing is kept without --out") as report:
-            lines = evaluate(asked, settings_for(None, embed, model), report, out, tuple(sys.argv[1:]))
+            lines = evaluate(run, settings_for(None, embed, model), report, out, tuple(sys.argv[1:]))
         if output is Format.JSON:
             show_json({"rows": [plain(line) for line in lines]})
         elif len(lines) > 1 or is_shared(lines[0].topology):

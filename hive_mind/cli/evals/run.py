@@ -105,9 +105,9 @@ def _asked(
     return experiment
 
 
-def _print_absent(found: "ReadExperiment") -> None:
-    if found.absent:
-        say(f"note: left out, because their files are not there: {', '.join(found.absent)} (see --data)", style="yellow")
+def _print_absent(experiment: "ReadExperiment") -> None:
+    if experiment.absent:
+        say(f"note: left out, because their files are not there: {', '.join(experiment.absent)} (see --data)", style="yellow")
 
 
 def goes_on(more: str = "") -> str:

@@ -141,7 +141,7 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
     cells.append(_share(against.identical_top_k if against else None))
     if system is None:
         return cells + [_NOTHING] * 6
-    costs = (number(one.mean) for one in (system.messages, system.bytes, system.fan_out))
+    costs = (number(estimate.mean) for estimate in (system.messages, system.bytes, system.fan_out))
     return [*cells, *costs, _share(system.completeness), f"{system.cpu_ms.median:.2f}", f"{system.wall_ms.median:.2f}"]
 
 
@@ -175,19 +175,19 @@ def _money(cell: "CellCard") -> list[str]:
     return [number(system.tokens_in_total + system.tokens_out_total), money(system.usd_total)]
 
 
-def _with_interval(one: "Estimate | None") -> str:
-    return _NOTHING if one is None else f"{one.mean:.3f} [{one.low:.3f}–{one.high:.3f}]"
+def _with_interval(estimate: "Estimate | None") -> str:
+    return _NOTHING if estimate is None else f"{estimate.mean:.3f} [{estimate.low:.3f}–{estimate.high:.3f}]"
 
 
 def _difference(cell: "CellCard", name: str) -> Cell:
-    found = cell.against_single.metrics.get(name) if cell.against_single else None
-    if found is None:
+    difference = cell.against_single.metrics.get(name) if cell.against_single else None
+    if difference is None:
         return _NOTHING
-    style = ("green" if found.difference > 0 else "red") if found.is_real else ""
-    return Text(f"{found.difference:+.3f}{'*' if found.is_real else ' '}", style=style)
+    style = ("green" if difference.difference > 0 else "red") if difference.is_real else ""
+    return Text(f"{difference.difference:+.3f}{'*' if difference.is_real else ' '}", style=style)
 
 
-def _share(one: "Estimate | None") -> str:
+def _share(estimate: "Estimate | None") -> str:
     from hive_mind.evals.report.figures import share
 
-    return _NOTHING if one is None else share(one.mean)
+    return _NOTHING if estimate is None else share(estimate.mean)

@@ -53,18 +53,18 @@ async def erase(
     run it again.
     """
     settings = settings_for(home, embed="none")
-    wanted = [await _wanted(settings, subject, source, agent, fact)]
+    erasures = [await _wanted(settings, subject, source, agent, fact)]
     erased = Erased(texts={subject} - {""})
-    running = await _erased_from_fleets(settings, fleet, wanted, erased, timeout_s=timeout_s, is_dry=not yes)
-    await erase_from_agents(settings, _agents_but(settings, running), wanted, erased, is_dry=not yes)
-    await erase_from_copies(settings.home, wanted, erased, is_dry=not yes)
+    running = await _erased_from_fleets(settings, fleet, erasures, erased, timeout_s=timeout_s, is_dry=not yes)
+    await erase_from_agents(settings, _agents_but(settings, running), erasures, erased, is_dry=not yes)
+    await erase_from_copies(settings.home, erasures, erased, is_dry=not yes)
     if not yes:
         _show_dry(erased, output)
         return
     look_for_residue(settings.home, erased)
     receipt = signed(
         settings.home,
-        Receipt(tuple(one.key for one in wanted), tuple(erased.confirmed), tuple(erased.owed), now_ms()),
+        Receipt(tuple(erasure.key for erasure in erasures), tuple(erased.confirmed), tuple(erased.owed), now_ms()),
     )
     _show(receipt, kept(settings.home, receipt), output)
     if not receipt.is_complete:
@@ -177,7 +177,7 @@ async def verify(file: File, home: options.Home = None, output: options.Output =
         show_json(plain(found) | {"key_id": found.key_id, "is_complete": found.is_complete})
     else:
         show(f"{file} is genuine, signed by {by}: {counted(len(found.confirmed), 'confirmation')}")
-        for one in found.owed:
-            show(f"  owed: {one.who}: {one.why}")
+        for debt in found.owed:
+            show(f"  owed: {debt.who}: {debt.why}")
     if not found.is_complete:
         raise typer.Exit(FAILED)

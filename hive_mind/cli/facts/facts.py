@@ -39,17 +39,17 @@ group.add_typer(facts_former.group)
 @command
 async def list_facts(concept: Concept = "", limit: options.OfAList = 20, *, at: AnyAgent) -> None:
     """List facts, the newest first. Where a fleet runs in the home folder, one of its agents lists what all of them share."""
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        found = await AskedFacts(asked).listed(concept, limit)
-        total = (await AskedFacts(asked).statistics()).facts if len(found) == limit and knows_it_all(asked) else 0
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        facts = await AskedFacts(agent).listed(concept, limit)
+        total = (await AskedFacts(agent).statistics()).facts if len(facts) == limit and knows_it_all(agent) else 0
     if at.output is Format.JSON:
-        show_json(plain(found))
+        show_json(plain(facts))
         return
-    if not found:
+    if not facts:
         show(f"No fact about {concept!r}." if concept else "No facts yet.")
         return
-    show_table(["id", "said", "fact"], [_row(fact) for fact in found])
-    if len(found) == limit != total:
+    show_table(["id", "said", "fact"], [_row(fact) for fact in facts])
+    if len(facts) == limit != total:
         # Beside the list, so that a program that counts lines counts facts.
         is_counted = total and not concept
         say(
@@ -76,15 +76,15 @@ async def search(
     Unlike `ask` it shows whatever is nearest and does not judge whether that answers anything. Where a fleet runs in the home
     folder, one of its agents searches what all of them share.
     """
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         wanted = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
-        found = await asked.call("search", query=printable(query), **wanted)
+        found = await agent.call("search", query=printable(query), **wanted)
     if at.output is Format.JSON:
         show_json(found["hits"])
         return
     if not found["hits"]:
         show("Nothing found: no fact has any of these words.")
-    show_hits(found["hits"], explain=explain, own=asked.name)
+    show_hits(found["hits"], explain=explain, own=agent.name)
     show_note(found)
 
 
@@ -92,10 +92,10 @@ async def search(
 @command
 async def show_fact(id_: FactId, at: AnyAgent) -> None:
     """Show all that is known about one fact, retracted ones too."""
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        fact = await fact_called(AskedFacts(asked), id_)
-        episodes = (await asked.call("why", fact_id=fact.id))["said_in"]
-        newer = await AskedFacts(asked).facts_with_prefix(fact.superseded_by) if fact.superseded_by else ()
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        fact = await fact_called(AskedFacts(agent), id_)
+        episodes = (await agent.call("why", fact_id=fact.id))["said_in"]
+        newer = await AskedFacts(agent).facts_with_prefix(fact.superseded_by) if fact.superseded_by else ()
     if at.output is Format.JSON:
         show_json(plain(fact) | {"episodes": [_episode_summary(episode) for episode in episodes]})
         return
@@ -112,12 +112,12 @@ async def retract(id_: FactId, yes: options.Yes = False, *, at: AnyAgent) -> Non
     home folder, one of its agents takes it back, and the hive drops it too: an agent can retract what it said itself, a moderator
     what anybody said.
     """
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        fact = await fact_called(AskedFacts(asked), id_)
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        fact = await fact_called(AskedFacts(agent), id_)
         if not yes and not is_confirmed("retract", f"Retract “{fact.content}”?"):
             show("Kept.")
             return
-        done = await asked.call("retract", fact_id=fact.id)
+        done = await agent.call("retract", fact_id=fact.id)
     if at.output is Format.JSON:
         show_json(plain(replace(fact, sharing=Sharing(done["sharing"]))))
     else:
@@ -185,8 +185,8 @@ async def count(
         raise InvalidInput("--latest and --earliest are mutually exclusive")
     kind: Kind = "latest" if latest else "earliest" if earliest else "count"
     about = printable(about)
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        found = await asked.call("aggregate", kind=kind, concept=about, limit=limit)
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        found = await agent.call("aggregate", kind=kind, concept=about, limit=limit)
     if at.output is Format.JSON:
         show_json({"about": about, "kind": kind, **found})
     else:
@@ -196,7 +196,7 @@ async def count(
 def _show(about: str, found: dict[str, Any]) -> None:
     show(counted(found["count"], "fact") + (f" about {about}" if about else ""))
     if found["facts"]:
-        rows = [(short_id(one["fact_id"]), one["said_at"].replace("T", " "), one["content"]) for one in found["facts"]]
+        rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in found["facts"]]
         show_table(["id", "said", "fact"], rows)
     if found["completeness"] < 1:
         silent = ", ".join(found["silent"]) or "it"

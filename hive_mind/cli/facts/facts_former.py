@@ -36,13 +36,13 @@ async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> N
 
     It is kept for the record as former, and holds again when the source is learned again. `hive-mind erase` is for good.
     """
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        known = {one["source"]: one["facts"] for one in (await asked.call("sources", query=""))["sources"]}
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        known = {one["source"]: one["facts"] for one in (await agent.call("sources", query=""))["sources"]}
         name = source_named(printable(source), known)
         if not yes and not is_confirmed("forget", f"Forget {counted(known[name], 'fact')} of {shown_source(name)}?"):
             show("Kept.")
             return
-        former = (await asked.call("withdraw", source=name))["former"]
+        former = (await agent.call("withdraw", source=name))["former"]
     if at.output is Format.JSON:
         show_json({"source": name, "former": former})
     else:
@@ -53,9 +53,9 @@ async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> N
 @command
 async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgent) -> None:
     """Replace a fact by what holds now; the old one becomes former."""
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        former_id = (await fact_called(AskedFacts(asked), id_)).id
-        newer_id = (await asked.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        former_id = (await fact_called(AskedFacts(agent), id_)).id
+        newer_id = (await agent.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]
     if at.output is Format.JSON:
         show_json({"id": newer_id, "replaces": former_id})
     else:

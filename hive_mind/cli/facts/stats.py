@@ -20,12 +20,12 @@ group = typer.Typer()
 async def stats(at: AnyEmbeddingAgent) -> None:
     """Count what the agent knows."""
     settings = at.settings()
-    async with asked_agent(settings, at.fleet, at.agent) as asked:
-        figures = await AskedFacts(asked).statistics()
+    async with asked_agent(settings, at.fleet, at.agent) as agent:
+        figures = await AskedFacts(agent).statistics()
     if at.output is Format.JSON:
-        show_json({"agent": asked.name} | plain(figures))
+        show_json({"agent": agent.name} | plain(figures))
         return
-    show(f"Agent {asked.name!r} in {database_path(settings, asked.name)}", style="bold")
+    show(f"Agent {agent.name!r} in {database_path(settings, agent.name)}", style="bold")
     show_table(["", "", ""], _rows(figures), right=[1])
     if figures.concepts:
         show("\nMost frequent concepts", style="bold")

@@ -135,18 +135,18 @@ async def fleet_agent(
                 running.append((controller, status))
         if fleet and not running:
             raise CommandError(f"fleet {fleet!r} does not run: hive-mind apply -f MANIFEST")
-        found = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
-        if found is not None:
-            found.silence_s = Settings.from_environment().timeout_s if timeout_s is None else timeout_s
+        found_agent = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
+        if found_agent is not None:
+            found_agent.silence_s = Settings.from_environment().timeout_s if timeout_s is None else timeout_s
         down = [name for name in names if name != RESIDENT and name not in [status.name for _, status in running]]
-        if found is None and down and not agent and not is_kept(Settings(home=home), DEFAULT_AGENT):
+        if found_agent is None and down and not agent and not is_kept(Settings(home=home), DEFAULT_AGENT):
             raise CommandError(f"{_down(down)}; --agent NAME uses the memory of one agent alone, as it lies here")
         if names:
-            say(_used(found, running, agent) + (f": {_down(down)}" if down and found is None else ""), style="dim")
+            say(_used(found_agent, running, agent) + (f": {_down(down)}" if down and found_agent is None else ""), style="dim")
         elif rest := [name for name in fleets.fleets_in(home) if name != RESIDENT]:
             at_rest = f"{', '.join(rest)} was stopped, hive-mind rollout restart starts it again"
             say(f"using agent {agent or DEFAULT_AGENT}, which is in no running fleet: {at_rest}", style="dim")
-        yield found
+        yield found_agent
 
 
 def _down(names: list[str]) -> str:
@@ -160,7 +160,7 @@ def _meant(
 ) -> FleetAgent | None:
     if agent:
         for controller, status in running:
-            if any(one.name == agent for one in status.agents):
+            if any(agent_view.name == agent for agent_view in status.agents):
                 return FleetAgent(controller, status.name, agent)
         if is_named:
             raise InvalidInput(f"fleet {running[0][1].name!r} has no agent {agent!r}; hive-mind get agents lists them")
@@ -169,18 +169,18 @@ def _meant(
     if len(others) != 1:
         return _meant(running, DEFAULT_AGENT, is_named=False, is_looking=is_looking)
     controller, status = others[0]
-    ready = [one.name for one in status.agents if one.is_ready]
+    ready = [agent_view.name for agent_view in status.agents if agent_view.is_ready]
     if is_looking:
-        there = {process.name for process in status.processes if process.pid}
-        ready += [one.name for one in status.agents if one.process in there]
+        names = {process.name for process in status.processes if process.pid}
+        ready += [agent_view.name for agent_view in status.agents if agent_view.process in names]
     if not ready:
         raise CommandError(f"no agent of fleet {status.name!r} is ready ({status.phase}): hive-mind status says why")
     return FleetAgent(controller, status.name, ready[0])
 
 
-def _used(found: FleetAgent | None, running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str) -> str:
-    if found is not None:
-        return f"using agent {found.name} of fleet {found.fleet}"
+def _used(found_agent: FleetAgent | None, running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str) -> str:
+    if found_agent is not None:
+        return f"using agent {found_agent.name} of fleet {found_agent.fleet}"
     alone = f"using agent {agent or DEFAULT_AGENT}, which is in no running fleet"
     if len(running) > 1 and not agent:
         alone += f"; --fleet {' or '.join(status.name for _, status in running)} asks a fleet"

@@ -105,8 +105,8 @@ Manifest = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="The
 
 def seconds(text: str | float) -> float:
     """ "90", "90s", "1.5m" or "1h". Raises `BadParameter` for any other text, and outside a tenth of a second to a day."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", str(text).strip().lower())
-    given_s = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", str(text).strip().lower())
+    given_s = float(match[1]) * _UNITS_S[match[2]] if match else 0.0
     if not _TIMEOUT_MIN_S <= given_s <= _TIMEOUT_MAX_S:
         raise typer.BadParameter(f"{str(text)[:40]!r} is not a time from 0.1s to 24h: write 90, 90s, 1.5m or 1h")
     return given_s

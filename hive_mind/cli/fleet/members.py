@@ -57,12 +57,12 @@ async def list_members(at: fleets.OneFleet) -> None:
     other member that answers has: with this member they would be lost. Exit code 1: nobody answers.
     """
     async with at.opened() as controller:
-        found = await controller.members()
-    rows = _rows(found, fleets.folder_of(at.home, at.fleet).path / "keys")
-    if not found and at.output.is_table:
+        hive_members = await controller.members()
+    rows = _rows(hive_members, fleets.folder_of(at.home, at.fleet).path / "keys")
+    if not hive_members and at.output.is_table:
         say("no process of this fleet answers: hive-mind status", style="red")
-    show_as(at.output, rows, [one.name for one in found], lambda: _show(rows))
-    if not found:
+    show_as(at.output, rows, [member.name for member in hive_members], lambda: _show(rows))
+    if not hive_members:
         raise typer.Exit(FAILED)
 
 
@@ -127,11 +127,11 @@ def _print_remains(there: "Remains") -> None:
     say("nothing is changed; hive-mind fleet refound --yes founds the hive again with that")
 
 
-def _rows(found: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
+def _rows(hive_members: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
     """Each with the certificate under which it speaks, where the fleet has any."""
     certificates = _certificates(keys)
     nothing = {"certificate": "none" if certificates else "", "key": "", "process": ""}
-    return [{**plain(member), **(certificates.get(member.name) or nothing)} for member in found]
+    return [{**plain(member), **(certificates.get(member.name) or nothing)} for member in hive_members]
 
 
 def _certificates(path: Path) -> dict[str, dict[str, str]]:
@@ -143,11 +143,11 @@ def _certificates(path: Path) -> dict[str, dict[str, str]]:
         return {}
     found: dict[str, dict[str, str]] = {}
     now_ms, revoked = time.time_ns() // 1_000_000, folder.revoked
-    for _, made in folder.certificates():
-        state = "revoked" if made.key_id in revoked else "expired" if made.not_after_ms < now_ms else "good"
-        for name in made.names:
+    for _, certificate in folder.certificates():
+        state = "revoked" if certificate.key_id in revoked else "expired" if certificate.not_after_ms < now_ms else "good"
+        for name in certificate.names:
             if state == "good" or name not in found:
-                found[name] = {"certificate": state, "key": made.key_id.hex(), "process": made.names[0]}
+                found[name] = {"certificate": state, "key": certificate.key_id.hex(), "process": certificate.names[0]}
     return found
 
 

@@ -74,8 +74,8 @@ def _platform(source: "Source") -> Any:
 
 def _refuse_other_root(folder: Path, issuer: "KeyFolder") -> None:
     """Certificates of another root would be worthless to members that run."""
-    known, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
-    if known.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != known.read_text("utf-8").strip()):
+    path, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
+    if path.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != path.read_text("utf-8").strip()):
         raise InvalidInput(f"{folder} was rendered with the keys of another home: bring its folder of keys to {issuer.path}")
 
 
@@ -104,8 +104,8 @@ def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> It
 
 def _texts_in(folder: Path) -> dict[str, str]:
     """The texts in the folder that may have been rendered."""
-    found = (path for path in sorted(folder.rglob("*")) if path.suffix in _SUFFIXES and path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in found}
+    paths = (path for path in sorted(folder.rglob("*")) if path.suffix in _SUFFIXES and path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
 
 
 def _configs(source: "Source", before: "Mapping[str, WorkerConfig]") -> "Mapping[str, WorkerConfig]":

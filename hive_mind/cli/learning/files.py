@@ -27,18 +27,18 @@ STDIN = "-"
 
 def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
     """Every file the paths mean, each once also where a link leads to it, in order. Raises `InvalidInput` where nothing is."""
-    found: dict[str, Path] = {}
+    found_paths: dict[str, Path] = {}
     for path in map(Path, paths):
         if not _is_there(path):
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
         for file in learned_below(path) if path.is_dir() else [path]:
             real = os.path.realpath(file)
-            if real not in found or found[real].is_symlink():
-                found[real] = file
-    if not found and not may_be_none:
+            if real not in found_paths or found_paths[real].is_symlink():
+                found_paths[real] = file
+    if not found_paths and not may_be_none:
         known = " ".join((*TEXT_SUFFIXES, *suffixes()))
         raise InvalidInput(f"no text files in there; files ending in {known} are learned, others when named")
-    return list(found.values())
+    return list(found_paths.values())
 
 
 def passed_over(paths: Iterable[str]) -> dict[Path, str]:

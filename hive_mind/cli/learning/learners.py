@@ -189,5 +189,5 @@ async def opened_learner(settings: Settings, agent: str, fleet: str) -> AsyncIte
     from hive_mind.runtime.wiring import open_agent
 
     name = agent or DEFAULT_AGENT
-    async with await open_agent(settings, name) as found:
-        yield name, LocalLearner(found)
+    async with await open_agent(settings, name) as learning_agent:
+        yield name, LocalLearner(learning_agent)

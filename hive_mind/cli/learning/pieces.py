@@ -143,31 +143,31 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
         say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
     title = "" if piece.name == STDIN else Path(piece.name).stem
     content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
-    learned = await learner.learn_from_content(content, show)
-    if learned.missing:
-        say(f"note: {shown_source(piece.name)}: {learned.missing}; its facts are kept", "yellow")
-    left_out = {**learned.reasons, **document.left_out}
+    figures = await learner.learn_from_content(content, show)
+    if figures.missing:
+        say(f"note: {shown_source(piece.name)}: {figures.missing}; its facts are kept", "yellow")
+    left_out = {**figures.reasons, **document.left_out}
     await learner.note(piece.source, SourceNote(time.time_ns() // 1000, document.digest if piece.is_whole else "", left_out))
-    tally.added += learned.added
-    tally.confirmed += learned.confirmed
-    tally.former += learned.former
+    tally.added += figures.added
+    tally.confirmed += figures.confirmed
+    tally.former += figures.former
     tally.learned.append(
         {
             "file": piece.name,
             "source": piece.source,
-            "facts": len(learned.facts),
-            "added": learned.added,
-            "confirmed": learned.confirmed,
-            "unsure": learned.skipped,
-            "missing": learned.missing,
-            "former": learned.former,
+            "facts": len(figures.facts),
+            "added": figures.added,
+            "confirmed": figures.confirmed,
+            "unsure": figures.skipped,
+            "missing": figures.missing,
+            "former": figures.former,
             "left_out": left_out,
         }
-        | ({"lines": _lines(learned)} if tally.is_explained else {})
+        | ({"lines": _lines(figures)} if tally.is_explained else {})
     )
 
 
 def _lines(figures: LearnedFigures) -> list[dict[str, str]]:
     """The fate of each stretch of the content, as far as that is known."""
     kept = [{"what": "kept", "text": fact.content} for fact in figures.facts if isinstance(fact, Fact)]
-    return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in figures.left_out)]
+    return [*kept, *({"what": f"left out ({out.reason})", "text": out.text} for out in figures.left_out)]

@@ -25,17 +25,17 @@ group = typer.Typer()
 @command
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List the sources: when each was learned, its current and former facts, and what was left out."""
-    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
-        found = msgspec.convert((await asked.call("sources", query=printable(below)))["sources"], list[KnownSource])
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        known_sources = msgspec.convert((await agent.call("sources", query=printable(below)))["sources"], list[KnownSource])
     if at.output is Format.JSON:
-        show_json([_row(one) for one in found])
-    elif not found:
+        show_json([_row(source) for source in known_sources])
+    elif not known_sources:
         show("No sources yet.")
     else:
-        _show(found)
+        _show(known_sources)
 
 
-def _show(found: Sequence[KnownSource]) -> None:
+def _show(known_sources: Sequence[KnownSource]) -> None:
     rows = [
         (
             shown_source(source.source),
@@ -44,7 +44,7 @@ def _show(found: Sequence[KnownSource]) -> None:
             f"{_when(source):%Y-%m-%d %H:%M}",
             left_out_text(source.left_out),
         )
-        for source in found
+        for source in known_sources
     ]
     show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
 

@@ -51,25 +51,25 @@ class FolderWatcher:
 
     async def look(self) -> bool:
         """Look once, and do what there is to do. Whether all is learned that is there, as far as could be seen."""
-        there = [folder for folder in self.folders if folder.is_dir()]
-        now = await asyncio.to_thread(look_into, there)
+        paths = [folder for folder in self.folders if folder.is_dir()]
+        now = await asyncio.to_thread(look_into, paths)
         digests = await self._known()
-        still = [source for source, seen in now.items() if self._last.get(source) == seen != self.handled.get(source)]
-        gone = [source for source in digests if self._is_gone(source, there, now)]
+        still = [source for source, signature in now.items() if self._last.get(source) == signature != self.handled.get(source)]
+        sources = [source for source in digests if self._is_gone(source, paths, now)]
         is_still = now == self._last
         self._last = now
         for source in still:
             await self._learn(source, now[source])
-        for source in gone:
+        for source in sources:
             await withdraw(self.learner, source, Tally())
             digests.pop(source, None)
             self.handled.pop(source, None)
-        return is_still and len(there) == len(self.folders)
+        return is_still and len(paths) == len(self.folders)
 
     async def _known(self) -> dict[str, str]:
         if self._digests is None:
-            found = [source for folder in self.folders for source in await self.learner.sources(below(folder))]
-            self._digests = {one.source: one.digest for one in found if one.vouches or one.digest}
+            sources = [source for folder in self.folders for source in await self.learner.sources(below(folder))]
+            self._digests = {source.source: source.digest for source in sources if source.vouches or source.digest}
         return self._digests
 
     async def _learn(self, source: str, seen: FileSignature) -> None:
@@ -78,23 +78,23 @@ class FolderWatcher:
         show_learned(tally.learned)
         self.handled[source] = seen
 
-    def _is_gone(self, source: str, there: Iterable[Path], now: Mapping[str, FileSignature]) -> bool:
+    def _is_gone(self, source: str, paths: Iterable[Path], now: Mapping[str, FileSignature]) -> bool:
         """Twice, for a program that replaces a file may remove it first."""
-        is_ours = any(source.startswith(below(folder)) for folder in there)
+        is_ours = any(source.startswith(below(folder)) for folder in paths)
         return is_ours and source not in now and source not in self._last and is_gone(source)
 
 
 def look_into(folders: Iterable[Path]) -> dict[str, FileSignature]:
     """The files that are learned with folders, by source."""
-    found: dict[str, FileSignature] = {}
+    signatures: dict[str, FileSignature] = {}
     for path in (path for folder in folders for path in learned_below(folder)):
         try:
             stat = path.stat()
         except OSError:
             # Gone since, or a link that leads nowhere.
             continue
-        found[source_of(path)] = FileSignature(path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
-    return found
+        signatures[source_of(path)] = FileSignature(path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    return signatures
 
 
 def _no_progress(done: int, total: int) -> None:
@@ -143,8 +143,8 @@ def below(folder: Path) -> str:
 
 async def gone_from(learner: Learner, folders: Sequence[Path], now: Container[str]) -> list[str]:
     """Sources of these folders that say something still, though they are gone; `now` are those that are there."""
-    found = [source for folder in folders for source in await learner.sources(below(folder))]
-    return sorted({one.source for one in found if one.vouches and one.source not in now and is_gone(one.source)})
+    sources = [source for folder in folders for source in await learner.sources(below(folder))]
+    return sorted({source.source for source in sources if source.vouches and source.source not in now and is_gone(source.source)})
 
 
 def is_gone(source: str) -> bool:

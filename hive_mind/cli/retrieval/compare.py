@@ -56,15 +56,15 @@ async def compare(
 
     kind = picture_kind(plot)
     folder = workspaces.opened(workspace)
-    both = [workspaces.usable(folder, one) for one in _pair(folder, a, b)]
-    async with workspaces.bench_for(folder, both, embed, model) as bench:
-        before, after = [await evaluated(bench, one, questions) for one in both]
-    found = comparing.compare(before, after)
+    configs = [workspaces.usable(folder, config) for config in _pair(folder, a, b)]
+    async with workspaces.bench_for(folder, configs, embed, model) as bench:
+        before, after = [await evaluated(bench, config, questions) for config in configs]
+    comparison = comparing.compare(before, after)
     if output is Format.JSON:
-        show_json(plain_comparison(found))
+        show_json(plain_comparison(comparison))
     else:
-        show_comparison(found, moves, can_show_more=True)
-    draw(plot, kind, [found.before, found.after])
+        show_comparison(comparison, moves, can_show_more=True)
+    draw(plot, kind, [comparison.before, comparison.after])
 
 
 @group.command(epilog=examples("hive-mind retrieval diff v1-naive better", "hive-mind retrieval diff better"))
@@ -90,15 +90,15 @@ async def diff(
         show(f"  {path}: {_value_text(old)} → {_value_text(new)}")
 
 
-def plain_comparison(found: "Comparison") -> dict[str, Any]:
+def plain_comparison(comparison: "Comparison") -> dict[str, Any]:
     return {
-        "before": plain_evaluation(found.before, with_questions=False),
-        "after": plain_evaluation(found.after, with_questions=False),
-        "differences": {change.metric: _plain_change(change) for change in found.changes},
-        "won": found.won,
-        "lost": found.lost,
-        "more_distractors": found.more_distractors,
-        "moves": [plain(move) | {"change": move.change, "came": move.came, "went": move.went} for move in found.moves],
+        "before": plain_evaluation(comparison.before, with_questions=False),
+        "after": plain_evaluation(comparison.after, with_questions=False),
+        "differences": {change.metric: _plain_change(change) for change in comparison.changes},
+        "won": comparison.won,
+        "lost": comparison.lost,
+        "more_distractors": comparison.more_distractors,
+        "moves": [plain(move) | {"change": move.change, "came": move.came, "went": move.went} for move in comparison.moves],
     }
 
 
@@ -133,22 +133,22 @@ def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "Retr
 
 def _plain_change(one: "MetricChange") -> dict[str, Any]:
     change: dict[str, Any] = {"metric": one.metric, "before": one.before, "after": one.after}
-    if (found := one.difference) is None:
+    if (difference := one.difference) is None:
         return change | {"interval": None, "p": None, "change": 0.0}
-    interval = {"mean": found.difference, "low": found.low, "high": found.high, "confidence": 0.95}
-    return change | {"interval": interval, "p": found.p, "change": found.difference}
+    interval = {"mean": difference.difference, "low": difference.low, "high": difference.high, "confidence": 0.95}
+    return change | {"interval": interval, "p": difference.p, "change": difference.difference}
 
 
-def _difference_row(one: "MetricChange") -> Sequence[str]:
-    found, means = one.difference, (SHOWN_AS[cast("Metric", one.metric)], figure(one.before), figure(one.after))
-    if found is None:
+def _difference_row(change: "MetricChange") -> Sequence[str]:
+    difference, means = change.difference, (SHOWN_AS[cast("Metric", change.metric)], figure(change.before), figure(change.after))
+    if difference is None:
         return *means, "–", "–", "–"
-    return *means, signed(found.difference), f"{found.low:+.3f} to {found.high:+.3f}", figure(found.p, ".4f")
+    return *means, signed(difference.difference), f"{difference.low:+.3f} to {difference.high:+.3f}", figure(difference.p, ".4f")
 
 
-def _place(one: "RankChange") -> str:
-    where = f"{_rank(one.before)} → {_rank(one.after)}"
-    return f"{one.label} {one.document}: {where}"
+def _place(change: "RankChange") -> str:
+    where = f"{_rank(change.before)} → {_rank(change.after)}"
+    return f"{change.label} {change.document}: {where}"
 
 
 def _rank(rank: int | None) -> str:

@@ -61,8 +61,8 @@ async def deploy(
     if force and not reason.strip():
         raise InvalidInput('--force overrules the measurements and is recorded: say why with --reason "…"')
     folder, name = workspaces.opened(workspace), workspaces.known(workspaces.opened(workspace), config)
-    both = workspaces.readable(folder, [name, "active"])
-    async with workspaces.bench_for(folder, both, embed, model) as bench:
+    configs = workspaces.readable(folder, [name, "active"])
+    async with workspaces.bench_for(folder, configs, embed, model) as bench:
         if dry_run:
             outcome = await _judged(bench, name)
         else:

@@ -43,15 +43,15 @@ async def describe(
     names = (collection,) if collection else folder.collections()
     files = [folder.collection(name) for name in names]
     held = [contents(folder, one) for one in files]
-    shown = [described(one, h.facets, len(h.documents), h.skipped) for one, h in zip(files, held, strict=True)]
+    descriptions = [described(one, h.facets, len(h.documents), h.skipped) for one, h in zip(files, held, strict=True)]
     deployment, questions = folder.deployment(), _questions(folder)
     configs, active = folder.configs(), deployment.config if deployment else None
     if output is Format.JSON:
         about = {"configs": list(configs), "active": active, "questions": questions}
-        show_json({"collections": [plain(one) for one in shown], **about})
+        show_json({"collections": [plain(one) for one in descriptions], **about})
         return
-    for file, one in zip(files, shown, strict=True):
-        _show_collection(file, one)
+    for file, description in zip(files, descriptions, strict=True):
+        _show_collection(file, description)
     named = [f"{name} (active)" if name == active else name for name in configs]
     show(f"configurations: {', '.join(named) or 'none'}")
     if questions is None:
@@ -67,9 +67,9 @@ def _questions(folder: "Workspace") -> dict[str, int] | None:
     if not folder.golden_file.exists():
         return None
     golden = folder.golden()
-    labels = {"relevant": sum(len(one.relevant) for one in golden.queries)}
+    labels = {"relevant": sum(len(query.relevant) for query in golden.queries)}
     labels["distractors"] = sum(len(query.distractors) for query in golden.queries)
-    splits = {name: sum(one.split == name for one in golden.queries) for name in ("train", "test")}
+    splits = {name: sum(query.split == name for query in golden.queries) for name in ("train", "test")}
     return {"all": len(golden.queries), **splits, **labels}
 
 

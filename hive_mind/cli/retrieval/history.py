@@ -39,8 +39,8 @@ async def history(
         return
     if not entries:
         show("Nothing was deployed yet: hive-mind retrieval deploy CONFIG")
-    for one in entries:
-        _show(one)
+    for deployment in entries:
+        _show(deployment)
 
 
 @group.command(epilog=examples("hive-mind retrieval rollback", 'hive-mind retrieval rollback --reason "answers got slower"'))
@@ -61,15 +61,15 @@ async def rollback(
     show(f"{entry.config} is active again, in place of {entry.former}")
 
 
-def _show(one: "Deployment") -> None:
-    forced = " against the gate" if one.forced else ""
-    former = f" in place of {one.former}" if one.former else ""
-    by = f" by {one.by}" if one.by else ""
-    when = one.at[:19].replace("T", " ") or "at an unknown time"
-    show(f"{when}  {_WHAT[one.what]} {one.config}{former}{forced}{by}", style="yellow" if one.forced else "")
-    if one.figures:
-        show_indented(figures(one.figures), style="dim")
-    if one.why:
-        show_indented(f"reason: {one.why}")
-    for message in one.overruled:
+def _show(deployment: "Deployment") -> None:
+    forced = " against the gate" if deployment.forced else ""
+    former = f" in place of {deployment.former}" if deployment.former else ""
+    by = f" by {deployment.by}" if deployment.by else ""
+    when = deployment.at[:19].replace("T", " ") or "at an unknown time"
+    show(f"{when}  {_WHAT[deployment.what]} {deployment.config}{former}{forced}{by}", style="yellow" if deployment.forced else "")
+    if deployment.figures:
+        show_indented(figures(deployment.figures), style="dim")
+    if deployment.why:
+        show_indented(f"reason: {deployment.why}")
+    for message in deployment.overruled:
         show_indented(f"overruled: {message}", style="yellow")

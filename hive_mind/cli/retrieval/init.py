@@ -51,14 +51,14 @@ async def init(
     from hive_mind.retrieval.files.starting import init as begun
 
     folder = workspaces.folder_of(workspace)
-    written = begun(folder, has_embeddings=await workspaces.has_embeddings(embed, model))
-    documents = _documents(written)
-    golden = written.golden()
+    written_workspace = begun(folder, has_embeddings=await workspaces.has_embeddings(embed, model))
+    documents = _documents(written_workspace)
+    golden = written_workspace.golden()
     held_out = len(golden.split("test"))
     summary = {
         "workspace": str(folder),
         "config": NAIVE,
-        "method": written.config(NAIVE).retrieval.method,
+        "method": written_workspace.config(NAIVE).retrieval.method,
         "documents": documents,
         "questions": len(golden.queries),
         "held_out": held_out,
@@ -79,21 +79,21 @@ def _take_over(source: Path, folder: Path, output: Format, *, is_given: bool) ->
     from hive_mind.retrieval.files.starting import begin
     from hive_mind.retrieval.files.taking_over import taken_over
 
-    taken = taken_over(source)
-    written = begin(folder, taken.files)
-    documents = _documents(written)
+    over = taken_over(source)
+    workspace = begin(folder, over.files)
+    documents = _documents(workspace)
     if output is Format.JSON:
-        show_json({"workspace": str(folder), "from": str(source), "documents": documents, "changes": taken.changes})
+        show_json({"workspace": str(folder), "from": str(source), "documents": documents, "changes": over.changes})
         return
     show(f"{shown_source(str(folder.absolute()))} is written, {source} is as it was", style="bold")
-    show(f"{documents} documents, {len(written.configs())} configurations; changed:" if taken.changes else "nothing was changed")
-    for change in taken.changes:
+    show(f"{documents} documents, {len(workspace.configs())} configurations; changed:" if over.changes else "nothing was changed")
+    for change in over.changes:
         show_indented(change)
     _show_next(folder, ("validate", "index", "evaluate"), is_given=is_given)
 
 
-def _documents(written: "Workspace") -> int:
-    return sum(len(written.documents(written.collection(name)).seen) for name in written.collections())
+def _documents(workspace: "Workspace") -> int:
+    return sum(len(workspace.documents(workspace.collection(name)).seen) for name in workspace.collections())
 
 
 def _show_next(folder: Path, lines: tuple[str, ...], *, is_given: bool) -> None:

@@ -50,29 +50,29 @@ def signed(value: float | None) -> str:
     return figure(value, "+.3f")
 
 
-def plain_evaluation(one: "Evaluation", *, with_questions: bool = True) -> dict[str, Any]:
+def plain_evaluation(evaluation: "Evaluation", *, with_questions: bool = True) -> dict[str, Any]:
     summary: dict[str, Any] = {
-        "config": one.config.name,
-        "questions": one.split,
-        "count": len(one.rows),
-        "k": one.k,
-        "metrics": {metric: _plain_metric(one, metric) for metric in SHOWN_AS},
-        "distractors": one.distractors,
-        "distractors_in_5": one.distractors_in(5),
-        "contaminated_questions": one.contaminated,
-        "results": one.results,
-        "udcg_by_k": one.curve,
-        "best_udcg_by_k": one.ideal_curve,
+        "config": evaluation.config.name,
+        "questions": evaluation.split,
+        "count": len(evaluation.rows),
+        "k": evaluation.k,
+        "metrics": {metric: _plain_metric(evaluation, metric) for metric in SHOWN_AS},
+        "distractors": evaluation.distractors,
+        "distractors_in_5": evaluation.distractors_in(5),
+        "contaminated_questions": evaluation.contaminated,
+        "results": evaluation.results,
+        "udcg_by_k": evaluation.curve,
+        "best_udcg_by_k": evaluation.ideal_curve,
     }
-    rows = zip(one.rows, one.measures(), strict=True)
+    rows = zip(evaluation.rows, evaluation.measures(), strict=True)
     return summary | ({"by_question": [plain(row) | {"metrics": plain(m)} for row, m in rows]} if with_questions else {})
 
 
-def questions_of(one: "Evaluation") -> str:
+def questions_of(evaluation: "Evaluation") -> str:
     """Which questions were asked, and how many of the results count."""
-    asked = _QUESTIONS.get(one.split, one.split)
-    named = asked.replace("questions", "question") if len(one.rows) == 1 else asked
-    return f"{len(one.rows)} {named}, the first {one.k} results of each"
+    asked = _QUESTIONS.get(evaluation.split, evaluation.split)
+    named = asked.replace("questions", "question") if len(evaluation.rows) == 1 else asked
+    return f"{len(evaluation.rows)} {named}, the first {evaluation.k} results of each"
 
 
 def show_evaluation(one: "Evaluation") -> None:
@@ -90,11 +90,11 @@ def show_evaluation(one: "Evaluation") -> None:
     show_table(titles, [(name, *(f"{value:.2f}" for value in values)) for name, values in curves], right=range(1, one.k + 1))
 
 
-def show_questions(one: "Evaluation", count: int) -> None:
-    pairs = sorted(zip(one.rows, one.measures(), strict=True), key=lambda pair: (pair[1].nudcg, pair[0].id))[:count]
+def show_questions(evaluation: "Evaluation", count: int) -> None:
+    pairs = sorted(zip(evaluation.rows, evaluation.measures(), strict=True), key=lambda pair: (pair[1].nudcg, pair[0].id))[:count]
     if pairs:
         show()
-        show("Where it goes worst" if len(pairs) < len(one.rows) else "By question, worst first", style="bold")
+        show("Where it goes worst" if len(pairs) < len(evaluation.rows) else "By question, worst first", style="bold")
         show_table(["question", "nUDCG", "distractors", "results", ""], [_question_row(*pair) for pair in pairs], right=(1, 2, 3))
 
 
@@ -104,20 +104,20 @@ def short(text: str) -> str:
     return text if len(text) <= _QUESTION_CHARACTERS or not sys.stdout.isatty() else text[: _QUESTION_CHARACTERS - 1] + "…"
 
 
-def _plain_metric(one: "Evaluation", metric: "Metric") -> dict[str, object]:
-    found = one.estimate(metric)
-    if found is None:
+def _plain_metric(evaluation: "Evaluation", metric: "Metric") -> dict[str, object]:
+    estimate = evaluation.estimate(metric)
+    if estimate is None:
         return {"mean": None, "interval": None, "questions": 0}
-    return {"mean": found.mean, "interval": [found.low, found.high], "questions": found.n}
+    return {"mean": estimate.mean, "interval": [estimate.low, estimate.high], "questions": estimate.n}
 
 
-def _mean_row(one: "Evaluation", metric: "Metric") -> Sequence[str]:
-    found = one.estimate(metric)
-    left_out = len(one.rows) - (found.n if found else 0)
+def _mean_row(evaluation: "Evaluation", metric: "Metric") -> Sequence[str]:
+    estimate = evaluation.estimate(metric)
+    left_out = len(evaluation.rows) - (estimate.n if estimate else 0)
     note = f"without {left_out} that have no relevant document" if left_out else ""
-    if found is None:
+    if estimate is None:
         return SHOWN_AS[metric], "–", "–", note
-    return SHOWN_AS[metric], figure(found.mean), f"{found.low:.3f} to {found.high:.3f}", note
+    return SHOWN_AS[metric], figure(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}", note
 
 
 def _question_row(row: "QuestionRow", measures: "Measures") -> Sequence[str]:

@@ -107,7 +107,7 @@ def _show_findings(name: str, findings: Sequence["FileFinding"]) -> None:
 
 
 def _plain(folder: "Workspace", file: Path, findings: Sequence["FileFinding"]) -> dict[str, object]:
-    is_valid = not any(one.level == "error" for one in findings)
+    is_valid = not any(finding.level == "error" for finding in findings)
     return {"file": _shown(folder, file), "is_valid": is_valid, "findings": [plain(finding) for finding in findings]}
 
 

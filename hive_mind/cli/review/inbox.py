@@ -177,7 +177,7 @@ async def decide(at: AtDesk, given: str, wish: Wish) -> None:
 async def others_like(desk: LedgerDesk, view: ItemView) -> list[ItemView]:
     """The other items that wait for the same cause."""
     alike = await desk.open(view.item.kind, view.item.agent)
-    return [one for one in alike if one.item.id != view.item.id and cause(one.item) == cause(view.item)]
+    return [item_view for item_view in alike if item_view.item.id != view.item.id and cause(item_view.item) == cause(view.item)]
 
 
 def value_of(given: str, *, is_json: bool = False) -> Any:

@@ -51,17 +51,17 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
     """
     ledger = await ledger_of(settings_for(home, embed="none"), agent)
     try:
-        found = await record_of(ledger)
+        record = await record_of(ledger)
     finally:
         await ledger.close()
     if output is Format.JSON:
-        show_json({"agent": agent} | document_of(found))
-    elif not found.figures.judged:
+        show_json({"agent": agent} | document_of(record))
+    elif not record.figures.judged:
         show(f"Nothing was judged for {agent} yet: runs are, and with `judge: {{facts: model}}` in a manifest facts.")
     else:
-        show_table(["", "", ""], _rows(found), right=[1])
-        _show_confidence(found)
-        _show_weights(found)
+        show_table(["", "", ""], _rows(record), right=[1])
+        _show_confidence(record)
+        _show_weights(record)
 
 
 @group.command(name="reset", epilog=examples("hive-mind judge reset reader-1"))

@@ -49,13 +49,13 @@ async def list_rules(at: OfFleet) -> None:
     """List the rules in force in a fleet, in the order in which they are asked."""
     from hive_mind.cli.review.rules_found import at_work, show_rules
 
-    found = await at_work(settings_for(at.home).home, at.fleet)
+    evaluation_rules = await at_work(settings_for(at.home).home, at.fleet)
     if at.output is Format.JSON:
-        show_json([rule.model_dump(mode="json", by_alias=True) for rule in found])
-    elif not found:
+        show_json([rule.model_dump(mode="json", by_alias=True) for rule in evaluation_rules])
+    elif not evaluation_rules:
         show("No rules are at work here.")
     else:
-        show_rules(found)
+        show_rules(evaluation_rules)
 
 
 @group.command("show", epilog=examples("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json"))
@@ -66,14 +66,14 @@ async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="It
     from hive_mind.judge.rule_file import text_of_rules
 
     where = settings_for(at.home).home
-    found = [one for one in await at_work(where, at.fleet) if one.id == rule]
-    if not found:
+    evaluation_rules = [evaluation_rule for evaluation_rule in await at_work(where, at.fleet) if evaluation_rule.id == rule]
+    if not evaluation_rules:
         raise InvalidInput(f"there is no rule {rule!r} at work: hive-mind rules list shows them")
-    (trial,) = await trials_by_people(found, where, review_of(where, at.fleet).desk.agent)
+    (trial,) = await trials_by_people(evaluation_rules, where, review_of(where, at.fleet).desk.agent)
     if at.output is Format.JSON:
-        show_json(plainly(found[0], trial.record))
+        show_json(plainly(evaluation_rules[0], trial.record))
         return
-    show(text_of_rules(found).rstrip())
+    show(text_of_rules(evaluation_rules).rstrip())
     say(agreed(trial.record), style="dim")
 
 
@@ -91,9 +91,9 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
     from hive_mind.judge.trial import tried
 
     where = at.settings()
-    wanted = read_files(files) if files else await at_work(where.home, at.fleet)
+    evaluation_rules = read_files(files) if files else await at_work(where.home, at.fleet)
     cases = cases_in(on) if on else await cases_of(where, at.fleet, at.agent)
-    trials = tried(wanted, cases)
+    trials = tried(evaluation_rules, cases)
     if at.output is Format.JSON:
         show_json({"facts": len(cases), "rules": [_plain(trial) for trial in trials]})
         return
@@ -119,15 +119,15 @@ async def propose(
     from hive_mind.judge.rule_file import text_of_rules
 
     decided = await decided_facts(home, agent)
-    found = mine(decided, at_least)
-    if out is not None and found:
-        write_first(out, text_of_rules([one.proposed_rule for one in found]))
+    proposals = mine(decided, at_least)
+    if out is not None and proposals:
+        write_first(out, text_of_rules([proposal.proposed_rule for proposal in proposals]))
     if output is Format.JSON:
-        show_json([_proposal(one) for one in found])
-    elif not found:
+        show_json([_proposal(proposal) for proposal in proposals])
+    elif not proposals:
         show(f"No rule follows from {counted(len(decided), 'decision')}: {at_least} alike are needed, and none that contradicts.")
     else:
-        _show_proposals(found)
+        _show_proposals(proposals)
         say(f"{out} is written. Next: hive-mind rules approve --from {out}" if out else "--out FILE writes them, on trial")
 
 
@@ -146,8 +146,8 @@ def _show_trials(trials: "list[Trial]", facts: int) -> None:
     say(f"tried on {counted(facts, 'fact')}; nothing was changed", style="dim")
 
 
-def _show_proposals(found: "list[RuleProposal]") -> None:
-    for proposal in found:
+def _show_proposals(proposals: "list[RuleProposal]") -> None:
+    for proposal in proposals:
         rule = proposal.proposed_rule
         show(f"{rule.id}: {rule.action} where {rule.condition}", style="bold")
         show_prose(f"follows {counted(proposal.coverage, 'decision')}, {proposal.confidence:.0%} of those it matches")

@@ -105,20 +105,20 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFl
     review = review_of(settings.home, at.fleet)
     if not review.desk.agent:
         raise InvalidInput("nobody speaks for people in this fleet: give its manifest `judge: {desk: AGENT}`, or {facts: rules}")
-    given = {rule.id: rule for rule in (read_files([source]) if source else ())}
+    rules = {rule.id: rule for rule in (read_files([source]) if source else ())}
     async with desk_agent(settings.home, at.fleet, review) as desk:
-        there = known(await rules_in(desk))
-        wanted = _wanted(ids or list(given), there | given, {str(rule.get("id")) for rule in review.rules})
-        trials = await trials_by_people(wanted, settings.home, desk.name)
+        evaluation_rules = known(await rules_in(desk))
+        wanted_rules = _wanted(ids or list(rules), evaluation_rules | rules, {str(rule.get("id")) for rule in review.rules})
+        trials = await trials_by_people(wanted_rules, settings.home, desk.name)
         # All are looked at before the first is changed.
-        found = [_moved(trial, wish, there.get(trial.rule.id)) for trial in trials]
-        for one in found:
-            await desk.call("rule", rule=one.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+        moves = [_moved(trial, wish, evaluation_rules.get(trial.rule.id)) for trial in trials]
+        for move in moves:
+            await desk.call("rule", rule=move.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     if at.output is Format.JSON:
-        show_json([plainly(one.rule, one.record) for one in found])
+        show_json([plainly(one.rule, one.record) for one in moves])
     else:
-        for one in found:
-            show(_move_text(one))
+        for move in moves:
+            show(_move_text(move))
 
 
 def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manifest: set[str]) -> "list[EvaluationRule]":
@@ -163,10 +163,10 @@ def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
     return after
 
 
-def _move_text(one: _Moved) -> str:
+def _move_text(move: _Moved) -> str:
     from hive_mind.cli.review.rules_found import agreed
 
-    rule = one.rule
+    rule = move.rule
     if rule.mode == "active":
-        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(one.record)})"
+        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(move.record)})"
     return f"{rule.id} is on trial: it decides nothing" if rule.mode == "shadow" else f"{rule.id} is retired"

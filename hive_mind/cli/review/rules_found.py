@@ -48,13 +48,13 @@ async def at_work(home: Path, fleet: str) -> list[EvaluationRule]:
         return list(rules.rules)
     try:
         async with desk_agent(home, fleet, review) as desk:
-            found = together(rules.rules, await rules_in(desk))
+            work = together(rules.rules, await rules_in(desk))
     except (CommandError, BackendError) as error:
         say(f"those of its hive are not shown: {error}", style="yellow")
         return list(rules.rules)
-    if found.unreadable:
-        say(found.unreadable, style="yellow")
-    return list(found.rules.rules)
+    if work.unreadable:
+        say(work.unreadable, style="yellow")
+    return list(work.rules.rules)
 
 
 @asynccontextmanager
@@ -68,8 +68,8 @@ async def desk_agent(home: Path, fleet: str, review: ReviewConfig) -> AsyncItera
 
 async def rules_in(desk: FleetAgent) -> dict[str, Any]:
     """The rules of its hive, by key."""
-    found: dict[str, Any] = (await desk.call("rules"))["rules"]
-    return found
+    rules: dict[str, Any] = (await desk.call("rules"))["rules"]
+    return rules
 
 
 def read_files(files: Sequence[Path]) -> list[EvaluationRule]:
@@ -97,8 +97,8 @@ async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
             async with opened_store(for_copying(settings, name), name, is_reading=True) as store:
                 facts = [fact async for some in store.facts() for fact in some]
     async with desk_of(settings.home, name) as desk:
-        said = {view.item.subject: action_of(view) async for view in decided(desk, name) if view.item.kind == FACT}
-    return _cases(facts, name, said)
+        actions = {view.item.subject: action_of(view) async for view in decided(desk, name) if view.item.kind == FACT}
+    return _cases(facts, name, actions)
 
 
 async def decided_facts(home: Path | None, agent: str) -> list[Precedent]:

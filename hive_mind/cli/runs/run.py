@@ -92,14 +92,14 @@ async def run(
 
     given, settings = inputs_of(inputs or ()), at.settings()
     check_notify(notify)
-    named = ruled(worker_named(worker), rules) if worker else None
+    worker_spec = ruled(worker_named(worker), rules) if worker else None
     async with fleet_agent(settings.home, at.fleet, at.agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             refuse_notify(notify)
             if function or (rules and not worker):
                 what = "--function: its manifest has judge.functions" if function else "--rules: name the worker, too"
                 raise InvalidInput(f"agent {running.name} of fleet {running.fleet} takes no {what}")
-            await run_in_fleet(running, named, given, _named(name), at.output, stream=stream, is_waiting=wait)
+            await run_in_fleet(running, worker_spec, given, _named(name), at.output, stream=stream, is_waiting=wait)
             return
     if not worker:
         raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
@@ -121,11 +121,11 @@ def ruled(worker: "WorkerSpec", files: Sequence[Path] | None) -> "WorkerSpec":
     from hive_mind.agents.judging.rules_at_work import rules_in
     from hive_mind.judge.rules import RuleSet
 
-    given = RuleSet(rule for file in files for rule in rules_in(file)).rules
-    if about_facts := [rule.id for rule in given if rule.on == "fact"]:
+    evaluation_rules = RuleSet(rule for file in files for rule in rules_in(file)).rules
+    if about_facts := [rule.id for rule in evaluation_rules if rule.on == "fact"]:
         raise InvalidInput(f"rule {about_facts[0]} is about facts, and a run gives outputs: leave out `on`, or set it to output")
-    rules = [rule for rule in worker.rules if rule.id not in {one.id for one in given}]
-    return worker.model_copy(update={"rules": (*rules, *given)})
+    rules = [rule for rule in worker.rules if rule.id not in {rule.id for rule in evaluation_rules}]
+    return worker.model_copy(update={"rules": (*rules, *evaluation_rules)})
 
 
 def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":

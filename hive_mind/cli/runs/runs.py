@@ -149,8 +149,8 @@ async def resume(
             await running.call("run_resumed", run=run)
             await look_on(running, run, at.output, is_waiting=wait)
             return
-    own = functions_of(function or ())
-    async with open_goal_seeking(at.settings(), at.agent, mcp=servers_of(mcp or ()), functions=own) as opened:
+    functions = functions_of(function or ())
+    async with open_goal_seeking(at.settings(), at.agent, mcp=servers_of(mcp or ()), functions=functions) as opened:
         printer = printer_for(at.output)
         executor = RunExecutor(run, opened.parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
@@ -226,16 +226,16 @@ async def prune(
     from hive_mind.runtime.agent_files import database_path
 
     async with _ledger(at.home, at.agent) as ledger:
-        found = await old_runs(ledger, wall_clock_ms() - round(days * DAY_MS), keep)
+        runs = await old_runs(ledger, wall_clock_ms() - round(days * DAY_MS), keep)
         if not dry_run:
             folder = database_path(at.settings(), at.agent).parent / "runs"
-            found = await pruned(ledger, folder, found, wall_clock_ms)
+            runs = await pruned(ledger, folder, runs, wall_clock_ms)
     if at.output is Format.JSON:
-        show_json([{"run": one.run, "outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps} for one in found])
+        show_json([{"run": one.run, "outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps} for one in runs])
         return
-    for one in found:
-        show(f"{one.run}: {one.outcome}, {counted(one.steps, 'step')}")
-    show(f"{counted(len(found), 'run')} {'would go' if dry_run else 'removed'}.")
+    for run in runs:
+        show(f"{run.run}: {run.outcome}, {counted(run.steps, 'step')}")
+    show(f"{counted(len(runs), 'run')} {'would go' if dry_run else 'removed'}.")
 
 
 @asynccontextmanager

@@ -32,11 +32,11 @@ async def list_workers(output: options.Output = Format.TEXT) -> None:
     from hive_mind.agents.workers import bundled
     from hive_mind.runtime.workers.runs import worker_named
 
-    found = [worker_named(name) for name in bundled()]
+    specs = [worker_named(name) for name in bundled()]
     if output is Format.JSON:
-        show_json([{"id": one.id, "version": one.version, "description": one.description} for one in found])
+        show_json([{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs])
     else:
-        show_table(["worker", "what for"], [(one.id, one.description) for one in found])
+        show_table(["worker", "what for"], [(spec.id, spec.description) for spec in specs])
 
 
 @group.command("show", epilog=examples("hive-mind worker show incident-review > review.yaml"))

@@ -24,7 +24,7 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAge
         status = msgspec.json.decode(body_within(contact.port, looked, _LOOK_S), type=WorkerStatus)
     except (OSError, ValueError, msgspec.DecodeError):
         return None
-    is_there = any(one.name == agent and one.phase != "failed" for one in status.agents)
+    is_there = any(agent_status.name == agent and agent_status.phase != "failed" for agent_status in status.agents)
     return ProcessAgent(RESIDENT, agent, contact, silence_s) if is_there and status.phase == "ready" else None
 
 

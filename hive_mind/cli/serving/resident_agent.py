@@ -32,29 +32,29 @@ class ResidentAgent(FleetAgent):
 
     async def status(self) -> "Status":
         fleet = await self.controller.status()
-        own = next((agent for agent in fleet.agents if agent.name == self.name), None)
+        agent_view = next((agent for agent in fleet.agents if agent.name == self.name), None)
         stats = await self.call("stats")
         return {
             "agent": self.name,
             "fleet": self.fleet,
-            "phase": own.phase if own else "",
+            "phase": agent_view.phase if agent_view else "",
             "facts": stats["facts"],
             "members_silent": list(stats.get("silent", ())),
-            "problems": [one for one in (own.last_error if own else "", fleet.last_error) if one],
+            "problems": [one for one in (agent_view.last_error if agent_view else "", fleet.last_error) if one],
         }
 
     async def status_of(self, agent: str) -> "AgentState":
         fleet = await self.controller.status()
-        if (one := next((one for one in fleet.agents if one.name == agent), None)) is None:
+        if (agent_view := next((one for one in fleet.agents if one.name == agent), None)) is None:
             raise InvalidInput(f"fleet {self.fleet} has no agent {agent[:40]!r}")
         return {
-            "agent": one.name,
+            "agent": agent_view.name,
             "fleet": self.fleet,
-            "phase": one.phase,
-            "group": one.group,
-            "facts": one.facts,
-            "pending": one.pending,
-            "problems": [one.last_error] if one.last_error else [],
+            "phase": agent_view.phase,
+            "group": agent_view.group,
+            "facts": agent_view.facts,
+            "pending": agent_view.pending,
+            "problems": [agent_view.last_error] if agent_view.last_error else [],
         }
 
     async def address(self) -> tuple[str, str]:
@@ -90,9 +90,9 @@ async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looki
     `is_looking`: see `fleet_agent`.
     """
     if fleet or not is_to_be_started(settings.home):
-        async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking, timeout_s=settings.timeout_s) as found:
-            if found is not None:
-                served = ResidentAgent(found.controller, found.fleet, found.name, settings)
+        async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking, timeout_s=settings.timeout_s) as found_agent:
+            if found_agent is not None:
+                served = ResidentAgent(found_agent.controller, found_agent.fleet, found_agent.name, settings)
                 await served.renew()
                 yield served
                 return

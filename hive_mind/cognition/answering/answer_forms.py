@@ -141,8 +141,8 @@ def _has_count(text: str, question: str) -> bool:
 
 def _has_name(text: str, question: str) -> bool:
     """A name that the question does not hold already."""
-    asked = terms_in(question)
-    return any(not terms_in(name) <= asked for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
+    terms = terms_in(question)
+    return any(not terms_in(name) <= terms for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
 
 
 def _has_proper_name(text: str, question: str) -> bool:
@@ -161,8 +161,8 @@ def _proper(text: str, names: Iterable[str]) -> list[str]:
 def _has_length(text: str, question: str) -> bool:
     """A length, and where the text says of what, of the dimension that is asked for."""
     dimensions = {name for name, words in _DIMENSIONS.items() if words.search(text)}
-    asked = {name for name, words in _DIMENSIONS.items() if words.search(question)}
-    return _LENGTH.search(text) is not None and (not dimensions or not asked or not dimensions.isdisjoint(asked))
+    names = {name for name, words in _DIMENSIONS.items() if words.search(question)}
+    return _LENGTH.search(text) is not None and (not dimensions or not names or not dimensions.isdisjoint(names))
 
 
 def _has_sum(text: str, question: str) -> bool:
@@ -172,19 +172,19 @@ def _has_sum(text: str, question: str) -> bool:
 
 def _has_somebody(text: str, question: str) -> bool:
     """A name, or a word for people, that the question does not hold already."""
-    asked = terms_in(question)
+    terms = terms_in(question)
     words = _WORD.findall(text)
     # The first word of a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     found = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
-    return any(not terms_in(name) <= asked for name in found)
+    return any(not terms_in(name) <= terms for name in found)
 
 
 def _has_site(text: str, question: str) -> bool:
     """A place that the question does not hold already: something after a preposition, a path or an address; or a place's name."""
-    asked = terms_in(question)
-    if any(site["at"] is None or terms_in(site["at"]) - asked for site in _SITE.finditer(text)):
+    terms = terms_in(question)
+    if any(site["at"] is None or terms_in(site["at"]) - terms for site in _SITE.finditer(text)):
         return True
     return _PLACED.search(text) is not None and (_has_name(text, question) or _has_number(text, question))
 

@@ -41,8 +41,8 @@ def aggregations_of(question: str) -> Iterator[Aggregation]:
     """Aggregations that a question wants, in the order in which to try: its subject as it is written, then in the singular."""
     asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).strip(_MARKS)
     for kind, pattern in _COMPILED:
-        if found := pattern.fullmatch(asked):
-            about = _ARTICLE.sub("", found["about"].strip(_MARKS))
+        if match := pattern.fullmatch(asked):
+            about = _ARTICLE.sub("", match["about"].strip(_MARKS))
             limit = LISTED_MAX if kind == "list" else 1
             for name in dict.fromkeys((about, about.removesuffix("s"))):
                 yield Aggregation(kind, name, limit)
@@ -57,14 +57,14 @@ def collected_answer(collected: Aggregated) -> Answer:
 
 
 def _summary(collected: Aggregated) -> str:
-    wanted, count, shown = collected.wanted, collected.count, len(collected.facts)
-    facts = counted(count, "fact") + (f" about {wanted.about}" if wanted.about else "")
+    aggregation, count, shown = collected.wanted, collected.count, len(collected.facts)
+    facts = counted(count, "fact") + (f" about {aggregation.about}" if aggregation.about else "")
     what = {
         "count": facts,
         "list": f"All of {facts}, the latest first" if shown == count else f"The latest {shown} of {facts}",
         "latest": f"The latest of {facts}",
         "earliest": f"The earliest of {facts}",
-    }[wanted.kind]
+    }[aggregation.kind]
     return f"{what}{_missing(collected)}{':' if collected.facts else '.'}"
 
 

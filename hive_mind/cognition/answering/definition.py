@@ -88,11 +88,11 @@ def title_of(source: str) -> str:
 
 @remembered(64)
 def _asked(question: str) -> _Asked | None:
-    found = next(filter(None, (pattern.match(question) for pattern in _ASKED)), None)
-    if found is None:
+    match = next(filter(None, (pattern.match(question) for pattern in _ASKED)), None)
+    if match is None:
         return None
-    words = found["nouns"].replace("-", " ").split()
-    is_kind = found["article"] is not None or found.re.pattern != _ASKED[0].pattern
+    words = match["nouns"].replace("-", " ").split()
+    is_kind = match["article"] is not None or match.re.pattern != _ASKED[0].pattern
     # "What is forbidden?" asks for no definition, and looks the same as what asks for one.
     if not _OTHER.isdisjoint(word.casefold() for word in words) or not (is_kind or words[0][0].isupper()):
         return None

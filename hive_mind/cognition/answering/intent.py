@@ -143,9 +143,9 @@ def _either(asked: str) -> list[str]:
     """The two that a question lets choose between."""
     for middle in _OR.finditer(asked):
         match = _SIDE.search(asked[max(0, middle.start() - _SIDE_CHARS_MAX) : middle.start()])
-        other = _SIDE.match(asked, middle.end() + 1)
-        if match and other:
-            return [match[0], other[0]]
+        other_match = _SIDE.match(asked, middle.end() + 1)
+        if match and other_match:
+            return [match[0], other_match[0]]
     return []
 
 

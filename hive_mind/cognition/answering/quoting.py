@@ -102,16 +102,16 @@ def _offered(asked: QuestionTerms, relevant: Relevant, score: float) -> _Offered
     """Of facts that only name the identifier, those that say more about it in a sentence come first."""
     terms = _terms_of(asked, relevant.hit.fact)
     if names_only(asked, relevant):
-        said = relevant.hit.fact.content
-        has_detail = len(terms - terms_in(" ".join((relevant.hit.fact.speaker, *long_codes(said))))) >= _DETAIL_MIN
-        score = min(score, 1.0) + _SENTENCE_BONUS * (has_detail and said.endswith(_SENTENCE_ENDS))
+        content = relevant.hit.fact.content
+        has_detail = len(terms - terms_in(" ".join((relevant.hit.fact.speaker, *long_codes(content))))) >= _DETAIL_MIN
+        score = min(score, 1.0) + _SENTENCE_BONUS * (has_detail and content.endswith(_SENTENCE_ENDS))
     share = 0.0 if relevant.found.is_named else relevant.found.share
     return _Offered(relevant, score + _ANSWER_BONUS * relevant.states_more + _SHARE_BONUS * share, terms)
 
 
-def is_repeated(fact: Fact, other: Fact) -> bool:
+def is_repeated(fact: Fact, other_fact: Fact) -> bool:
     """Whether two facts say the same in nearly the same words; with another figure it is another statement."""
-    one, two = _said(fact), _said(other)
+    one, two = _said(fact), _said(other_fact)
     figures = [{term for term in terms if _DIGIT.search(term)} for terms in (one, two)]
     return figures[0] == figures[1] and len(one & two) >= _ALIKE_SHARE * max(1, len(one | two))
 
@@ -182,10 +182,10 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     judged = relevant(text, now, settings.relevance)
     if not judged:
         return not_known(hits)
-    asked = asked_of(as_written(text, now))
-    ranked = strong(ordered(text, asked, judged), settings.score_share_min)
+    terms = asked_of(as_written(text, now))
+    ranked = strong(ordered(text, terms, judged), settings.score_share_min)
     parts = [asked_of(part) for part in asked_about_known(text, now, settings.relevance) or parts_of(text)]
-    quoted = chosen(asked, ranked, _limit(text, settings, all(names_only(asked, one) for one, _ in ranked)), parts)
+    quoted = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, one) for one, _ in ranked)), parts)
     sources = tuple(one.hit for one in quoted)
     confidence = max(_certainty(one.hit, one.found) for one in quoted)
     return Answer(

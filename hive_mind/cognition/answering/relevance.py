@@ -248,7 +248,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     whole, *parts = (_judged(text, stating, settings, aliases) for text in apart or (question, *parts_of(question)))
     judged = {one.hit.fact.id: one for one in whole}
     for one in (one for part in parts for one in part if one.answers):
-        if (known := judged.get(one.hit.fact.id)) is None or not known.answers:
+        if (known_relevant := judged.get(one.hit.fact.id)) is None or not known_relevant.answers:
             judged[one.hit.fact.id] = one
     is_answered = any(one.answers for one in judged.values())
     found = (judged[hit.fact.id] for hit in stating if hit.fact.id in judged)
@@ -276,8 +276,8 @@ def _judged(
     question: str, hits: Sequence[Hit], settings: RelevanceSettings, aliases: frozenset[str] = frozenset()
 ) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
-    asked = replace(asked_of(question), aliases=aliases)
-    return [judged for hit in hits if (judged := _judged_alone(question, asked, hit, settings)) is not None]
+    terms = replace(asked_of(question), aliases=aliases)
+    return [judged for hit in hits if (judged := _judged_alone(question, terms, hit, settings)) is not None]
 
 
 @ornament(lambda *_: None)
@@ -435,8 +435,8 @@ def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
 
 def _missed_share(missed: frozenset[str], hit: Hit) -> float:
     """BM25 knows how rare each word is in this memory, which the words alone don't show."""
-    found = hit.components.keyword
-    return found / (found + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
+    keyword = hit.components.keyword
+    return keyword / (keyword + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
 
 
 def _letters(terms: frozenset[str]) -> int:

@@ -56,10 +56,10 @@ def rows_of(lines: Sequence[str]) -> Rows | None:
     if len(lines) < _LINES_MIN or any(_MARKED.match(line) for line in lines):
         return None
     for separator in _SEPARATORS:
-        found = _records(lines, separator)
-        if len(found) >= _LINES_MIN and _is_table(found, separator):
-            header = _is_header(found[0])
-            return Rows(found[0].text if header else "", tuple(found[header:]))
+        rows = _records(lines, separator)
+        if len(rows) >= _LINES_MIN and _is_table(rows, separator):
+            header = _is_header(rows[0])
+            return Rows(rows[0].text if header else "", tuple(rows[header:]))
     return None
 
 
@@ -77,9 +77,9 @@ def record_of(fact: Fact) -> TableRecord | None:
 @remembered(256)
 def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
     for separator in ",;":
-        found = _records([header, content], separator)
-        if len(found) == 2 and _is_header(found[0]) and found[1].fields[0] == concept:
-            return TableRecord(header, found[1].fields) if _is_table(found, separator) else None
+        rows = _records([header, content], separator)
+        if len(rows) == 2 and _is_header(rows[0]) and rows[1].fields[0] == concept:
+            return TableRecord(header, rows[1].fields) if _is_table(rows, separator) else None
     return None
 
 

@@ -119,8 +119,8 @@ class Archive:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        named = (_MEMBER.fullmatch(name) for name in self._members)
-        return tuple(sorted(found[1] for found in named if found and found[2] == "jsonl"))
+        matches = (_MEMBER.fullmatch(name) for name in self._members)
+        return tuple(sorted(match[1] for match in matches if match and match[2] == "jsonl"))
 
     def has(self, name: str) -> bool:
         return name in self._members

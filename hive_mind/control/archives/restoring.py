@@ -126,7 +126,7 @@ class _Import:
 
     async def _settled(self, snapshot: JournalSnapshot) -> Moved:
         """Journals of a hive that holds this, if there is anything."""
-        tenants = sorted({one.assertion.tenant for one in snapshot.vouched})
+        tenants = sorted({claim.assertion.tenant for claim in snapshot.vouched})
         if len(tenants) > 1:
             raise InvalidInput(f"{self.archive.path} holds facts of several tenants ({', '.join(tenants)}): a hive is of one")
         if not (snapshot.vouched or snapshot.entries):
@@ -205,17 +205,17 @@ class _Restored:
 async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
     try:
         async with unindexed(settings_at(home), agent) as target:
-            done = await import_all(lines, target.keep, target.meta)
+            import_result = await import_all(lines, target.keep, target.meta)
             former = [fact.id async for facts in target.store.facts() for fact in facts if not fact.is_current]
-            return _Restored(done.lines, frozenset(former))
+            return _Restored(import_result.lines, frozenset(former))
     except InvalidInput as error:
         raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
 
 
 def _without_former(snapshot: JournalSnapshot, agent: str, former: frozenset[str]) -> JournalSnapshot:
     """Without what an agent takes back: it will not know any more that the hive was ever told."""
-    kept = [one for one in snapshot.vouched if one.assertion.agent != agent or one.assertion.fact_id not in former]
-    return replace(snapshot, vouched=tuple(kept))
+    claims = [claim for claim in snapshot.vouched if claim.assertion.agent != agent or claim.assertion.fact_id not in former]
+    return replace(snapshot, vouched=tuple(claims))
 
 
 def _restore_sources(folder: Path, text: str) -> None:

@@ -41,8 +41,8 @@ def is_one_process(manifest: HiveManifest) -> bool:
 
 def is_elsewhere(url: str) -> bool:
     """Whether a bus can be reached from other machines, as far as its URL says."""
-    found = _address(url) if url and not url.startswith("${") else None
-    return found is not None and bool(found.host) and not found.is_loopback
+    address = _address(url) if url and not url.startswith("${") else None
+    return address is not None and bool(address.host) and not address.is_loopback
 
 
 def _url_findings(url: str, path: Path) -> Iterator[Finding]:
@@ -87,11 +87,11 @@ def _lonely(bus: Bus) -> Iterator[Finding]:
 
 def _one_namespace(bus: Bus) -> Iterator[Finding]:
     """Service Bus and Event Hubs share a domain of Azure, so a name in it is that of one of them."""
-    one, other = (_address(url) if url else None for url in (bus.url, bus.searches))
-    if one is None or other is None or {one.backend, other.backend} != {"servicebus", "eventhubs"}:
+    address, bus_address = (_address(url) if url else None for url in (bus.url, bus.searches))
+    if address is None or bus_address is None or {address.backend, bus_address.backend} != {"servicebus", "eventhubs"}:
         return
-    if one.host.lower() == other.host.lower() and _AZURE in one.host.lower():
-        message = f"{other.host} can't be a namespace of both Service Bus and Event Hubs; name another one for one of them"
+    if address.host.lower() == bus_address.host.lower() and _AZURE in address.host.lower():
+        message = f"{bus_address.host} can't be a namespace of both Service Bus and Event Hubs; name another one for one of them"
         yield Finding((*_BUS, "searches"), message, ((*_BUS, "url"),))
 
 

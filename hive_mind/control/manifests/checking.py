@@ -101,8 +101,8 @@ def _groups(manifest: HiveManifest) -> Iterator[Finding]:
 def _empty_groups(manifest: HiveManifest, listed: list[str]) -> Iterator[Finding]:
     agents = manifest.spec.agents
     rests_on = (_KIND, _AGENTS)
-    taken = {agent.group for agent in agents}
-    empty = [number for number, name in enumerate(listed) if name not in taken]
+    groups = {agent.group for agent in agents}
+    empty = [number for number, name in enumerate(listed) if name not in groups]
     free = sum(agent.count or 1 for agent in agents if not agent.group)
     for number in empty[free:]:
         message = f"no agent is left for group {listed[number]}; give it one, or remove it"

@@ -53,8 +53,8 @@ def expanded(manifest: HiveManifest, groups_before: Mapping[str, str] = _NONE) -
 def group_names(manifest: HiveManifest) -> tuple[str, ...]:
     """Groups of a federated hive: those declared, then those only agents name; one called like the fleet where there are none."""
     declared = [group.name for group in manifest.spec.topology.groups]
-    named = [agent.group for agent in manifest.spec.agents if agent.group]
-    return tuple(dict.fromkeys([*declared, *named])) or (manifest.metadata.name,)
+    groups = [agent.group for agent in manifest.spec.agents if agent.group]
+    return tuple(dict.fromkeys([*declared, *groups])) or (manifest.metadata.name,)
 
 
 def names_of(agent: Agent) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def _counted(agent: Agent, model: str) -> Iterator[AgentSpec]:
 
 
 def _dealt(agents: Sequence[AgentSpec], groups: tuple[str, ...], before: Mapping[str, str]) -> tuple[AgentSpec, ...]:
-    asked = {agent.name for agent in agents if not agent.group}
+    names = {agent.name for agent in agents if not agent.group}
     settled = [agent if agent.group else replace(agent, group=_still(agent, groups, before)) for agent in agents]
     sizes = Counter(agent.group for agent in settled if agent.group)
     for number, agent in enumerate(settled):
@@ -96,7 +96,7 @@ def _dealt(agents: Sequence[AgentSpec], groups: tuple[str, ...], before: Mapping
             sizes[smallest] += 1
     # A new group is there to be filled, though all stay where they were.
     for empty in (group for group in groups if not sizes[group]):
-        free = [number for number, agent in enumerate(settled) if agent.name in asked and sizes[agent.group] > 1]
+        free = [number for number, agent in enumerate(settled) if agent.name in names and sizes[agent.group] > 1]
         if not free:
             break
         number = max(free, key=lambda place: (sizes[settled[place].group], place))

@@ -178,9 +178,9 @@ def _retrieval_findings(manifest: HiveManifest, folder: Path) -> Iterator[Findin
 
 
 def _config(manifest: HiveManifest, folder: Path) -> RetrievalConfig:
-    written = manifest.spec.retrieval.config
+    config = manifest.spec.retrieval.config
     try:
-        file = folder / Path(written).expanduser()
+        file = folder / Path(config).expanduser()
         is_there = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidInput(f"is not the path of a file: {error}") from error

@@ -80,7 +80,7 @@ def settled(source: Source) -> Source:
 
 
 def _refuse(findings: Iterable[Finding], tree: Tree, source: Source) -> None:
-    if faults := [located(one, tree, MANIFEST) for one in islice(findings, PROBLEMS_MAX)]:
+    if faults := [located(finding, tree, MANIFEST) for finding in islice(findings, PROBLEMS_MAX)]:
         raise ManifestError(in_order(faults), source.name)
 
 
@@ -104,10 +104,10 @@ def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool,
     manifest, errors = validated(tree.value, MANIFEST)
     shown = news(errors, problems, MANIFEST)
     faults = [*problems, *(worded(error, tree, MANIFEST) for error in shown)]
-    whole = manifest or (_mended(tree.value, errors) if len(errors) <= PROBLEMS_MAX else None)
-    findings = _findings(whole, tree, folder if is_to_be_applied else None, home)
+    hive_manifest = manifest or (_mended(tree.value, errors) if len(errors) <= PROBLEMS_MAX else None)
+    findings = _findings(hive_manifest, tree, folder if is_to_be_applied else None, home)
     broken = _broken(faults, shown)
-    faults += [located(one, tree, MANIFEST) for one in islice(findings, PROBLEMS_MAX) if not _rests_on(one, broken)]
+    faults += [located(finding, tree, MANIFEST) for finding in islice(findings, PROBLEMS_MAX) if not _rests_on(finding, broken)]
     if faults or manifest is None:
         raise ManifestError(in_order(faults), name)
     source = Source(manifest, text, folder, name)

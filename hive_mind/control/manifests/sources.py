@@ -77,18 +77,18 @@ def matching(pattern: str, folder: Path) -> Iterator[Path]:
     if is_linked_out(pattern, folder):
         return
     base, wild = _split(pattern, folder)
-    budget, seen = _Budget(), set[Path]()
+    budget, paths = _Budget(), set[Path]()
     for path in _matches(base, wild, base.resolve(), budget):
         for file in _files(path, base.resolve(), budget):
-            if file not in seen:
-                seen.add(file)
+            if file not in paths:
+                paths.add(file)
                 yield file
 
 
 def roots_of(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
     """The folders, and single files, that an agent may learn from: the manifest's, and what is named by its whole path."""
-    named = {_split(pattern, Path(folder))[0] for pattern in patterns}
-    return tuple(sorted({folder, *(str(one) for one in named if not one.is_relative_to(folder))}))
+    paths = {_split(pattern, Path(folder))[0] for pattern in patterns}
+    return tuple(sorted({folder, *(str(path) for path in paths if not path.is_relative_to(folder))}))
 
 
 def is_linked_out(pattern: str, folder: Path) -> bool:

@@ -57,11 +57,11 @@ def _references(path: Path, text: str) -> Iterator[Finding]:
         yield Finding(path, "a reference has no effect here; write the value itself")
         return
     try:
-        found = references_in(text)
+        found_references = references_in(text)
     except InvalidInput as error:
         yield Finding(path, str(error))
         return
-    for reference in found:
+    for reference in found_references:
         if reference.kind == "file" and leads_out(reference.name):
             yield Finding(path, f"{reference} leads out of the manifest's folder; if that is meant, write the whole path from /")
 

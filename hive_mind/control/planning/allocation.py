@@ -123,12 +123,12 @@ class _Dealing:
         """Agents stay where they were, if they still may."""
         taken: set[str] = set()
         for place in sorted(before, key=_natural):
-            known = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken]
-            fitting = [agent for agent in known if _is_named(place, self._prefix(agent))]
+            specs = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken]
+            fitting = [agent for agent in specs if _is_named(place, self._prefix(agent))]
             env = _commonest(agent.env_key for agent in fitting)
             staying = [agent.name for agent in fitting if agent.env_key == env][: self._limit]
             taken.update(staying)
-            if len(staying) < len(known):
+            if len(staying) < len(specs):
                 self._giving.add(place)
             if staying:
                 self.places[place] = staying

@@ -138,7 +138,7 @@ class _Shared:
 
     def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[AgentSpec]) -> WorkerConfig:
         mine = {agent for names in nodes.values() for agent in names}
-        own = sorted((agent for agent in agents if agent.name in mine), key=lambda agent: agent.name)
+        specs = sorted((agent for agent in agents if agent.name in mine), key=lambda agent: agent.name)
         spec, fleet = self.manifest.spec, self.manifest.metadata.name
         return WorkerConfig(
             fleet=fleet,
@@ -146,15 +146,15 @@ class _Shared:
             home=self.home,
             run=self.run or f"{self.home}/fleets/{fleet}/run",
             hive=self.hive,
-            nodes=tuple(self._node(node, names, own) for node, names in nodes.items()),
-            agents=tuple(self._agent(agent) for agent in own),
+            nodes=tuple(self._node(node, names, specs) for node, names in nodes.items()),
+            agents=tuple(self._agent(agent) for agent in specs),
             bus=self.bus,
             models=self._absolute_models(),
             gate=gate(spec.promotion),
             review=self.review,
             watch=watch(spec, mine),
             notify=self._notify(spec.notify),
-            mcp=tuple(self._mcp(one) for one in spec.mcp),
+            mcp=tuple(self._mcp(mcp) for mcp in spec.mcp),
             tuning=tuning(spec, self.hive.quota_per_agent),
             membership=membership(spec.gossip),
             ranking=ranking(spec.retrieval),
@@ -164,7 +164,7 @@ class _Shared:
             identity=IdentityConfig()
             if self.identity == "off"
             else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys", encryption=spec.identity.encryption),
-            env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
+            env={key: self._seen_from_here(value) for agent in specs[:1] for key, value in sorted(agent.env.items())},
         )
 
     def _notify(self, notify: Notify) -> NotifyConfig:
@@ -279,7 +279,7 @@ def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[st
 
 def files_from(folder: str, text: str) -> str:
     """References to files, named from everywhere instead of from the manifest's folder."""
-    return _FILE.sub(lambda found: f"${{file:{folder}/{found[1]}}}", text)
+    return _FILE.sub(lambda match: f"${{file:{folder}/{match[1]}}}", text)
 
 
 def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
@@ -290,6 +290,6 @@ def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
     return worker | ({"limits": {**worker.get("limits", {}), **limits}} if limits else {})
 
 
-def triggers(given: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
-    for one in given:
+def triggers(given_triggers: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
+    for one in given_triggers:
         yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", one.events, seen_from_here(one.token), dict(one.inputs))

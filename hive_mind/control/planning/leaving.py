@@ -53,10 +53,10 @@ def hear_each_other(seen: Running | None, config: WorkerConfig) -> bool:
     """
     if seen is None or seen.config is None:
         return False
-    there = seen.config
-    if there.identity.encryption != config.identity.encryption:
+    worker_config = seen.config
+    if worker_config.identity.encryption != config.identity.encryption:
         return False
-    return (there.hive, there.bus, there.membership) == (config.hive, config.bus, config.membership)
+    return (worker_config.hive, worker_config.bus, worker_config.membership) == (config.hive, config.bus, config.membership)
 
 
 def is_ready_to_leave(now: Running, leaver: WorkerConfig) -> bool:

@@ -39,11 +39,11 @@ def impact_of_start(config: WorkerConfig) -> str:
     return "it is a founder of the hive; what its journal holds is read again"
 
 
-def impact_of_update(found: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Impact:
+def impact_of_update(process: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Impact:
     """A process is started again with other settings, perhaps without some of its agents."""
     impact, loses = impact_of_change(differing, config)
-    gone = [agent.name for agent in found.config.agents if agent.name not in desired.attached] if found.config else []
-    status = {agent.name: agent for agent in found.status.agents} if found.status else {}
+    gone = [agent.name for agent in process.config.agents if agent.name not in desired.attached] if process.config else []
+    status = {agent.name: agent for agent in process.status.agents} if process.status else {}
     ends = [_impact_of_ending(name, status.get(name), is_shared=config.hive.topology != SINGLE) for name in gone]
     return "; ".join([*ends, impact]), loses
 
@@ -82,33 +82,33 @@ _NOTES = {
 }
 
 
-def impact_of_leaving(found: Running, desired: Desired, state: FleetState) -> Impact:
+def impact_of_leaving(process: Running, desired: Desired, state: FleetState) -> Impact:
     """A process goes for good."""
-    config = found.config
-    facts = sum(agent.facts for agent in found.status.agents) if found.status else None
+    config = process.config
+    facts = sum(agent.facts for agent in process.status.agents) if process.status else None
     if config is None:
-        if not found.is_alive:
+        if not process.is_alive:
             return "nothing of it runs, and nothing is known of it", False
-        return f"nobody can tell which nodes {found.process} runs, so it can't hand over what only it holds", True
+        return f"nobody can tell which nodes {process.process} runs, so it can't hand over what only it holds", True
     if state.hive is None or config.hive.id != desired.hive.id or config.hive.topology == SINGLE:
         own = "their own facts" if facts is None else counted(facts, "fact")
         what = "its hive was moved: nothing is lost" if config.hive.topology != SINGLE else f"{own} stay in their databases"
-        return f"{found.process} stops; {what}", False
-    return _impact_of_handing_over(found, config, desired, facts)
+        return f"{process.process} stops; {what}", False
+    return _impact_of_handing_over(process, config, desired, facts)
 
 
-def _impact_of_handing_over(found: Running, config: WorkerConfig, desired: Desired, facts: int | None) -> Impact:
-    name = found.process
-    if not found.is_alive:
+def _impact_of_handing_over(process: Running, config: WorkerConfig, desired: Desired, facts: int | None) -> Impact:
+    name = process.process
+    if not process.is_alive:
         return f"{name} does not run: it is started once more to hand over what only it may hold, then leaves", False
-    if found.status is None:
-        if not found.error:
+    if process.status is None:
+        if not process.error:
             return f"{name} has only just begun; it hands over what it holds, then leaves", False
-        return f"{name} does not answer ({found.error}): facts that only it holds would be lost", True
-    pending = sum(agent.pending for agent in found.status.agents)
-    if found.status.phase == "failed" and pending:
+        return f"{name} does not answer ({process.error}): facts that only it holds would be lost", True
+    pending = sum(agent.pending for agent in process.status.agents)
+    if process.status.phase == "failed" and pending:
         return f"{name} failed, and {counted(pending, 'fact')} of it nobody else has: they would be lost", True
-    if found.status.phase == "failed":
+    if process.status.phase == "failed":
         return f"{name} failed: it is started once more to hand over what only it may hold, then leaves", False
     first = f", {pending} of them handed over first" if pending else ""
     return f"{name} leaves: {counted(facts or 0, 'fact')} stay with {_holders(config, desired)}{first}, none lost", False
@@ -126,12 +126,12 @@ def _holders(config: WorkerConfig, desired: Desired) -> str:
 
 
 def impact_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Impact:
-    statuses = [one.status for one in running.values() if one.status is not None]
+    statuses = [process.status for process in running.values() if process.status is not None]
     facts = max((node.facts for status in statuses for node in status.nodes), default=0)
     known = "all facts" if not facts else f"all facts (at least {facts})"
     if desired.hive.topology == SINGLE:
         return "every agent keeps its own facts and finds those of others no more; they stay in the journals of the hive", False
-    stores = {one.config.models.store for one in running.values() if one.config is not None}
+    stores = {process.config.models.store for process in running.values() if process.config is not None}
     if "memory" in stores:
         return "the hive keeps nothing on disk: what agents shared is gone, but for what they share again", True
     if state.last_hive is None:
@@ -201,8 +201,8 @@ def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) ->
     """The difference between what should run and what does."""
     away = frozenset(state.drained)
     steps = [*_starts(desired, running, away), *_changes(desired, running, away), *_ends(desired, running, state)]
-    found = list(_in_order(steps, desired, running))
-    actions = (*_moves(desired, running, state), *found, *_lessons(desired, running, found))
+    found_actions = list(_in_order(steps, desired, running))
+    actions = (*_moves(desired, running, state), *found_actions, *_lessons(desired, running, found_actions))
     return Plan(actions, _whole(desired, state), _holdings(desired))
 
 
@@ -250,48 +250,48 @@ def _moves(desired: Desired, running: Mapping[str, Running], state: FleetState) 
 
 def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
     for name, config in desired.processes.items():
-        found = running.get(name)
+        process = running.get(name)
         if name in away:
             continue
-        if found is None or (found.config is None and not found.is_alive):
+        if process is None or (process.config is None and not process.is_alive):
             yield Action("create", name, "it is not running", memory=impact_of_start(config))
-        elif found.config is None and not found.is_hidden:
+        elif process.config is None and not process.is_hidden:
             yield Action(
-                "replace", name, found.error or "its configuration can't be read", memory=impact_of_change((), config)[0]
+                "replace", name, process.error or "its configuration can't be read", memory=impact_of_change((), config)[0]
             )
 
 
 def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
     for name, config in desired.processes.items():
-        found = running.get(name)
-        if name in away or found is None or found.config is None:
+        process = running.get(name)
+        if name in away or process is None or process.config is None:
             continue
-        if differing := changes(found.config, config):
-            memory, loses = impact_of_update(found, differing, config, desired)
-            yield Action("update", name, _why_changed(found, differing), differing, memory, loses)
-        elif reason := _why_restarted(found):
+        if differing := changes(process.config, config):
+            memory, loses = impact_of_update(process, differing, config, desired)
+            yield Action("update", name, _why_changed(process, differing), differing, memory, loses)
+        elif reason := _why_restarted(process):
             yield Action("restart", name, reason, memory=impact_of_change((), config)[0])
 
 
 def _ends(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Iterator[Action]:
-    for name, found in running.items():
+    for name, process in running.items():
         if name not in desired.processes:
-            memory, loses = impact_of_leaving(found, desired, state)
+            memory, loses = impact_of_leaving(process, desired, state)
             yield Action("delete", name, "the manifest no longer has it", memory=memory, loses=loses)
 
 
 def _lessons(desired: Desired, running: Mapping[str, Running], actions: Iterable[Action]) -> Iterator[Action]:
     """A process that is started again learns by itself."""
-    again = {action.subject for action in actions}
+    subjects = {action.subject for action in actions}
     for name, config in desired.processes.items():
-        found = running.get(name)
-        if name in again or found is None or found.status is None or found.config is None or not found.is_alive:
+        process = running.get(name)
+        if name in subjects or process is None or process.status is None or process.config is None or not process.is_alive:
             continue
-        configured = {agent.name: agent for agent in found.config.agents}
-        status = {agent.name: agent for agent in found.status.agents}
+        configured = {agent.name: agent for agent in process.config.agents}
+        status = {agent.name: agent for agent in process.status.agents}
         for agent in config.agents:
-            if (one := status.get(agent.name)) is not None and (new := _unlearned(agent, one)):
-                yield _lesson(agent, one, new, configured.get(agent.name))
+            if (agent_status := status.get(agent.name)) is not None and (new := _unlearned(agent, agent_status)):
+                yield _lesson(agent, agent_status, new, configured.get(agent.name))
 
 
 def _unlearned(agent: AgentConfig, status: AgentStatus) -> tuple[str, ...]:
@@ -317,10 +317,10 @@ def _why_changed(found: Running, differing: tuple[Change, ...]) -> str:
     return f"other settings: {names}{more}" if found.is_alive else f"it is not running, and has other settings now: {names}{more}"
 
 
-def _why_restarted(found: Running) -> str:
-    if not found.is_alive:
-        return f"it is not running: {found.error}" if found.error else "it is not running"
-    status = found.status
+def _why_restarted(process: Running) -> str:
+    if not process.is_alive:
+        return f"it is not running: {process.error}" if process.error else "it is not running"
+    status = process.status
     if status is None or status.phase != "failed":
         return ""
     errors = [status.error, *(node.error for node in status.nodes), *(agent.error for agent in status.agents)]
@@ -330,7 +330,7 @@ def _why_restarted(found: Running) -> str:
 def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, Running]) -> Iterator[Action]:
     """Crashed processes first, then new ones, changed ones, leaving ones; but an agent's old process before its new one."""
     rank = {"restart": 0, "create": 1, "delete": 3}
-    dead = {name for name, one in running.items() if not one.is_alive}
+    dead = {name for name, process in running.items() if not process.is_alive}
 
     def place(action: Action) -> tuple[int, tuple[str, int, str]]:
         is_back = action.subject in dead and action.kind != "delete"
@@ -352,10 +352,10 @@ def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, R
 
 def _givers(desired: Desired, running: Mapping[str, Running]) -> dict[str, list[str]]:
     """From whom each process takes agents."""
-    here = desired.allocation.hosts
+    hosts = desired.allocation.hosts
     found: dict[str, list[str]] = {}
-    for name, one in sorted(running.items()):
-        takers = {here.get(agent.name, name) for agent in one.config.agents} if one.config else set()
+    for name, process in sorted(running.items()):
+        takers = {hosts.get(agent.name, name) for agent in process.config.agents} if process.config else set()
         for taker in takers - {name}:
             found.setdefault(taker, []).append(name)
     return found

@@ -108,14 +108,14 @@ def _nobodys(hives: Hives) -> list[str]:
     """Members that are to go and that no process could let go."""
     if not hives.running and not hives.state.is_stopped:
         return []
-    here = {node.name for node in _running_nodes(hives.state.hive, hives.running)}
-    unread = {name for name, one in hives.running.items() if one.config is None}
+    names = {node.name for node in _running_nodes(hives.state.hive, hives.running)}
+    unread = {name for name, process in hives.running.items() if process.config is None}
     staying = hives.allocation.nodes
     away = hives.state.drained
-    return sorted(n for n, p in hives.places.items() if not (n in staying or n in here or p in unread or p in away))
+    return sorted(n for n, p in hives.places.items() if not (n in staying or n in names or p in unread or p in away))
 
 
 def _running_nodes(hive: HiveConfig | None, running: Mapping[str, Running]) -> Iterator[NodeConfig]:
-    for one in running.values():
-        if one.config is not None and hive is not None and one.config.hive.id == hive.id:
-            yield from one.config.nodes
+    for process in running.values():
+        if process.config is not None and hive is not None and process.config.hive.id == hive.id:
+            yield from process.config.nodes

@@ -105,15 +105,15 @@ def ranking(retrieval: Retrieval) -> RankingSettings:
 
 def models(spec: Spec) -> ModelsConfig:
     """Back ends. Where nothing is embedded, nothing is said of how."""
-    given, is_on = spec.embedding, spec.embedding.kind != "none"
-    is_remote = given.kind == "openai"
+    embedding, is_on = spec.embedding, spec.embedding.kind != "none"
+    is_remote = embedding.kind == "openai"
     return ModelsConfig(
         store=spec.store,
-        embed=given.kind,
-        embed_model=(given.model or DEFAULT_EMBEDDING_MODEL) if is_on else "",
-        embed_url=given.url if is_remote else "",
-        embed_key=given.key if is_remote else "",
-        ann=given.index,
+        embed=embedding.kind,
+        embed_model=(embedding.model or DEFAULT_EMBEDDING_MODEL) if is_on else "",
+        embed_url=embedding.url if is_remote else "",
+        embed_key=embedding.key if is_remote else "",
+        ann=embedding.index,
         llm=spec.llm.model,
         llm_url=spec.llm.url,
         llm_key=spec.llm.key,

@@ -66,7 +66,7 @@ def render(
 ) -> dict[str, str]:
     """Files by name; a process keeps the port it had. Raises `ManifestError` for what can't be in a container."""
     has_redis = not source.manifest.spec.bus.url and len(configs) > 1
-    workers = [_fitted(one, has_redis) for one in workers_of(source, configs, keys)]
+    workers = [_fitted(worker, has_redis) for worker in workers_of(source, configs, keys)]
     ports = _ports(workers, {name: config.seen.port for name, config in configs_in(before).items()})
     services: dict[str, Any] = {"network": _network(sorted(ports.values()))}
     if has_redis:
@@ -124,8 +124,8 @@ def _ports(workers: list[Contained], before: Mapping[str, int]) -> dict[str, int
 
 
 def _config(worker: Contained, ports: Mapping[str, int]) -> str:
-    seen = msgspec.structs.replace(worker.config.seen, port=ports[worker.config.process])
-    return msgspec.structs.replace(worker.config, seen=seen).packed().decode() + "\n"
+    config = msgspec.structs.replace(worker.config.seen, port=ports[worker.config.process])
+    return msgspec.structs.replace(worker.config, seen=config).packed().decode() + "\n"
 
 
 def _confined(memory_mb: int, processes: int, user: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     if _FILE not in files:
         return {}
     try:
-        configs = [msgspec.json.decode(one["config"], type=WorkerConfig) for one in _parameters(files)["processes"]]
+        configs = [msgspec.json.decode(process["config"], type=WorkerConfig) for process in _parameters(files)["processes"]]
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise InvalidInput(_STRANGE) from error
     return {config.process: config for config in configs}
@@ -248,8 +248,8 @@ def _vault_name(key: str) -> str:
 
 def _subscriptions(config: WorkerConfig) -> Iterator[str]:
     if "servicebus" in _backends(config.bus):
-        named = backends.load("bus", "servicebus").subscription_of
-        yield from (cast(str, named(config.hive.id, node.name)) for node in config.nodes)
+        subscription_of = backends.load("bus", "servicebus").subscription_of
+        yield from (cast(str, subscription_of(config.hive.id, node.name)) for node in config.nodes)
 
 
 def _groups(config: WorkerConfig) -> Iterator[str]:

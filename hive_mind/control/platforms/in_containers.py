@@ -181,7 +181,7 @@ def _key_name(worker: Contained, keys: Keys) -> str:
 def _moved(value: T, folder: Path, files: dict[str, str]) -> T | Any:
     """The same with references to files and credentials as they are in the container; which files is noted in `files`."""
     if isinstance(value, str):
-        return _ELSEWHERE.sub(lambda found: _there(found, folder, files), value)
+        return _ELSEWHERE.sub(lambda match: _there(match, folder, files), value)
     if isinstance(value, dict):
         return {key: _moved(inner, folder, files) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -189,13 +189,13 @@ def _moved(value: T, folder: Path, files: dict[str, str]) -> T | Any:
     return value
 
 
-def _there(found: re.Match[str], folder: Path, files: dict[str, str]) -> str:
-    if found[1] is None:
-        return found[0]
-    if found[1] == "credential":
+def _there(match: re.Match[str], folder: Path, files: dict[str, str]) -> str:
+    if match[1] is None:
+        return match[0]
+    if match[1] == "credential":
         # Those of this machine stay on it: a container gets its secrets where it is run.
-        return f"${{env:{credential_variable(found[2])}}}"
-    return _mounted(found[2], folder, files)
+        return f"${{env:{credential_variable(match[2])}}}"
+    return _mounted(match[2], folder, files)
 
 
 def _mounted(name: str, folder: Path, files: dict[str, str]) -> str:

@@ -43,8 +43,8 @@ class InProcessPlatform:
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
         """They answer at once; those inside another process are only seen to be there."""
         del patience_s
-        here = {name: _seen(name, worker) for name, worker in sorted(self._running.items())}
-        return await asyncio.to_thread(self._elsewhere) | here
+        processes = {name: _seen(name, worker) for name, worker in sorted(self._running.items())}
+        return await asyncio.to_thread(self._elsewhere) | processes
 
     async def start(self, config: WorkerConfig) -> None:
         """Begin in the background. One that has failed is opened anew."""
@@ -53,11 +53,11 @@ class InProcessPlatform:
                 f"{config.process} has variables of its own ({', '.join(config.env)}), which platform inprocess does not "
                 "support: use platform local, or set them before you start this one"
             )
-        there = self._running.get(checked_name(config.process, "process"))
-        if there is not None and there.failure is None:
+        worker = self._running.get(checked_name(config.process, "process"))
+        if worker is not None and worker.failure is None:
             return
-        if there is not None:
-            await there.close()
+        if worker is not None:
+            await worker.close()
         self._lock(config.process)
         self._running[config.process] = await open_worker(config, _log.info)
 

@@ -47,8 +47,8 @@ class LocalPlatform:
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
         found = await asyncio.to_thread(self._look)
-        asked = await asyncio.gather(*(self._asked(one, patience_s) for one in found))
-        return {one.process: one for one in asked}
+        processes = await asyncio.gather(*(self._asked(one, patience_s) for one in found))
+        return {process.process: process for process in processes}
 
     async def start(self, config: WorkerConfig) -> None:
         """Write its configuration, then run it."""
@@ -122,16 +122,16 @@ class LocalPlatform:
         command = (*self._command, "--config", str(files.config))
         child = begin(command, sees=sees, where=self._folder, says=open_log(files.output))
         self._children[config.process] = child
-        if (begun := identity_of(child.pid)) is not None:
-            files.note(begun)
+        if (identity := identity_of(child.pid)) is not None:
+            files.note(identity)
 
     def contact(self, process: str) -> Contact:
         files = ProcessFiles(self._folder, process)
-        one, contact = files.running(), files.contact()
-        if one is None:
+        identity, contact = files.running(), files.contact()
+        if identity is None:
             what = f"it is not running: hive-mind rollout restart starts it{_after(files.last_words())}"
             raise asking.ProcessGone(process, what)
-        if contact is None or contact.pid != one.pid:
+        if contact is None or contact.pid != identity.pid:
             raise BackendUnavailable(process, "it has only just begun: try again in a moment")
         return contact
 

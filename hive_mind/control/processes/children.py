@@ -59,9 +59,9 @@ async def end_all(name: str, find: Callable[[], Identity | None], is_taken: Call
 
     Raises `BackendTimeout` where somebody holds it who can't be shown to be ours: that one is left alone.
     """
-    while (one := find()) is not None or is_taken():
-        if one is not None:
-            await _end(name, one, until)
+    while (identity := find()) is not None or is_taken():
+        if identity is not None:
+            await _end(name, identity, until)
             # Its threads let go of what they hold a moment after it has ended.
             until = max(until, time.monotonic() + _LETS_GO_WITHIN_S)
         elif time.monotonic() > until:

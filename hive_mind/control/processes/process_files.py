@@ -49,8 +49,8 @@ class ProcessFiles:
     def contact(self) -> Contact | None:
         """The contact that it gives; None where it has not, or can't be believed."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            found = msgspec.json.decode(read_own(self._contact), type=Contact)
-            return found if found.process == self.process else None
+            found_contact = msgspec.json.decode(read_own(self._contact), type=Contact)
+            return found_contact if found_contact.process == self.process else None
         return None
 
     def running(self) -> Identity | None:
@@ -81,8 +81,8 @@ class ProcessFiles:
         """It should run no more."""
         self.config.unlink(missing_ok=True)
 
-    def note(self, begun: Identity) -> None:
-        write_whole(self._begun, msgspec.json.encode(begun))
+    def note(self, identity: Identity) -> None:
+        write_whole(self._begun, msgspec.json.encode(identity))
 
     def forget(self) -> None:
         """Take away what an ended process left. Its lock stays: without it two could hold one each."""
@@ -114,8 +114,8 @@ class ProcessFiles:
     def _holder(self) -> Identity | None:
         """The process that wrote its number into the lock, if it was started with this configuration."""
         number = read_own(self._lock).strip()
-        one = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
-        return one if one is not None and command_of(one)[-1:] == [str(self.config)] else None
+        identity = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
+        return identity if identity is not None and command_of(identity)[-1:] == [str(self.config)] else None
 
 
 def processes_in(folder: Path) -> list[str]:

@@ -83,27 +83,27 @@ def _views(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> lis
 
 
 def _there(running: Mapping[str, Running]) -> Iterable[str]:
-    return (name for name, seen in running.items() if seen.is_alive)
+    return (name for name, process in running.items() if process.is_alive)
 
 
 def _agents(
     expected: Mapping[str, Mapping[str, tuple[str, ...]]], running: Mapping[str, Running], views: Mapping[str, ProcessView]
 ) -> Iterable[AgentView]:
     for process, nodes in expected.items():
-        seen = running.get(process)
-        status = seen.status if seen else None
+        seen_process = running.get(process)
+        status = seen_process.status if seen_process else None
         reported = {agent.name: agent for agent in status.agents} if status else {}
-        configured = {agent.name: agent for agent in seen.config.agents} if seen and seen.config else {}
+        configured = {agent.name: agent for agent in seen_process.config.agents} if seen_process and seen_process.config else {}
         for node, names in nodes.items():
             for name in names:
-                known = configured.get(name)
-                default = AgentStatus(name, node, known.domain if known else "", known.group if known else "")
+                config = configured.get(name)
+                default = AgentStatus(name, node, config.domain if config else "", config.group if config else "")
                 yield agent_view(reported.get(name, default), views[process], name in reported)
 
 
 def agent_view(agent: AgentStatus, process: ProcessView, is_reported: bool) -> AgentView:
     """How one agent is; `is_reported`: whether its process said so itself."""
-    node = next((one for one in process.nodes if one.name == agent.node), NodeStatus(agent.node))
+    node = next((status for status in process.nodes if status.name == agent.node), NodeStatus(agent.node))
     phase: str = agent.phase if is_reported else process.phase if process.phase != "ready" else "starting"
     is_served = not process.nodes or node.is_ready
     is_ready = is_reported and agent.phase in ("ready", "asleep") and process.phase == "ready" and is_served
@@ -153,22 +153,22 @@ def _conditions(
 ) -> tuple[Condition, ...]:
     nodes = tuple(node for process in processes for node in process.nodes)
     views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes if one.phase != _DRAINED]
-    statuses = [seen.status for seen in running.values() if seen.status]
-    is_known = bool(expected) and all(seen.status for seen in running.values()) and bool(running)
-    dead = [one.name for one in processes if not one.pid and one.phase != _DRAINED]
+    statuses = [process.status for process in running.values() if process.status]
+    is_known = bool(expected) and all(process.status for process in running.values()) and bool(running)
+    dead = [process.name for process in processes if not process.pid and process.phase != _DRAINED]
     waiting = [view.name for view in views if not view.is_ready and view.phase != _DRAINED]
-    away = [one.name for one in processes if one.phase == _DRAINED]
+    names = [process.name for process in processes if process.phase == _DRAINED]
     astray = [node.name for node in nodes if not node.is_connected]
     silent = sorted({name for node in nodes for name in node.silent})
     silent += [f"{name} knows of an older membership" for name in late_nodes(running, running)]
-    wanted = [one for one in views if one.phase != _DRAINED]
+    wanted = [view for view in views if view.phase != _DRAINED]
     ready = _since((one.is_ready, one.since_ms) for one in wanted if isinstance(one, AgentView) or one.phase != "ready")
     connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
     heard = _since((not node.silent, node.heard_since_ms) for node in nodes)
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
     failed = [agent.since_ms for agent in agents if agent.phase == "failed"]
     return (
-        _ready(waiting if expected else ["nothing was applied, or it was deleted"], away, ready),
+        _ready(waiting if expected else ["nothing was applied, or it was deleted"], names, ready),
         _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
         _unless("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
         _unless("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
@@ -194,10 +194,10 @@ def _ready(waiting: list[str], away: list[str], since_ms: int) -> Condition:
 
 def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     """Whether the broker has room for what is published; not known of one that doesn't say."""
-    asked = [node for node in nodes if node.broker_limit_bytes]
-    if not asked:
+    statuses = [node for node in nodes if node.broker_limit_bytes]
+    if not statuses:
         return Condition("BrokerMemory", "Unknown", "NotTold", "this bus does not say how much it holds")
-    return _unless("BrokerMemory", "Enough", "NearlyFull", full_brokers(asked), is_known=is_known)
+    return _unless("BrokerMemory", "Enough", "NearlyFull", full_brokers(statuses), is_known=is_known)
 
 
 def _set_aside(nodes: Iterable[NodeStatus]) -> list[str]:
@@ -210,13 +210,13 @@ def _set_aside(nodes: Iterable[NodeStatus]) -> list[str]:
 
 def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     """Whether everybody is whom it says it is; not known where nobody has to prove it."""
-    asked = [node for node in nodes if node.identity != "off"]
-    if not asked:
+    statuses = [node for node in nodes if node.identity != "off"]
+    if not statuses:
         return Condition("Identity", "Unknown", "NotRequired", "any client that may write to the bus is trusted")
-    against = [f"{node.name} {node.keyless}" for node in asked if node.keyless]
-    against += [f"{node.name} heard {count:,} {why}" for node in asked for why, count in sorted(node.unproven.items())]
-    against += [f"{node.name} forgot {count:,} × {why}" for node in asked for why, count in sorted(node.limited.items())]
-    if any(node.identity == "warn" for node in asked) and not against:
+    against = [f"{node.name} {node.keyless}" for node in statuses if node.keyless]
+    against += [f"{node.name} heard {count:,} {why}" for node in statuses for why, count in sorted(node.unproven.items())]
+    against += [f"{node.name} forgot {count:,} × {why}" for node in statuses for why, count in sorted(node.limited.items())]
+    if any(node.identity == "warn" for node in statuses) and not against:
         # Counted since the last start: that nothing was heard since proves nothing.
         believed = "identity: warn believes unproven members; since the last start none was heard"
         return Condition("Identity", "Unknown", "NotRequired", believed)
@@ -260,11 +260,11 @@ def _condition(type: str, holds: bool, reason: str, message: str, since_ms: int 
 def _too_large(running: Iterable[Running]) -> list[str]:
     """Processes that take more memory than their agents may together; one without a limit lifts that of its process."""
     found: list[str] = []
-    for seen in running:
-        limits = [agent.memory_mb for agent in seen.config.agents] if seen.config else []
-        used_mb = seen.memory_bytes / 1_000_000
+    for process in running:
+        limits = [agent.memory_mb for agent in process.config.agents] if process.config else []
+        used_mb = process.memory_bytes / 1_000_000
         if limits and all(limits) and used_mb > sum(limits):
-            found.append(f"{seen.process} takes {used_mb:.0f} MB of {sum(limits)}")
+            found.append(f"{process.process} takes {used_mb:.0f} MB of {sum(limits)}")
     return found
 
 

@@ -40,14 +40,14 @@ class Watching:
         look = await converging.with_bus(await converging.look())
         hung = self._hung(look.running, converging.around.monotonic())
         state, now_ms = converging.remembered.state, converging.around.now_ms()
-        wanted = [*due(look, state, now_ms), *(Action("restart", name, "it does not answer") for name in hung)]
-        actions = self._patient(wanted, converging.around.monotonic())
+        wanted_actions = [*due(look, state, now_ms), *(Action("restart", name, "it does not answer") for name in hung)]
+        actions = self._patient(wanted_actions, converging.around.monotonic())
         problems = [f"{one.kind} {one.subject} would lose facts and is left to you" for one in look.plan.actions if one.loses]
         if actions:
             problems += await converging.step(look, actions, converging.around.patience(_ROUND_S))
         elif not look.plan.actions:
             converging.remembered.finish(look.wanted)
-        if actions or not wanted:
+        if actions or not wanted_actions:
             self.report_once("; ".join(problems))
 
     def report_once(self, trouble: str) -> None:
@@ -58,15 +58,15 @@ class Watching:
 
     def _patient(self, actions: Iterable[Action], now_s: float) -> list[Action]:
         """Those that were not tried just before: what does not help is tried ever more seldom."""
-        wanted: dict[tuple[str, str], Action] = {(action.kind, action.subject): action for action in actions}
-        waits = {key: self._waits[key] for key in wanted if key in self._waits}
-        keys = [key for key in wanted if key not in waits or waits[key].until_s <= now_s]
+        wanted_actions: dict[tuple[str, str], Action] = {(action.kind, action.subject): action for action in actions}
+        waits = {key: self._waits[key] for key in wanted_actions if key in self._waits}
+        keys = [key for key in wanted_actions if key not in waits or waits[key].until_s <= now_s]
         self._waits = waits | {key: _next(waits.get(key), now_s) for key in keys}
-        return [wanted[key] for key in keys]
+        return [wanted_actions[key] for key in keys]
 
     def _hung(self, running: Mapping[str, Running], now_s: float) -> list[str]:
         """Processes that have said nothing for too long."""
-        silent = {name for name, seen in running.items() if seen.is_alive and seen.status is None}
+        silent = {name for name, process in running.items() if process.is_alive and process.status is None}
         self._silent_since_s = {name: self._silent_since_s.get(name, now_s) for name in silent}
         return sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > HANGS_AFTER_S)
 

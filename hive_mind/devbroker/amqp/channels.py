@@ -136,17 +136,17 @@ class Session:
         number = uint(delivery_id)
         self.write(amqp.DISPOSITION, [boolean(is_receiver), number, number, TRUE, state, FALSE])
 
-    def on_disposition(self, said: Disposition) -> None:
+    def on_disposition(self, disposition: Disposition) -> None:
         """The client says what became of deliveries it got."""
         # About its own deliveries there is nothing to hear: they are settled when they are answered.
-        if not said.is_receiver:
+        if not disposition.is_receiver:
             return
-        count = ((said.last - said.first) & ID_MASK) + 1
-        known = list(self._unsettled(said.first, count))
+        count = ((disposition.last - disposition.first) & ID_MASK) + 1
+        known = list(self._unsettled(disposition.first, count))
         for link, delivery_id in known:
-            self._settle(link, delivery_id, said)
-        if len(known) < count <= UNKNOWN_MAX and not said.is_settled:
-            self._refuse_unknown(said.first, count, {delivery_id for _, delivery_id in known})
+            self._settle(link, delivery_id, disposition)
+        if len(known) < count <= UNKNOWN_MAX and not disposition.is_settled:
+            self._refuse_unknown(disposition.first, count, {delivery_id for _, delivery_id in known})
 
     def _unsettled(self, first: int, count: int) -> Iterator[tuple[ServerLink, int]]:
         for link in self.links.values():

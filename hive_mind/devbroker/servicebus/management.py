@@ -76,8 +76,8 @@ def _renew(request: Request, queue: Queue, now: float) -> ManagementReply:
 
 def _peek(request: Request, queue: Queue, now: float) -> ManagementReply:
     count, found = request.count("message-count", PEEK_MAX), list[bytes]()
-    for kept in queue.peek(request.number("from-sequence-number", 1), now):
-        encoded = rendered(kept)
+    for message in queue.peek(request.number("from-sequence-number", 1), now):
+        encoded = rendered(message)
         if len(found) == count or (found and sum(map(len, found)) + len(encoded) > PEEK_BYTES_MAX):
             break
         found.append(encoded)

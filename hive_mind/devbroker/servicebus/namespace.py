@@ -120,14 +120,14 @@ class QueueEntity:
         """Whether the link was given a message."""
         if not link.can_send:
             return False
-        kept = self.queue.take(self._host.now(), for_good=link.is_presettled)
-        if kept is None:
+        message = self.queue.take(self._host.now(), for_good=link.is_presettled)
+        if message is None:
             return False
-        if kept.token is None:
-            link.send(rendered(kept), uuid4().bytes)
+        if message.token is None:
+            link.send(rendered(message), uuid4().bytes)
         else:
-            payload = rendered(kept, kept.locked_until)
-            self._deliveries[kept.token] = link, link.send(payload, tag_of(kept.token), held=kept.token)
+            payload = rendered(message, message.locked_until)
+            self._deliveries[message.token] = link, link.send(payload, tag_of(message.token), held=message.token)
         self._host.count("messages_out")
         return True
 

@@ -91,20 +91,20 @@ class MessageStore:
     def __iter__(self) -> Iterator[StoredMessage]:
         return iter(self._kept.values())
 
-    def add(self, kept: StoredMessage) -> None:
+    def add(self, message: StoredMessage) -> None:
         """Put a message in; it is not ready yet."""
-        self._kept[kept.sequence] = kept
-        if kept.expires_at != inf:
-            self._expiries.enter(kept.sequence, kept.expires_at)
+        self._kept[message.sequence] = message
+        if message.expires_at != inf:
+            self._expiries.enter(message.sequence, message.expires_at)
 
-    def remove(self, kept: StoredMessage) -> None:
-        del self._kept[kept.sequence]
-        self._expiries.strike_out(kept.sequence)
-        self._ready.strike_out(kept.sequence)
+    def remove(self, message: StoredMessage) -> None:
+        del self._kept[message.sequence]
+        self._expiries.strike_out(message.sequence)
+        self._ready.strike_out(message.sequence)
 
-    def make_ready(self, kept: StoredMessage) -> None:
+    def make_ready(self, message: StoredMessage) -> None:
         """It may be taken; those with lower numbers come first."""
-        self._ready.enter(kept.sequence, kept.sequence)
+        self._ready.enter(message.sequence, message.sequence)
 
     def pop_ready(self) -> StoredMessage | None:
         """The next one; it stays in, but is not ready any more."""
@@ -118,9 +118,9 @@ class MessageStore:
     def pop_expired(self, now: float) -> Iterator[StoredMessage]:
         """The messages that expired, each once; those in somebody's hands do not."""
         for sequence in self._expiries.pop_due(now):
-            kept = self._kept[sequence]
-            if kept.token is None:
-                yield kept
+            message = self._kept[sequence]
+            if message.token is None:
+                yield message
 
 
 class Locks:
@@ -137,11 +137,11 @@ class Locks:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def lock(self, kept: StoredMessage, now: float) -> UUID:
+    def lock(self, message: StoredMessage, now: float) -> UUID:
         """Give it to somebody; nobody has it."""
         token = uuid4()
-        kept.token, kept.locked_until = token, now + self._duration_s
-        self._kept[token] = kept
+        message.token, message.locked_until = token, now + self._duration_s
+        self._kept[token] = message
         return token
 
     def find(self, token: UUID) -> StoredMessage:
@@ -153,13 +153,13 @@ class Locks:
 
     def renew(self, token: UUID, now: float) -> float:
         """Begin again; until when it now lasts."""
-        kept = self.find(token)
-        kept.locked_until = now + self._duration_s
+        message = self.find(token)
+        message.locked_until = now + self._duration_s
         self._kept.move_to_end(token)
-        return kept.locked_until
+        return message.locked_until
 
-    def open(self, kept: StoredMessage) -> None:
-        token, kept.token = kept.token, None
+    def open(self, message: StoredMessage) -> None:
+        token, message.token = message.token, None
         if token is not None:
             del self._kept[token]
             self.opened(token)
@@ -253,10 +253,10 @@ class Queue:
 
     def put(self, letter: BrokeredMessage, now: float, origin: int | None = None) -> int:
         """Put in one that was checked; its number."""
-        kept = self._numbered(letter, now, origin)
-        kept.expires_at = now + min(letter.ttl_s, self.settings.ttl_s)
-        self._add(kept)
-        return kept.sequence
+        message = self._numbered(letter, now, origin)
+        message.expires_at = now + min(letter.ttl_s, self.settings.ttl_s)
+        self._add(message)
+        return message.sequence
 
     def take(self, now: float, *, for_good: bool = False) -> StoredMessage | None:
         """The next message, gone for good or locked by the token it now has."""
@@ -291,14 +291,14 @@ class Queue:
     def peek(self, start: int, now: float) -> Iterator[StoredMessage]:
         """Every message from a number on, whatever its state, without taking it."""
         self.advance(now)
-        return (kept for kept in self._store if kept.sequence >= start)
+        return (message for message in self._store if message.sequence >= start)
 
     def advance(self, now: float) -> None:
-        for kept in self.locks.ended(now):
-            self.locks.open(kept)
-            self._put_back(kept, now, is_failed=True)
-        for kept in self._store.pop_expired(now):
-            self._expire(kept, now)
+        for message in self.locks.ended(now):
+            self.locks.open(message)
+            self._put_back(message, now, is_failed=True)
+        for message in self._store.pop_expired(now):
+            self._expire(message, now)
 
     def next_due(self) -> float | None:
         """When there is something to do at the earliest."""
@@ -347,10 +347,10 @@ class Queue:
         if self.dead_letters is not None:
             self.dead_letters.lay(message, now, buried(message.letter, reason, description), self.path)
 
-    def lay(self, kept: StoredMessage, now: float, letter: BrokeredMessage, died_in: str) -> None:
+    def lay(self, message: StoredMessage, now: float, letter: BrokeredMessage, died_in: str) -> None:
         """Keep a dead letter, with the number it died under and the attempts it had."""
-        dead = self._numbered(letter, now, kept.origin)
-        dead.attempts, dead.died_in = kept.attempts, died_in
+        dead = self._numbered(letter, now, message.origin)
+        dead.attempts, dead.died_in = message.attempts, died_in
         self._add(dead)
 
     def _remove(self, message: StoredMessage) -> None:

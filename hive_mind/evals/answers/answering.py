@@ -78,8 +78,8 @@ class QuotingAnswerer:
 
     async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
         """The quotations alone: keywords are looked for in what was found, not in how it is introduced."""
-        given = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
-        return GivenAnswer(given.text.removeprefix(PREFACE).strip(), given.is_known)
+        given_answer = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
+        return GivenAnswer(given_answer.text.removeprefix(PREFACE).strip(), given_answer.is_known)
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -103,6 +103,6 @@ class ModelAnswerer(MeteredModel):
         """One answer at a time, so that what is spent meanwhile is what this answer costs."""
         async with self._turn:
             before = self.spent
-            given = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
+            given_answer = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
             cost = since(before, self.spent)
-        return GivenAnswer(given.text, given.is_known, cost.input_tokens, cost.output_tokens, self.usd(cost))
+        return GivenAnswer(given_answer.text, given_answer.is_known, cost.input_tokens, cost.output_tokens, self.usd(cost))

@@ -52,8 +52,8 @@ def lessons(cell: Cell, scope: Scope, progress: Progress | None = None) -> Itera
     """
     first = {names[0] for names in documents_by_fact(scope.documents).values()}
     dealt = deal_by(cell.arm.deal, cell.seed)(scope.documents, cell.arm.agents)
-    taught = [(number, tuple(one for one in some if one.id in first)) for number, some in enumerate(dealt)]
-    taught = [(number, some) for number, some in taught if some]
+    taught = [(number, tuple(one for one in documents if one.id in first)) for number, documents in enumerate(dealt)]
+    taught = [(number, documents) for number, documents in taught if documents]
     for done, (number, some) in enumerate(taught, start=1):
         yield number, Scope(scope.name, some, ())
         if progress:

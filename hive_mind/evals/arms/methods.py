@@ -26,11 +26,11 @@ Newness = Mapping[str, int]
 
 
 def newness_of(documents: Iterable[Document]) -> Newness:
-    kept = worded(documents)
-    days = {day: number for number, day in enumerate(sorted({document.said_at for document in kept}))}
+    kept_documents = worded(documents)
+    days = {day: number for number, day in enumerate(sorted({document.said_at for document in kept_documents}))}
     is_dated = bool(days.keys() - {""})
     newest: dict[str, int] = {}
-    for place, document in enumerate(kept):
+    for place, document in enumerate(kept_documents):
         name = fact_id(statement(candidate_of(document)))
         newest[name] = max(newest.get(name, -1), days[document.said_at] if is_dated else place)
     return newest

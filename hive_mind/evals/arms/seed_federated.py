@@ -60,14 +60,14 @@ class SeedFederatedArm(HiveArm):
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Put one question. A group that is down is asked in vain."""
         probe = Probe(tuple(tokenize(question.text)), Anchors(), None, FACTS_PER_HIT * limit)
-        own = self._trained.fleet.plan.node_of(self._trained.asker(question))
+        node = self._trained.fleet.plan.node_of(self._trained.asker(question))
         returned: dict[str, _Returned] = {}
 
         async def search() -> Sequence[Hit]:
             returned.update([(group, await self._of_group(group, probe)) for group in self._groups])
             return _merged(returned.values(), limit)
 
-        return await outcome_of(search, lambda _: self._cost(own, probe, returned))
+        return await outcome_of(search, lambda _: self._cost(node, probe, returned))
 
     @property
     def _groups(self) -> list[str]:

@@ -143,8 +143,8 @@ class VirtualHive:
         Nodes that are down have been so for long enough that all know, as members do a few seconds after a last beat.
         """
         self._is_learning, self._down, self._slow = False, down, slow
-        for name, one in self.nodes.items():
-            one.is_down, one.tick_ms = name in down, -1
+        for name, node in self.nodes.items():
+            node.is_down, node.tick_ms = name in down, -1
         self.rest()
 
     def rest(self) -> None:
@@ -155,10 +155,10 @@ class VirtualHive:
     def begin(self, asker: str, question: str, *, is_weighed: bool) -> None:
         """A question begins, as if it were the first: same name, same fate."""
         self._chance.seed(f"{self._seed} {question}")
-        one = self.nodes[asker]
-        one.begin_anew()
-        one.node.questions.latencies = Latencies(self._settings.scatter)
-        one.node.questions.latencies.suspects = self._down
+        node = self.nodes[asker]
+        node.begin_anew()
+        node.node.questions.latencies = Latencies(self._settings.scatter)
+        node.node.questions.latencies.suspects = self._down
         self.traffic = Traffic(is_weighed)
 
     def answered(self, asker: VirtualNode, request: str, event: Event) -> Outcome:
@@ -216,12 +216,12 @@ class VirtualHive:
             self._send(name, (reply_to,), reply)
 
     def _deliver(self, packet: Packet) -> Fate:
-        one = self.nodes[packet.to]
-        if one.is_down:
+        node = self.nodes[packet.to]
+        if node.is_down:
             return Fate.AWAY
         if isinstance(packet.message, Replicate):
             self._replica_ms = self.schedule.now_ms
-        self._handle(one, Received(packet.sender, packet.message))
+        self._handle(node, Received(packet.sender, packet.message))
         return Fate.TAKEN
 
     def _plan_tick(self, node: VirtualNode) -> None:
@@ -307,9 +307,9 @@ class SimulatedArm(PerAgentArm):
 
     async def _teach(self) -> None:
         memories = list(self._memories.values())
-        for agent, some in lessons(self._cell, self._scope, self._means.progress):
+        for agent, scope in lessons(self._cell, self._scope, self._means.progress):
             self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
-            await keep(memories[agent], some, None)
+            await keep(memories[agent], scope, None)
 
     async def _deliver_shared(self) -> None:
         """Agents hear that others keep their facts, and then search their own no more."""

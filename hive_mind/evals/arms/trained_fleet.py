@@ -150,8 +150,8 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
 async def _learn(fleet: Fleet, taught: Iterable[tuple[int, Scope]], learning: Learning) -> None:
     """One agent after the other, so that what a node knows when it gets a fact does not depend on timing."""
     memories = list(fleet.memories.values())
-    for number, some in taught:
+    for number, scope in taught:
         await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
-        await keep(memories[number], some, None)
+        await keep(memories[number], scope, None)
         learning.kept()
         await fleet.settled()

@@ -47,9 +47,9 @@ class Scales:
 
     def weighed(self, *, only_questions: bool) -> tuple[int, int]:
         """Messages and bytes since the last time."""
-        seen, self._seen = self._seen, []
+        envelopes, self._seen = self._seen, []
         belongs = is_of_question if only_questions else is_caused
-        counted = [(self._copies(one), one.message) for one in seen if belongs(one.message)]
+        counted = [(self._copies(envelope), envelope.message) for envelope in envelopes if belongs(envelope.message)]
         return sum(copies for copies, _ in counted), sum(copies * weight_of(message) for copies, message in counted)
 
     def _copies(self, envelope: Envelope) -> int:

@@ -157,9 +157,9 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 
 def _grade(said: str, place: str) -> int:
-    whole = _WHOLE.fullmatch(said)
-    if whole is None or int(whole[1]) < -1:
+    match = _WHOLE.fullmatch(said)
+    if match is None or int(match[1]) < -1:
         raise InvalidInput(
             f"{place}: judgement must be a whole number of at least -1, not {said!r}; -1 is a distractor, above 0 is relevant"
         )
-    return int(whole[1])
+    return int(match[1])

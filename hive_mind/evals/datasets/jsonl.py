@@ -184,8 +184,8 @@ def _write(path: Path, lines: Iterable[msgspec.Struct]) -> None:
 def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLine]:
     previous: Document | None = None
     for document in documents:
-        if taken := [key for key in DOCUMENT_FIELDS if key in document.meta]:
-            raise InvalidInput(f"document {document.id!r}: its meta has {taken[0]!r}, which is a field of its own; rename it")
+        if keys := [key for key in DOCUMENT_FIELDS if key in document.meta]:
+            raise InvalidInput(f"document {document.id!r}: its meta has {keys[0]!r}, which is a field of its own; rename it")
         yield CorpusLine(document.id, document.text, _explicit_fields(name, document, previous) | dict(document.meta))
         previous = document
 

@@ -76,21 +76,21 @@ def _conversations(path: Path) -> Iterator[Dataset]:
 def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Dataset:
     left_out: Counter[str] = Counter()
     documents = tuple(_documents(name, conversation, left_out, place))
-    known = _unique_ids(documents, place)
-    kept: list[LabelledQuestion] = []
+    unique_ids = _unique_ids(documents, place)
+    labelled_questions: list[LabelledQuestion] = []
     mended = 0
     for number, question in enumerate(shaped(questions, list[_Question], f"{place}, qa"), 1):
         turns = turns_named(question.evidence)
         mended += turns.mended
-        relevant = {turn: 1 for turn in turns.turns if turn in known}
+        relevant = {turn: 1 for turn in turns.turns if turn in unique_ids}
         left_out.update({UNREADABLE: turns.unreadable, UNKNOWN_TURN: len(turns.turns) - len(relevant)})
         if not says_something(question.question):
             left_out[SILENT_QUESTION] += 1
         elif relevant:
-            kept.append(_labelled(f"q{number}", question, relevant))
+            labelled_questions.append(_labelled(f"q{number}", question, relevant))
         else:
             left_out[NO_TURN_LEFT if question.evidence else NO_EVIDENCE] += 1
-    return Dataset("locomo", (Scope(name, documents, tuple(kept)),), dict(+left_out), mended)
+    return Dataset("locomo", (Scope(name, documents, tuple(labelled_questions)),), dict(+left_out), mended)
 
 
 def _labelled(id_: str, question: _Question, relevant: dict[str, int]) -> LabelledQuestion:

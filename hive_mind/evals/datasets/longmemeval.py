@@ -153,9 +153,9 @@ def _questions(entry: _Entry, sessions: list[_Session], left_out: Counter[str], 
 def _evidence(entry: _Entry, sessions: list[_Session], left_out: Counter[str]) -> dict[str, int]:
     """The marked turns; sessions that are named as evidence and have none are counted."""
     marked = {session.name: _marked(session) for session in sessions}
-    named = set(entry.answer_session_ids)
-    left_out[UNKNOWN_SESSION] = len(named - marked.keys())
-    left_out[UNMARKED_SESSION] = sum(not marked[name] for name in named & marked.keys())
+    answer_session_ids = set(entry.answer_session_ids)
+    left_out[UNKNOWN_SESSION] = len(answer_session_ids - marked.keys())
+    left_out[UNMARKED_SESSION] = sum(not marked[name] for name in answer_session_ids & marked.keys())
     return {turn: 1 for turns in marked.values() for turn in turns}
 
 

@@ -23,8 +23,8 @@ def _paragraphs(content: Content) -> Iterator[Document]:
             before = line
 
 
-def _labelled(question: DemoQuestion, found: tuple[Document, ...]) -> LabelledQuestion:
-    relevant = {document.id: 1 for document in found if any(quote in document.text for quote in question.evidence)}
+def _labelled(question: DemoQuestion, found_documents: tuple[Document, ...]) -> LabelledQuestion:
+    relevant = {document.id: 1 for document in found_documents if any(quote in document.text for quote in question.evidence)}
     answerable = question.kind != "unanswerable"
     return LabelledQuestion(
         question.id, question.question, relevant, question.kind, acceptable=question.keywords, is_answerable=answerable

@@ -18,7 +18,7 @@ _WITHOUT_FILES = ("generated", "demo", "memory")
 
 def contradictions(form: ExperimentForm) -> Iterator[Finding]:
     """Everything that can't be meant."""
-    yield from _repeated(((("data", number, "name"), one.name) for number, one in enumerate(form.data)), "data set")
+    yield from _repeated(((("data", number, "name"), data_form.name) for number, data_form in enumerate(form.data)), "data set")
     yield from _repeated(((("retrieval", number, "name"), one.name) for number, one in enumerate(form.retrieval)), "retrieval")
     for number, source in enumerate(form.data):
         yield from _source(source, ("data", number))
@@ -65,19 +65,19 @@ def _arm(arm: ArmForm, path: Path, form: ExperimentForm) -> Iterator[Finding]:
     for number, deal in enumerate(arm.deal):
         if deal not in DEALS:
             yield Finding((*path, "deal", number), _no_such("way to deal", deal, DEALS))
-    known = [source.name for source in form.data]
+    names = [source.name for source in form.data]
     for number, name in enumerate(arm.data):
-        if name not in known:
-            yield Finding((*path, "data", number), _no_such("data set in this file", name, known))
+        if name not in names:
+            yield Finding((*path, "data", number), _no_such("data set in this file", name, names))
     for one in arms_in(arm):
         yield from _sizes(one, path)
 
 
 def _running(form: ExperimentForm) -> Iterator[Finding]:
     """An agent that runs answers from what it holds: it can't be given another data set."""
-    others = {source.name for source in form.data if source.format != "memory"}
+    names = {source.name for source in form.data if source.format != "memory"}
     for number, arm in enumerate(form.arms):
-        if RUNNING in arm.kind and (asked := others & set(arm.data or (source.name for source in form.data))):
+        if RUNNING in arm.kind and (asked := names & set(arm.data or (source.name for source in form.data))):
             message = f"asks an agent that runs, and {min(asked)} is no memory of one; name data sets of format: memory"
             yield Finding(("arms", number, "data" if arm.data else "kind"), message)
 

@@ -57,13 +57,13 @@ def read_experiment(named: str, data: Path | None = None, form: Form[ExperimentF
 
 def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
     """An experiment without a file. Its paths are looked for in the folders, in their order. Raises `ExperimentError`."""
-    found = read(text, form)
-    experiment, tree = found.value, found.tree
+    found_read = read(text, form)
+    experiment, tree = found_read.value, found_read.tree
     if experiment is None or tree is None:
-        raise ExperimentError(in_order([*found.problems, *_also(found.tree, found.problems)]), name)
-    if wrong := [located(one, tree, form) for one in (*contradictions(experiment), *_missing_files(experiment, folders))]:
+        raise ExperimentError(in_order([*found_read.problems, *_also(found_read.tree, found_read.problems)]), name)
+    if wrong := [located(finding, tree, form) for finding in (*contradictions(experiment), *_missing_files(experiment, folders))]:
         raise ExperimentError(in_order(wrong), name)
-    absent = tuple(one.name for one in experiment.data if _is_absent(one, folders))
+    absent = tuple(data_form.name for data_form in experiment.data if _is_absent(data_form, folders))
     if len(absent) == len(experiment.data):
         raise ExperimentError(
             [Problem("data", 0, "all of its data sets are missing; give --data the folder that has them")], name
@@ -78,8 +78,8 @@ def _also(tree: Tree | None, problems: Iterable[Problem]) -> Iterator[Problem]:
     # "arms[2].kind[0]" is about the entry "arms[2]".
     faulty = {re.split(r"(?<=\])|\.", problem.path)[0] for problem in problems}
     form, _ = validated(_mended(tree.value, faulty), EXPERIMENT)
-    for one in contradictions(form) if form else ():
-        problem = located(one, tree, EXPERIMENT)
+    for finding in contradictions(form) if form else ():
+        problem = located(finding, tree, EXPERIMENT)
         if re.split(r"(?<=\])|\.", problem.path)[0] not in faulty:
             yield problem
 
@@ -129,9 +129,9 @@ def _experiment(form: ExperimentForm, folders: Folders, absent: tuple[str, ...])
     chosen = [Chosen(arms_in(arm), tuple(arm.data), faults_in(arm.faults) if arm.faults else ()) for arm in special]
     return Experiment(
         form.name,
-        data=tuple(_source(one, folders) for one in form.data if one.name not in absent),
+        data=tuple(_source(data_form, folders) for data_form in form.data if data_form.name not in absent),
         arms=tuple(dict.fromkeys(one for arm in plain for one in arms_in(arm))),
-        retrieval=tuple(_retrieval(one) for one in form.retrieval),
+        retrieval=tuple(_retrieval(retrieval_form) for retrieval_form in form.retrieval),
         seeds=tuple(dict.fromkeys(form.seeds)),
         faults=faults_in(form.faults),
         limit=form.limit,

@@ -66,8 +66,8 @@ class IncidentPair:
         parts = {}
         for part, speaker in zip(_PARTS, speakers, strict=True):
             finding = findings[part]
-            said = self.narrator.state(subject, self._sentences(part, finding), speaker, slot, self.team)
-            parts[part] = (self._keep(said), finding)
+            exchange = self.narrator.state(subject, self._sentences(part, finding), speaker, slot, self.team)
+            parts[part] = (self._keep(exchange), finding)
         self._remark(subject, self.words.closed, slot, "ticket", words)
         return _Case(id_, host, [alarm, opened], parts)
 

@@ -90,39 +90,39 @@ class Asks:
             gap=f"nobody mentions the {twin.attribute.noun} of {self.name}, only that of {namesake}",
         )
 
-    def order(self, what: Sequence[Discovery], turns: Sequence[DraftTurn]) -> Draft:
+    def order(self, discoveries: Sequence[Discovery], turns: Sequence[DraftTurn]) -> Draft:
         """Which of two events came first; the question names them in either order."""
-        one, other = self.chance.sample([finding.noun for finding in what], 2)
+        one, other = self.chance.sample([finding.noun for finding in discoveries], 2)
         text = self.chance.choice(self.words.order).format(name=self.name, one=one, other=other)
-        earlier, answer = (what[0].answer,), f"First came {what[0].noun}."
+        earlier, answer = (discoveries[0].answer,), f"First came {discoveries[0].noun}."
         return Draft("order", "state-lookup", text, turns, required=earlier, acceptable=earlier, answer=answer)
 
-    def why(self, what: Discovery, turn: DraftTurn, other: DraftTurn, other_reason: str) -> Draft:
-        text = self.chance.choice(what.asked).format(name=self.name)
-        reason = (what.answer,)
-        return Draft("why", "why-decision", text, [turn], [other], reason, reason, (other_reason,), answer=turn.text)
+    def why(self, discovery: Discovery, turn: DraftTurn, draft_turn: DraftTurn, other_reason: str) -> Draft:
+        text = self.chance.choice(discovery.asked).format(name=self.name)
+        reason = (discovery.answer,)
+        return Draft("why", "why-decision", text, [turn], [draft_turn], reason, reason, (other_reason,), answer=turn.text)
 
-    def how(self, what: Discovery, turns: Sequence[DraftTurn], colours: Sequence[str]) -> Draft:
+    def how(self, discovery: Discovery, turns: Sequence[DraftTurn], colours: Sequence[str]) -> Draft:
         """A procedure that differs from the namesake's in one word."""
-        text = self.chance.choice(what.asked).format(name=self.name)
-        required, acceptable = (colours[0],), (f"{colours[0]} {what.answer}",)
+        text = self.chance.choice(discovery.asked).format(name=self.name)
+        required, acceptable = (colours[0],), (f"{colours[0]} {discovery.answer}",)
         return Draft("how", "how-it-works", text, turns[:1], turns[1:], required, acceptable, (colours[1],), answer=turns[0].text)
 
     def overview(self, statements: Sequence[ValueTurn], outdated: Sequence[ValueTurn]) -> Draft:
         """Several current values at once, known by several agents."""
         nouns = [statement.attribute.noun for statement in statements]
         listed = ", ".join(nouns[:-1]) + f" and {nouns[-1]}"
-        values = tuple(one.value for one in statements)
+        values = tuple(turn.value for turn in statements)
         return Draft(
             "synthesis",
             "cross-source",
             self.chance.choice(self.words.overview).format(name=self.name, nouns=listed),
-            [one.turn for one in statements],
+            [turn.turn for turn in statements],
             [turn.turn for turn in outdated],
             required=tuple(map(core, values)),
             acceptable=values,
-            forbidden=tuple(core(one.value) for one in outdated),
-            superseded=tuple(one.value for one in outdated),
+            forbidden=tuple(core(turn.value) for turn in outdated),
+            superseded=tuple(turn.value for turn in outdated),
             answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
         )
 
@@ -147,7 +147,7 @@ class Asks:
             [turn.turn for turn in misleading],
             required=(core(statement.value),),
             acceptable=tuple(dict.fromkeys((statement.value, core(statement.value)))),
-            forbidden=tuple(core(other.value) for other in misleading),
+            forbidden=tuple(core(turn.value) for turn in misleading),
             superseded=superseded,
             answer=statement.value,
         )
@@ -182,7 +182,7 @@ class ProjectPair:
         self.narrator = Narrator(world, self.chance, self.words.between, self.words.reactions)
         named = zip(world.names.projects(number), world.names.short_projects(number), strict=True)
         self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in named)
-        self.asks, self.asks_of_second = (Asks(self.chance, self.words, one.name) for one in (self.first, self.second))
+        self.asks, self.asks_of_second = (Asks(self.chance, self.words, subject.name) for subject in (self.first, self.second))
 
     def write(self) -> Story:
         drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
@@ -296,27 +296,27 @@ class ProjectPair:
         self.story.drafts += [self.asks.plain("when", statement, twin), self.asks_of_second.plain("when", twin, statement)]
 
     def _milestones(self) -> None:
-        one, other = self.chance.sample(self.words.milestones, 2)
-        turns = [self._state(self.first, what.said, slot) for what, slot in zip((one, other), self._slots(2), strict=True)]
-        self.story.drafts.append(self.asks.order((one, other), turns))
+        discovery, other = self.chance.sample(self.words.milestones, 2)
+        turns = [self._state(self.first, what.said, slot) for what, slot in zip((discovery, other), self._slots(2), strict=True)]
+        self.story.drafts.append(self.asks.order((discovery, other), turns))
 
     def _decisions(self) -> None:
         chosen: list[Discovery] = self.chance.sample(self.words.decisions, 2)
         subjects = (self.first, self.second)
-        turns = [self._state(subject, what.said, self._slot()) for subject, what in zip(subjects, chosen, strict=True)]
+        turns = [self._state(subject, discovery.said, self._slot()) for subject, discovery in zip(subjects, chosen, strict=True)]
         for at, asks in enumerate((self.asks, self.asks_of_second)):
             self.story.drafts.append(asks.why(chosen[at], turns[at], turns[1 - at], chosen[1 - at].answer))
 
     def _procedures(self) -> None:
         """The same procedure for both, with another colour."""
-        what = self.chance.choice(self.words.procedures)
-        colours = [self.values.draw(what.kind) for _ in range(2)]
+        discovery = self.chance.choice(self.words.procedures)
+        colours = [self.values.draw(discovery.kind) for _ in range(2)]
         statements = [
-            self._state(subject, what.said, self._slot(), value=colour)
+            self._state(subject, discovery.said, self._slot(), value=colour)
             for subject, colour in zip((self.first, self.second), colours, strict=True)
         ]
-        self.story.drafts.append(self.asks.how(what, statements, colours))
-        self.story.drafts.append(self.asks_of_second.how(what, statements[::-1], colours[::-1]))
+        self.story.drafts.append(self.asks.how(discovery, statements, colours))
+        self.story.drafts.append(self.asks_of_second.how(discovery, statements[::-1], colours[::-1]))
 
     def _chatter(self, subject: Subject, remarks: int) -> None:
         for pattern in self.chance.sample(self.words.chatter, remarks):

@@ -58,8 +58,8 @@ class SecurityPair:
     def _responses(self) -> None:
         chosen = self.chance.sample(self.words.responses, 2)
         turns = []
-        for account, what in zip(self.accounts, chosen, strict=True):
-            turns.append(self._answers(account, what.said))
+        for account, discovery in zip(self.accounts, chosen, strict=True):
+            turns.append(self._answers(account, discovery.said))
         for at, account in enumerate(self.accounts):
             text = self.chance.choice(self.words.response_asked).format(account=account)
             answer, other = (chosen[at].answer,), (chosen[1 - at].answer,)
@@ -78,9 +78,9 @@ class SecurityPair:
             others = self.chance.choices(range(self.world.agents), k=self.chance.randint(*_AT_DOOR))
             passed.append([self._passes(door, agent) for agent in others])
         for at, door in enumerate(self.doors):
-            (turn, person), (other, misleading) = refused[at], refused[1 - at]
+            (turn, person), (draft_turn, misleading) = refused[at], refused[1 - at]
             text = self.chance.choice(self.words.badge_asked).format(door=door)
-            answer, distractors = (person,), [other, *passed[at]]
+            answer, distractors = (person,), [draft_turn, *passed[at]]
             draft = Draft("access", "state-lookup", text, [turn], distractors, answer, answer, (misleading,), answer=person)
             self.story.drafts.append(draft)
 

@@ -82,8 +82,8 @@ def table(caption: str, columns: Sequence[Column[Item]], items: Iterable[Item], 
         "thead", tag("tr", (tag("th", one.name, scope="col", class_=_css(one), title=one.hint or None) for one in columns))
     )
     body = tag("tbody", (tag("tr", _cells(columns, row)) for row in rows))
-    whole = tag("table", tag("caption", caption, tag("span", " ", note, class_="note") if note else None), head, body)
-    return tag("div", whole, class_="scroll", role="region", aria_label=caption, tabindex=0)
+    markup = tag("table", tag("caption", caption, tag("span", " ", note, class_="note") if note else None), head, body)
+    return tag("div", markup, class_="scroll", role="region", aria_label=caption, tabindex=0)
 
 
 def _cells(columns: Sequence[Column[Item]], row: Sequence[Content]) -> list[Markup]:

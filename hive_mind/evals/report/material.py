@@ -59,9 +59,9 @@ class Material:
     @property
     def measures(self) -> tuple[str, ...]:
         """The two measures that stand for quality where there is room."""
-        there = {metric for cell in self.card.done for metric in cell.metrics}
+        metrics = {metric for cell in self.card.done for metric in cell.metrics}
         second = f"ndcg@{self.card.limit}"
-        return (self.quality, second) if second in there and second != self.quality else (self.quality,)
+        return (self.quality, second) if second in metrics and second != self.quality else (self.quality,)
 
     def plots(self, setting: Setting) -> tuple[Plot, ...]:
         place = self.settings.index(setting)
@@ -71,10 +71,10 @@ class Material:
         """Questions to which a cell and its reference found other facts, or the same in another order."""
         if cell.against_single is None:
             return []
-        mine, other = self.run.cell(cell.id).rows, self.run.cell(cell.against_single.reference).rows
-        both = (one for one in mine if one in other and not mine[one].error and not other[one].error)
+        rows, other_rows = self.run.cell(cell.id).rows, self.run.cell(cell.against_single.reference).rows
+        both = (row for row in rows if row in other_rows and not rows[row].error and not other_rows[row].error)
         limit = self.card.limit
-        return [one for one in both if mine[one].facts[:limit] != other[one].facts[:limit]]
+        return [one for one in both if rows[one].facts[:limit] != other_rows[one].facts[:limit]]
 
     def beside(self, pairs: Sequence[tuple[CellCard, CellCard]]) -> list[list[Difference | None]]:
         """The first cell of each pair minus the second, paired by question, for each of `measures`."""

@@ -45,8 +45,8 @@ Value = str | int | float | None
 def questions_csv(card: Scorecard, run: MeasuredRun) -> str:
     """A line per question and cell: documents found, its metrics, cost and times."""
     cards = {cell.id: cell for cell in card.done}
-    done = [cell for cell in run.cells if cell.id in cards]
-    return _written(_question(cards[cell.id], row, cell.times.get(row.question)) for cell in done for row in cell.rows.values())
+    cells = [cell for cell in run.cells if cell.id in cards]
+    return _written(_question(cards[cell.id], row, cell.times.get(row.question)) for cell in cells for row in cell.rows.values())
 
 
 def cells_csv(card: Scorecard) -> str:

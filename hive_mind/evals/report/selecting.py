@@ -104,9 +104,9 @@ def categories_of(setting: Setting, metric: str) -> list[str]:
 
 def quality_metric(card: Scorecard) -> str:
     """The measure that drawings show: recall where documents are labelled, else whether the answer had its keywords."""
-    there = {metric for cell in card.done for metric in cell.metrics}
+    metrics = {metric for cell in card.done for metric in cell.metrics}
     wanted = (f"recall@{card.limit}", f"ndcg@{card.limit}", "keyword_hit", "required_hit")
-    return next((one for one in wanted if one in there), wanted[0])
+    return next((one for one in wanted if one in metrics), wanted[0])
 
 
 def _cells(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> tuple[CellCard, ...]:

@@ -85,8 +85,8 @@ def identical(cell: CellCard) -> Markup:
     """Share of questions with the same facts in the same order."""
     if cell.against_single is None:
         return joined(figures.NOTHING)
-    found = cell.against_single.identical_top_k
-    return joined(figures.share(found.mean, digits=2) if found else figures.NOTHING)
+    identical_top_k = cell.against_single.identical_top_k
+    return joined(figures.share(identical_top_k.mean, digits=2) if identical_top_k else figures.NOTHING)
 
 
 def middle(one: Middle | None) -> Markup:

@@ -110,7 +110,7 @@ def _spent(asking: Asking) -> list[Usage]:
 def _paid(row: Row, asking: Asking, before: Sequence[Usage]) -> Row:
     """With what answering and judging took, whether or not anything came of it. Money only where all of it has a price."""
     spenders = [one for one in (asking.answerer, asking.judge) if one]
-    used = [since(then, now) for then, now in zip(before, _spent(asking), strict=True)]
+    used = [since(usage, now) for usage, now in zip(before, _spent(asking), strict=True)]
     paid = [spender.usd(usage) for spender, usage in zip(spenders, used, strict=True) if usage.tokens]
     costs = [usd for usd in paid if usd is not None]
     return msgspec.structs.replace(

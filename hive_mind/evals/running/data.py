@@ -41,10 +41,10 @@ def cut(dataset: Dataset, subset: Sequence[str] = (), per_category: int = 0) -> 
     ]
     if per_category:
         groups: dict[str, list[tuple[str, LabelledQuestion]]] = {}
-        for scope, one in questions:
-            groups.setdefault(one.category, []).append((scope, one))
+        for scope, question in questions:
+            groups.setdefault(question.category, []).append((scope, question))
         questions = [pair for group in groups.values() for pair in _spread(group, per_category)]
-    kept = {(scope, one.id) for scope, one in questions}
+    kept = {(scope, labelled_question.id) for scope, labelled_question in questions}
     scopes = (_with(scope, kept) for scope in dataset.scopes)
     return replace(dataset, scopes=tuple(scope for scope in scopes if scope.questions))
 

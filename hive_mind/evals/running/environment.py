@@ -44,7 +44,7 @@ def environment_of(
         # Over one, five and fifteen minutes before: whether anything else was going on.
         "load_average": [round(load, 2) for load in psutil.getloadavg()],
         "memory_bytes": psutil.virtual_memory().total,
-        "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
+        "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
         **means,
         "data": dict(data),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -183,7 +183,7 @@ class _FillOrder:
 
 async def _filled(order: _FillOrder, progress: ReportProgress) -> Filled:
     experiment = order.experiment
-    data = [await asked_of(one, seed, experiment, order.settings) for one in experiment.data for seed in experiment.seeds]
+    data = [await asked_of(source, seed, experiment, order.settings) for source in experiment.data for seed in experiment.seeds]
     return await fill(order.cache, data, order.settings, progress)
 
 
@@ -194,18 +194,18 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
         for source in experiment.data
         for seed in experiment.seeds
     }
-    kept = tuple(one for one in experiment.data if all(data[one, seed].questions for seed in experiment.seeds))
-    left = ", ".join(one.name for one in experiment.data if one not in kept)
-    if not kept and experiment.subset:
+    sources = tuple(source for source in experiment.data if all(data[source, seed].questions for seed in experiment.seeds))
+    left = ", ".join(source.name for source in experiment.data if source not in sources)
+    if not sources and experiment.subset:
         raise InvalidInput(f"--subset {','.join(experiment.subset)} names no question of {left}: look at the ids in their files")
-    if not kept:
+    if not sources:
         other = "give other data, or questions to `hive-mind eval run --questions`"
         raise InvalidInput(f"there is nothing to ask: no question with a known answer in {left}; {other}")
     if left:
         _log.warning("left out, because none of the questions asked is theirs: %s", left)
     if unknown := unknown_ids(experiment.subset, data.values()):
         _log.warning("no question has the id %s, which --subset names", " or ".join(unknown))
-    return replace(experiment, data=kept), data
+    return replace(experiment, data=sources), data
 
 
 def _means(experiment: Experiment, settings: Settings, vectors: Vectors) -> dict[str, str]:
@@ -219,13 +219,13 @@ def _means(experiment: Experiment, settings: Settings, vectors: Vectors) -> dict
 
 
 def _fingerprints(experiment: Experiment, data: Data) -> dict[str, str]:
-    return {data_key(one, seed): fingerprint(data[one, seed]) for one in experiment.data for seed in experiment.seeds}
+    return {data_key(source, seed): fingerprint(data[source, seed]) for source in experiment.data for seed in experiment.seeds}
 
 
 def _left_out(order: RunOrder, experiment: Experiment) -> list[str]:
     """Names of the data sets that the experiment has and nothing was asked of: not there, or without a question."""
-    there = {one.name for one in experiment.data}
-    return [*order.absent, *(one.name for one in order.experiment.data if one.name not in there)]
+    names = {source.name for source in experiment.data}
+    return [*order.absent, *(source.name for source in order.experiment.data if source.name not in names)]
 
 
 def _refuse_without_language_model(order: RunOrder) -> None:
@@ -241,7 +241,7 @@ def _refuse_without_language_model(order: RunOrder) -> None:
 def _needs_vectors(experiment: Experiment) -> bool:
     """Whether anything is ranked by meaning here: an agent that runs has a model of its own."""
     kinds = {arm.kind for arm in (*experiment.arms, *(arm for chosen in experiment.chosen for arm in chosen.arms))}
-    return kinds != {RUNNING} and any(one.mode not in BY_WORDS for one in experiment.retrieval)
+    return kinds != {RUNNING} and any(retrieval.mode not in BY_WORDS for retrieval in experiment.retrieval)
 
 
 def _by_words_alone(experiment: Experiment) -> Experiment:
@@ -251,8 +251,8 @@ def _by_words_alone(experiment: Experiment) -> Experiment:
         for one in experiment.retrieval
     )
     distinct: dict[str, Retrieval] = {}
-    for one in lexical:
-        distinct.setdefault(one.name, one)
+    for retrieval in lexical:
+        distinct.setdefault(retrieval.name, retrieval)
     return replace(experiment, retrieval=tuple(distinct.values()))
 
 
@@ -301,11 +301,11 @@ def _run_cells(
 def _is_finished(folder: RunFolder, id: str) -> bool:
     """Whether nothing is to be done. A cell that failed is tried once more: its needs may be met now."""
     cell = folder.cell(id)
-    found = cell.report()
-    if found is not None and found.status == "failed":
+    report = cell.report()
+    if report is not None and report.status == "failed":
         cell.again()
         return False
-    return found is not None
+    return report is not None
 
 
 def _settle(ended: JobResult, order: CellOrder, folder: RunFolder) -> str:

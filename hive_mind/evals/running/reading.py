@@ -131,8 +131,8 @@ def runs_in(folder: Path) -> list[RunLine]:
 
     A run that is damaged is one of them: it may be an evaluation of hours, of which a file can be restored.
     """
-    found = [folder] if (folder / EXPERIMENT).is_file() else sorted(path.parent for path in folder.glob(f"*/{EXPERIMENT}"))
-    return sorted((_line(path) for path in found), key=lambda line: (line.started, line.folder))
+    paths = [folder] if (folder / EXPERIMENT).is_file() else sorted(path.parent for path in folder.glob(f"*/{EXPERIMENT}"))
+    return sorted((_line(path) for path in paths), key=lambda line: (line.started, line.folder))
 
 
 def _line(folder: Path) -> RunLine:
@@ -156,9 +156,9 @@ def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
 
 def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
     """A cell that the experiment does not have is of another run: side by side they would be taken for one."""
-    found = sorted(path.name for path in (folder / "cells").glob("*") if path.is_dir() and path.name not in planned)
-    if found:
-        raise InvalidInput(f"{folder / 'cells' / found[0]} is not a cell of {folder / EXPERIMENT}: move it away")
+    names = sorted(path.name for path in (folder / "cells").glob("*") if path.is_dir() and path.name not in planned)
+    if names:
+        raise InvalidInput(f"{folder / 'cells' / names[0]} is not a cell of {folder / EXPERIMENT}: move it away")
 
 
 def _refuse_gaps(folder: Path, report: CellReport, rows: Mapping[str, Row], times: Mapping[str, Timing]) -> None:

@@ -136,7 +136,7 @@ def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLi
     names = [f"{metric}@{asked.limit}" for metric in ("recall", "mrr", "ndcg")]
     recall, system = card.metrics.get(names[0]), card.system
     counted = recall.n if recall else 0
-    found = {name: card.metrics.get(name) for name in names}
+    estimates = {name: card.metrics.get(name) for name in names}
     parts = {value if value != NOT_GIVEN else "all": of for value, of in card.by.get("category", {"all": card.metrics}).items()}
     return RetrievalLine(
         dataset=card.data.name,
@@ -149,8 +149,8 @@ def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLi
         questions=counted,
         left_out=sum(card.left_out.values()) + card.questions - counted,
         left_out_reasons=card.left_out | {f"questions without a result: {why}": count for why, count in card.errors.items()},
-        metrics={name: _mean(one) for name, one in found.items()},
-        intervals={name: [round(one.low, 4), round(one.high, 4)] if one else None for name, one in found.items()},
+        metrics={name: _mean(estimate) for name, estimate in estimates.items()},
+        intervals={name: [round(one.low, 4), round(one.high, 4)] if one else None for name, one in estimates.items()},
         groups=card.groups,
         by_category={value: {name: _mean(of.get(name)) for name in names} for value, of in parts.items()},
         cpu_ms_per_query=round(system.cpu_ms.median, 4) if system else None,

@@ -76,8 +76,8 @@ def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[JobProgress | JobR
         while waiting or running:
             while waiting and len(running) < processes:
                 with _undisturbed():
-                    one = _started(waiting.pop())
-                    running[id(one)] = one
+                    process = _started(waiting.pop())
+                    running[id(process)] = process
             pipes = {one.pipe: key for key, one in running.items()}
             ready = wait(list(pipes), _LOOK_S)
             if not ready:
@@ -138,39 +138,39 @@ def _started(job: Job) -> _Running:
     return _Running(job, process, ours)
 
 
-def _heard(one: _Running) -> JobProgress | JobResult:
+def _heard(process: _Running) -> JobProgress | JobResult:
     try:
-        news: JobProgress | JobResult = one.pipe.recv()
+        news: JobProgress | JobResult = process.pipe.recv()
     except (EOFError, OSError):
-        one.process.join()
-        news = JobResult(one.job.name, why=_how_it_died(one.process.exitcode))
+        process.process.join()
+        news = JobResult(process.job.name, why=_how_it_died(process.process.exitcode))
     if isinstance(news, JobResult):
-        one.process.join()
-        one.pipe.close()
+        process.process.join()
+        process.pipe.close()
     return news
 
 
 def _how_it_died(code: int | None) -> str:
     if code is not None and code < 0:
-        named = signal.Signals(-code).name
-        why = "; there may have been too little memory" if named == "SIGKILL" else ""
-        return f"its process was ended by {named}{why}"
+        name = signal.Signals(-code).name
+        why = "; there may have been too little memory" if name == "SIGKILL" else ""
+        return f"its process was ended by {name}{why}"
     return f"its process ended with exit code {code} and without a word"
 
 
 def _stop(running: Sequence[_Running]) -> None:
     """As Ctrl-C would: they close what they have open. One that takes too long is killed."""
-    for one in running:
-        if one.process.pid is not None and one.process.is_alive():
+    for process in running:
+        if process.process.pid is not None and process.process.is_alive():
             with suppress(ProcessLookupError):
-                os.kill(one.process.pid, signal.SIGINT)
-    for one in running:
+                os.kill(process.process.pid, signal.SIGINT)
+    for process in running:
         # Nobody reads any more: a child that still tells something must not wait for a full pipe.
-        one.pipe.close()
-        one.process.join(_STOPS_WITHIN_S)
-        if one.process.is_alive():
-            one.process.kill()
-            one.process.join()
+        process.pipe.close()
+        process.process.join(_STOPS_WITHIN_S)
+        if process.process.is_alive():
+            process.process.kill()
+            process.process.join()
 
 
 def _child(pipe: "Connection[Any, Any]", job: Job, environment: Mapping[str, str]) -> None:

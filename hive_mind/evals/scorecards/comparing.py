@@ -87,8 +87,8 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     if not pairs:
         raise InvalidInput(f"nothing to compare: {'; '.join(f'{id}: {why}' for id, why in left_out)}")
     every = [[*old.rows.values(), *new.rows.values()] for old, new in pairs]
-    named = chosen_metrics([row for some in every for row in some], wanted) if wanted else ()
-    names = [named or chosen_metrics(some) for some in every]
+    named = chosen_metrics([row for rows in every for row in rows], wanted) if wanted else ()
+    names = [named or chosen_metrics(rows) for rows in every]
     columns = [(name, *_column(old, new, name)) for (old, new), some in zip(pairs, names, strict=True) for name in some]
     changes = metric_changes(columns)
     cells = []
@@ -162,9 +162,9 @@ def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeCha
         yield TimeChange(name, float(median(old)), float(median(new)), float(median(parted)), *median_interval(parted))
 
 
-def _unpaired(name: str, mine: MeasuredCell, cell: MeasuredCell) -> dict[str, tuple[str, ...]]:
+def _unpaired(name: str, measured_cell: MeasuredCell, cell: MeasuredCell) -> dict[str, tuple[str, ...]]:
     """Questions that one side was asked alone, or has no result of."""
-    alone = sorted(mine.rows.keys() - cell.rows.keys())
-    failed = sorted(row.question for row in mine.rows.values() if row.error and row.question in cell.rows)
+    alone = sorted(measured_cell.rows.keys() - cell.rows.keys())
+    failed = sorted(row.question for row in measured_cell.rows.values() if row.error and row.question in cell.rows)
     found = {f"asked only in {name}": alone, f"without a result in {name}": failed}
     return {why: tuple(questions) for why, questions in found.items() if questions}

@@ -48,13 +48,13 @@ def is_question_file(path: Path) -> bool:
 
 def questions_asked(questions: Path, agents: Sequence[str], folder: Path, settings: Settings) -> Experiment:
     """The experiment; its data are written into the folder. Raises `InvalidInput` where the agents know nothing yet."""
-    known: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     for agent in agents:
-        known |= {fact.id: fact for fact in kept_facts(settings, agent) if fact.is_current}
-    if not known:
+        facts |= {fact.id: fact for fact in kept_facts(settings, agent) if fact.is_current}
+    if not facts:
         raise InvalidInput(f"{questions}: its questions need facts, and the fleet's agents have none yet; let them learn first")
     folder.mkdir(parents=True, exist_ok=True)
-    lines = (f"{line_of(fact)}\n" for fact in sorted(known.values(), key=lambda fact: (fact.learned_at_us, fact.id)))
+    lines = (f"{line_of(fact)}\n" for fact in sorted(facts.values(), key=lambda fact: (fact.learned_at_us, fact.id)))
     write_whole(folder / _FACTS, "".join(lines).encode())
     return Experiment("questions", (DataSource("fleet", "auto", folder / _FACTS, questions=questions.absolute()),), (Arm(),))
 
@@ -103,15 +103,15 @@ def applied_in(folder: FleetFolder) -> list[WorkerConfig]:
     """The configuration of every process that was applied last, whether it runs or not."""
     if not folder.exists:
         return []
-    known = Remembered(folder).with_members({}, ())
-    return [config for name in sorted(known) if (config := known[name].config)]
+    processes = Remembered(folder).with_members({}, ())
+    return [config for name in sorted(processes) if (config := processes[name].config)]
 
 
 def wanted_by(source: Source, folder: FleetFolder) -> list[WorkerConfig]:
     """The configuration of every process that a manifest asks for. Raises `ManifestError`."""
     whole = settled(source)
-    found = desired(whole.manifest, whole.folder, folder.home, folder.state(), {})
-    return list(found.processes.values())
+    target = desired(whole.manifest, whole.folder, folder.home, folder.state(), {})
+    return list(target.processes.values())
 
 
 def findable(configs: Sequence[WorkerConfig]) -> Findable:
@@ -133,10 +133,10 @@ def judge_change(change: FleetChange, experiment: Experiment, folder: Path, sett
     runs = []
     for name, side in (("applied", change.applied), ("wanted", change.wanted)):
         shutil.rmtree(folder / name, ignore_errors=True)
-        asked = replace(
+        asked_experiment = replace(
             experiment, arms=(side.arm,), retrieval=(side.retrieval,), faults=(Fault(),), chosen=(), has_baselines=False
         )
-        run(RunOrder(asked, folder / name, side.settings(settings), folder / "vectors"), report)
+        run(RunOrder(asked_experiment, folder / name, side.settings(settings), folder / "vectors"), report)
         runs.append(read_run(folder / name))
     unlike = [*_unlike(runs[0], change.applied), *_unlike(runs[1], change.wanted)]
     return Judgement(unjudged=tuple(unlike)) if unlike else judge_runs(*runs)
@@ -159,7 +159,7 @@ def _sides(name: str, measured: MeasuredRun) -> dict[tuple[str, int], Side]:
 
 def _unlike(measured: MeasuredRun, asked: Findable) -> Iterator[str]:
     """Without its model a side would be measured by words alone, which says nothing of the fleet."""
-    modes = {one.mode for one in measured.experiment.retrieval}
+    modes = {retrieval.mode for retrieval in measured.experiment.retrieval}
     if modes != {asked.retrieval.mode}:
         yield f"{measured.folder.name}: there is no embedding model {asked.embed_model!r} here: see hive-mind doctor"
 

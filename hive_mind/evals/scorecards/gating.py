@@ -89,11 +89,11 @@ def _unjudged(baseline: Side, candidate: Side) -> Iterator[str]:
 
 def _other_work(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
     """Why two cells did not do the same work."""
-    for name, here, there in (("this run", new, old), ("the baseline", old, new)):
-        if alone := sorted(here.rows.keys() - there.rows.keys()):
+    for name, measured_cell, there in (("this run", new, old), ("the baseline", old, new)):
+        if alone := sorted(measured_cell.rows.keys() - there.rows.keys()):
             yield f"{_questions(alone)} asked only in {name}"
-        if failed := sorted(row.question for row in here.rows.values() if row.error):
-            yield f"{_questions(failed)} without a result in {name}: {here.rows[failed[0]].error}"
+        if failed := sorted(row.question for row in measured_cell.rows.values() if row.error):
+            yield f"{_questions(failed)} without a result in {name}: {measured_cell.rows[failed[0]].error}"
     if not old.answered and not new.answered:
         yield "no question was answered"
     documents = [cell.report.documents if cell.report else 0 for cell in (old, new)]
@@ -119,10 +119,10 @@ def _without_verdict(baseline: Side, candidate: Side) -> Iterator[str]:
 
 def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:
     """Metrics that can't be judged, though they were named, or were there on one side."""
-    for cell, one in judged:
-        before, after = one.defined
-        if one.sense != "neither" and one.difference is None and (before or after):
-            yield f"{cell.after}: {one.metric} is defined for {before} questions of the baseline and {after} of this run"
+    for cell, change in judged:
+        before, after = change.defined
+        if change.sense != "neither" and change.difference is None and (before or after):
+            yield f"{cell.after}: {change.metric} is defined for {before} questions of the baseline and {after} of this run"
     for name in dict.fromkeys(one.metric for _, one in judged) if is_named else ():
         if sense_of(name) == "neither":
             yield f"more of {name} is neither better nor worse, so it can't be judged"

@@ -39,10 +39,10 @@ _Column = tuple[Key, list[float | None], list[str]]
 def scorecard_of(folder: Path) -> Scorecard:
     """Compute it. Raises `InvalidInput` for a damaged or missing file."""
     run = read_run(folder)
-    done = {cell.id: cell for cell in run.cells if cell.is_done}
-    references = references_of(run.planned, done)
-    figures = _figures(done, references, run.experiment.limit)
-    beside = _differences(done, references)
+    cells = {cell.id: cell for cell in run.cells if cell.is_done}
+    references = references_of(run.planned, cells)
+    figures = _figures(cells, references, run.experiment.limit)
+    beside = _differences(cells, references)
     cards = []
     for cell in run.cells:
         card = _begun(cell, run.planned[cell.id])
@@ -94,8 +94,8 @@ def _figures(done: Mapping[str, MeasuredCell], references: Mapping[str, str], li
         both = done[id].rows, done[reference].rows
         keyed.append((id, (_IDENTICAL, identical(*both, limit), groups_of_both(*both))))
     found: dict[str, dict[Key, Estimate]] = {id: {} for id in done}
-    made = estimates([values for _, (_, values, _) in keyed], [groups for _, (_, _, groups) in keyed])
-    for (id, (key, _, _)), estimate in zip(keyed, made, strict=True):
+    made_estimates = estimates([values for _, (_, values, _) in keyed], [groups for _, (_, _, groups) in keyed])
+    for (id, (key, _, _)), estimate in zip(keyed, made_estimates, strict=True):
         if estimate is not None:
             found[id][key] = estimate
     return dict(found)
@@ -165,10 +165,10 @@ def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
 
 def _with_figures(card: CellCard, cell: MeasuredCell, figures: Figures) -> CellCard:
     by: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for key, one in figures.items():
+    for key, estimate in figures.items():
         if key[0] in PARTS:
             part, value, name = key
-            by.setdefault(part, {}).setdefault(value, {})[name] = one
+            by.setdefault(part, {}).setdefault(value, {})[name] = estimate
     return msgspec.structs.replace(
         card,
         groups=len({row.group for row in cell.rows.values() if row.group}),
@@ -185,7 +185,7 @@ def _system(cell: MeasuredCell, figures: Figures, *, is_running: bool) -> System
     if is_running:
         return None
     times = [cell.times[row.question] for row in answered]
-    cpu, wall = middle(time.cpu_ms for time in times), middle(one.wall_ms for one in times)
+    cpu, wall = middle(time.cpu_ms for time in times), middle(time.wall_ms for time in times)
     if cpu is None or wall is None or cell.report is None:
         return None
     usd = usd_of(answered)

@@ -51,10 +51,10 @@ class Concepts:
         if len(first) <= COMPARED_MAX and len(first) < len(ids):
             self._first[name] = nsmallest(_ORDERED_MAX, ids)
 
-    def rivals(self, fact_id: str, own: Statement, statement_of: Callable[[str], Statement]) -> list[str]:
+    def rivals(self, fact_id: str, statement: Statement, statement_of: Callable[[str], Statement]) -> list[str]:
         """Those of the first of its concept that can't be true beside a fact, by id."""
-        others = [id for id in self._first.get(_name(own.concept), ())[: COMPARED_MAX + 1] if id != fact_id]
-        return excluding(own, ((id, statement_of(id)) for id in others[:COMPARED_MAX]))
+        others = [id for id in self._first.get(_name(statement.concept), ())[: COMPARED_MAX + 1] if id != fact_id]
+        return excluding(statement, ((id, statement_of(id)) for id in others[:COMPARED_MAX]))
 
 
 def _name(concept: str) -> str:

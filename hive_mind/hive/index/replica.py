@@ -92,8 +92,8 @@ class Shares:
     copies: Collection[str] = frozenset()
 
     def visible(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> list[Sealed]:
-        found = (assertion for name in partitions for assertion in self.by_partition[name].assertions(fact_id))
-        return [given for given in found if judge.is_visible(given)]
+        assertions = (assertion for name in partitions for assertion in self.by_partition[name].assertions(fact_id))
+        return [assertion for assertion in assertions if judge.is_visible(assertion)]
 
 
 class Replica:
@@ -172,11 +172,11 @@ class Replica:
         self._refresh(judge)
         known = self._known.get(fact_id)
         if known is not None:
-            given = self._shares.visible(fact_id, known.partitions, judge)
+            assertions = self._shares.visible(fact_id, known.partitions, judge)
             rivals = self.conflicting(fact_id) if known.statement.concept else []
-            return self._fact(fact_id, given, judge, _status(known, rivals), rivals) if given else None
-        given = [assertion for share in self._shares.by_partition.values() for assertion in share.assertions(fact_id)]
-        return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
+            return self._fact(fact_id, assertions, judge, _status(known, rivals), rivals) if assertions else None
+        assertions = [assertion for share in self._shares.by_partition.values() for assertion in share.assertions(fact_id)]
+        return self._fact(fact_id, assertions, judge, "quarantined") if assertions and judge.is_quarantined(fact_id) else None
 
     def listed(
         self, concept: str, limit: int, judge: AssertionPolicy, after: ListPlace | None = None
@@ -300,18 +300,18 @@ class Replica:
     def _derived(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> _Known | None:
         """At home if any assertion is: a copy besides adds nothing."""
         found = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
-        at_home = [given for name, some in found.items() if name in self._shares.homes for given in some]
-        given = at_home or [one for some in found.values() for one in some]
+        at_home = [assertion for name, assertions in found.items() if name in self._shares.homes for assertion in assertions]
+        given = at_home or [assertion for assertions in found.values() for assertion in assertions]
         if not given:
             return None
         first = min(given, key=_age)
         return _Known(
             statement=first.assertion.statement,
-            partitions=tuple(name for name, some in found.items() if some),
+            partitions=tuple(name for name, assertions in found.items() if assertions),
             is_home=bool(at_home),
             agents=tuple(sorted({one.assertion.agent for one in given})) if len(given) > 1 else (first.assertion.agent,),
-            confirmations=confirmation_share(_confirmed([one.assertion for one in given], judge)),
-            confidence=max(one.assertion.confidence for one in given),
+            confirmations=confirmation_share(_confirmed([assertion.assertion for assertion in given], judge)),
+            confidence=max(assertion.assertion.confidence for assertion in given),
             stamp=first.assertion.stamp,
             root=first.assertion.root,
             tenant=first.assertion.tenant,
@@ -401,11 +401,11 @@ class Replica:
         )
 
 
-def reindex(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
+def reindex(replica: Replica, shares: Mapping[str, Taken]) -> list[Record]:
     """Let searches look again at what changed; the records of it all."""
-    for partition, some in taken.items():
-        replica.changed(partition, some.facts)
-    return [record for some in taken.values() for record in some.records]
+    for partition, share in shares.items():
+        replica.changed(partition, share.facts)
+    return [record for some in shares.values() for record in some.records]
 
 
 def _confirmed(assertions: Sequence[Assertion], judge: AssertionPolicy) -> float:
@@ -441,5 +441,5 @@ def _is_indexed_alike(one: _Known, other: _Known) -> bool:
     return one.is_home == other.is_home and (one.statement is other.statement or one.statement == other.statement)
 
 
-def _age(given: Sealed) -> tuple[Stamp, bytes]:
-    return given.assertion.stamp, given.dot
+def _age(assertion: Sealed) -> tuple[Stamp, bytes]:
+    return assertion.assertion.stamp, assertion.dot

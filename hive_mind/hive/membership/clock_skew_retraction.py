@@ -26,11 +26,11 @@ class ClockSkewRetraction:
         self._said_ms: dict[tuple[str, Dot], int] = {}
         """When, monotonic."""
 
-    def note(self, taken: Mapping[str, Taken], at: PolicyNow) -> None:
+    def note(self, shares: Mapping[str, Taken], at: PolicyNow) -> None:
         """These were just said. Without a trusted clock, or where earlier stamps were ahead, theirs may be wrong."""
         hive_ms = at.trusted_ms()
-        for partition, some in taken.items():
-            for add in some.adds:
+        for partition, share in shares.items():
+            for add in share.adds:
                 if hive_ms is None or _is_ahead(add, hive_ms):
                     self._said_ms[partition, add.dot] = at.now.mono_ms
 
@@ -40,30 +40,30 @@ class ClockSkewRetraction:
         if hive_ms is None or self._policy.time.is_disputed(at.now):
             return {}
         ahead = list(self._ahead(hive_ms))
-        self._said_ms = {(partition, given.dot): said_ms for partition, given, said_ms in ahead}
+        self._said_ms = {(partition, assertion.dot): said_ms for partition, assertion, said_ms in ahead}
         return by_partition(
-            (partition, self._retracted(partition, given, hive_ms, at))
-            for partition, given, said_ms in ahead
-            if self._was_taken_back_since(given.assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms))
+            (partition, self._retracted(partition, assertion, hive_ms, at))
+            for partition, assertion, said_ms in ahead
+            if self._was_taken_back_since(assertion.assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms))
         )
 
-    def _retracted(self, partition: str, given: Sealed, hive_ms: int, at: PolicyNow) -> Taken:
-        fact_id, agent = given.assertion.fact_id, given.assertion.agent
-        return self._shares[partition].remove(fact_id, [given.dot], agent, "retracted", self._clock.tick(hive_ms), at)
+    def _retracted(self, partition: str, assertion: Sealed, hive_ms: int, at: PolicyNow) -> Taken:
+        fact_id, agent = assertion.assertion.fact_id, assertion.assertion.agent
+        return self._shares[partition].remove(fact_id, [assertion.dot], agent, "retracted", self._clock.tick(hive_ms), at)
 
     def _was_taken_back_since(self, assertion: Assertion, hive_ms: int, said_ms: int) -> bool:
         """Whether somebody elsewhere surely took it back after `said_ms`, in hive time."""
         truly = structs.replace(assertion, stamp=Stamp(max(said_ms, 0), 0, assertion.stamp.actor))
-        written = (stamp for stamp in self._policy.covering(truly) if stamp.actor not in self._own_actors)
-        return any(stamp.ms <= hive_ms + DRIFT_MS for stamp in written)
+        stamps = (stamp for stamp in self._policy.covering(truly) if stamp.actor not in self._own_actors)
+        return any(stamp.ms <= hive_ms + DRIFT_MS for stamp in stamps)
 
     def _ahead(self, hive_ms: int) -> Iterator[tuple[str, Sealed, int]]:
         """Those that are live and still ahead: of the others the stamp is right, or nobody asks any more."""
         for (partition, dot), said_ms in self._said_ms.items():
-            given = self._shares[partition].sealed(dot)
-            if given is not None and _is_ahead(given, hive_ms):
-                yield partition, given, said_ms
+            assertion = self._shares[partition].sealed(dot)
+            if assertion is not None and _is_ahead(assertion, hive_ms):
+                yield partition, assertion, said_ms
 
 
-def _is_ahead(given: Sealed, hive_ms: int) -> bool:
-    return given.assertion.stamp.ms > hive_ms + DRIFT_MS
+def _is_ahead(assertion: Sealed, hive_ms: int) -> bool:
+    return assertion.assertion.stamp.ms > hive_ms + DRIFT_MS

@@ -76,10 +76,10 @@ class Heartbeats:
         return sorted(self._last)
 
     def touch(self, beat: Heartbeat, now_ms: int) -> None:
-        if (own := self._last.get(self.name)) is None:
+        if (heartbeat := self._last.get(self.name)) is None:
             self._last[self.name] = LastHeartbeat(beat, now_ms, now_ms)
         else:
-            own.beat, own.received_ms = beat, now_ms
+            heartbeat.beat, heartbeat.received_ms = beat, now_ms
 
     def record(self, name: str, beat: Heartbeat, now_ms: int) -> bool:
         """A beat came; whether it counts. One that was repeated, came late or is of a former boot does not."""
@@ -111,8 +111,8 @@ class Heartbeats:
 
     def forget(self, stay: Collection[str], before_ms: int) -> None:
         """Forget nodes last heard before that time, except these and this node."""
-        gone = [name for name, last in self._last.items() if last.received_ms < before_ms and name not in stay]
-        for name in gone:
+        names = [name for name, last in self._last.items() if last.received_ms < before_ms and name not in stay]
+        for name in names:
             if name != self.name:
                 del self._last[name]
 

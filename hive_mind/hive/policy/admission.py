@@ -52,12 +52,12 @@ _SEAL_TOO_LONG = f"a seal or an incarnation has at most {SEAL_BYTES_MAX:,} bytes
 SQUARE_MAX = 1.02
 
 
-def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
+def refusal(given_assertion: Sealed, partition: str, tenant: str, seal: Seal) -> str:
     """Why an assertion of another node can't be taken, "" if it can."""
-    assertion = given.assertion
-    if not is_dot(given.dot):
+    assertion = given_assertion.assertion
+    if not is_dot(given_assertion.dot):
         return "invalid dot"
-    if len(given.seal) > SEAL_BYTES_MAX:
+    if len(given_assertion.seal) > SEAL_BYTES_MAX:
         return _SEAL_TOO_LONG
     if assertion.tenant != tenant:
         return "another tenant's"
@@ -65,7 +65,7 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
         return problem
     if not has_its_id(assertion):
         return "the id does not match the content"
-    return "" if is_sealed(seal, partition, given) else "not sealed by its agent"
+    return "" if is_sealed(seal, partition, given_assertion) else "not sealed by its agent"
 
 
 def has_its_id(assertion: Assertion) -> bool:
@@ -179,9 +179,9 @@ def is_comparable(vector: Vector, dimension: int) -> bool:
 
 def answerable(probe: Probe, dimension: int) -> Probe:
     """A peer's question without what no index can be asked."""
-    vector, counts, beside = probe.vector, probe.statistics, probe.beside
+    vector, counts, statistics = probe.vector, probe.statistics, probe.beside
     is_comparable_or_none = vector is None or is_comparable(vector, dimension)
-    is_counted = all(one is None or are_counts(one) for one in (counts, beside))
+    is_counted = all(term_statistics is None or are_counts(term_statistics) for term_statistics in (counts, statistics))
     if is_comparable_or_none and is_counted and 1 <= probe.depth <= DEPTH_MAX and all(probe.anchors.required):
         return probe
     return replace(
@@ -190,7 +190,7 @@ def answerable(probe: Probe, dimension: int) -> Probe:
         vector=vector if is_comparable_or_none else None,
         depth=min(max(probe.depth, 1), DEPTH_MAX),
         statistics=counts if is_counted else None,
-        beside=beside if is_counted else None,
+        beside=statistics if is_counted else None,
     )
 
 

@@ -112,7 +112,7 @@ class NodePolicy:
         An entry from beyond hive time will be written again with a sane stamp or forgotten, so until then it only hides.
         """
         hive_ms = self.time.trusted_ms(now)
-        return hive_ms is not None and any(written.ms <= hive_ms + DRIFT_MS for written in self.covering(assertion))
+        return hive_ms is not None and any(stamp.ms <= hive_ms + DRIFT_MS for stamp in self.covering(assertion))
 
     def is_moderated(self, fact_id: str) -> bool:
         """Whether a moderator took back what was said of it until some moment."""
@@ -145,7 +145,7 @@ class NodePolicy:
         """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
         if not self._has_erasures():
             return True
-        agents, roots = [provenance.agent for provenance in fact.provenance], [one.root for one in fact.provenance]
+        agents, roots = [provenance.agent for provenance in fact.provenance], [provenance.root for provenance in fact.provenance]
         return not self._is_erased(fact.id, agents, roots, [*looked_through(fact.statement), fact.statement.before])
 
     def erasures(self) -> Mapping[str, Stamp]:
@@ -166,23 +166,23 @@ class NodePolicy:
         self._read()
         return self._withdrawn
 
-    def is_expired(self, given: Sealed, now: Now) -> bool:
+    def is_expired(self, assertion: Sealed, now: Now) -> bool:
         """Whether its time, and the grace, are over by this node's own clock."""
         expiry = self.settings.expiry
-        seen = self.first_seen.get((given.assertion.fact_id, given.dot), now.mono_ms)
-        return expiry.is_on and is_expired(given.assertion, seen, self.time.trusted_ms(now), now, expiry.grace_ms)
+        seen = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
+        return expiry.is_on and is_expired(assertion.assertion, seen, self.time.trusted_ms(now), now, expiry.grace_ms)
 
-    def is_visible(self, given: Sealed, now: Now) -> bool:
+    def is_visible(self, assertion: Sealed, now: Now) -> bool:
         """Whether it counts: neither expired nor taken back nor by an agent under quarantine."""
         self._read()
         if self.settings.expiry.is_on:
-            seen = self.first_seen.get((given.assertion.fact_id, given.dot), now.mono_ms)
-            if is_hidden(given.assertion, seen, self.time.trusted_ms(now), now, self.settings.expiry):
+            seen = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
+            if is_hidden(assertion.assertion, seen, self.time.trusted_ms(now), now, self.settings.expiry):
                 return False
         # Erased facts are dropped as soon as the time is known, and nothing of them comes in then.
-        if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(given.assertion):
+        if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(assertion.assertion):
             return False
-        return not self._book.is_quarantined(given.assertion.agent, self.hive_ms(now))
+        return not self._book.is_quarantined(assertion.assertion.agent, self.hive_ms(now))
 
     def is_quarantined(self, fact_id: str) -> bool:
         """Whether the fact is kept from searches."""
@@ -191,14 +191,14 @@ class NodePolicy:
 
     def note_first_seen(self, news: Iterable[Sealed], now: Now) -> None:
         """A time to live without an end counts from here."""
-        for given in news:
-            if given.assertion.ttl_ms and not given.assertion.expires_ms:
-                self.first_seen.setdefault((given.assertion.fact_id, given.dot), now.mono_ms)
+        for assertion in news:
+            if assertion.assertion.ttl_ms and not assertion.assertion.expires_ms:
+                self.first_seen.setdefault((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
 
     def forget_first_seen(self, live: Iterable[Sealed]) -> None:
         """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
         if self.first_seen:
-            still = {(given.assertion.fact_id, given.dot) for given in live}
+            still = {(assertion.assertion.fact_id, assertion.dot) for assertion in live}
             self.first_seen = {key: ms for key, ms in self.first_seen.items() if key in still}
 
     def trust(self, agent: str, now: Now) -> float:
@@ -279,11 +279,11 @@ class PolicyNow(msgspec.Struct, frozen=True):
     def is_withdrawn(self, assertion: Assertion) -> bool:
         return self.policy.is_withdrawn(assertion, self.now)
 
-    def is_expired(self, given: Sealed) -> bool:
-        return self.policy.is_expired(given, self.now)
+    def is_expired(self, assertion: Sealed) -> bool:
+        return self.policy.is_expired(assertion, self.now)
 
-    def is_visible(self, given: Sealed) -> bool:
-        return self.policy.is_visible(given, self.now)
+    def is_visible(self, assertion: Sealed) -> bool:
+        return self.policy.is_visible(assertion, self.now)
 
     def is_quarantined(self, fact_id: str) -> bool:
         return self.policy.is_quarantined(fact_id)

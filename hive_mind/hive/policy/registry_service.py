@@ -71,8 +71,8 @@ class RegistryService:
         is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
         for fact_id in event.fact_ids:
             stamp = self._clock.tick(at.hive_ms())
-            outcome, some = self._partitions.retract(fact_id, event.by, stamp, at, is_for_all=is_for_all)
-            taken.append(some)
+            outcome, shares = self._partitions.retract(fact_id, event.by, stamp, at, is_for_all=is_for_all)
+            taken.append(shares)
             # Also what was asserted before this node lost its memory.
             if is_for_all or not (outcome.removed or outcome.refused):
                 retractions, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp, at)
@@ -154,13 +154,13 @@ class RegistryService:
     def _erase(self, by: str, stamp: Stamp, at: PolicyNow, *, is_just_written: bool = False) -> dict[str, Taken]:
         """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
         is_time_known = at.trusted_ms() is not None
-        wanted = self._policy.erasures().keys()
-        if wanted <= self._erased or not (is_time_known or is_just_written):
+        keys_view = self._policy.erasures().keys()
+        if keys_view <= self._erased or not (is_time_known or is_just_written):
             return {}
-        taken = self._partitions.withdraw(self._partitions.erased(), by, stamp, at, is_just_written=is_just_written)
+        shares = self._partitions.withdraw(self._partitions.erased(), by, stamp, at, is_just_written=is_just_written)
         forget_texts()
-        self._erased.update(wanted if is_time_known else ())
-        return taken
+        self._erased.update(keys_view if is_time_known else ())
+        return shares
 
     def disown(self) -> list[Record]:
         """Drop entries of revoked keys; the records to persist."""

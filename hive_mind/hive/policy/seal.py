@@ -102,10 +102,10 @@ def sealed(seal: Seal, partition: str, dot: Dot, assertion: Assertion) -> Sealed
     return Sealed(dot, assertion, seal.seal(assertion.agent, _of_assertion(partition, dot, assertion)) if seal.is_on else b"")
 
 
-def is_sealed(seal: Seal, partition: str, given: Sealed) -> bool:
+def is_sealed(seal: Seal, partition: str, assertion: Sealed) -> bool:
     """Whether the agent itself asserts this, here, under this dot."""
-    payload = _of_assertion(partition, given.dot, given.assertion) if seal.is_on else b""
-    return seal.verify(given.assertion.agent, payload, given.seal, given.assertion.stamp.ms)
+    payload = _of_assertion(partition, assertion.dot, assertion.assertion) if seal.is_on else b""
+    return seal.verify(assertion.assertion.agent, payload, assertion.seal, assertion.assertion.stamp.ms)
 
 
 def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
@@ -157,8 +157,8 @@ def is_appointment(seal: Seal, office: RegistryEntry) -> bool:
 def sealed_anew(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
     """An entry and its appointment for another hive, sealed by a key that speaks for everybody."""
     if (office := appointing(entry)) is not None and entry.appointment is not None:
-        again = msgspec.structs.replace(entry.appointment, seal=sealed_entry(seal, office).seal)
-        entry = msgspec.structs.replace(entry, appointment=again)
+        appointment = msgspec.structs.replace(entry.appointment, seal=sealed_entry(seal, office).seal)
+        entry = msgspec.structs.replace(entry, appointment=appointment)
     return sealed_entry(seal, entry)
 
 

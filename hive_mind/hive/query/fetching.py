@@ -77,10 +77,10 @@ class FetchScatter:
         if now_ms >= self._end_ms or not still:
             self._round.note(sender, part, now_ms)
             return []
-        given = {id: facts[id] for id in still if id in facts}
+        hive_facts = {id: facts[id] for id in still if id in facts}
         rest = [id for id in still if id not in facts]
-        self._held.update(given)
-        if is_cut and given and rest:
+        self._held.update(hive_facts)
+        if is_cut and hive_facts and rest:
             self._cut.add(sender)
             return self._round.ask_for_rest(sender, part, rest, now_ms)
         return self._round.take(sender, part, rest, now_ms)
@@ -118,6 +118,6 @@ def _by_set(
 ) -> Iterator[ReplicaSetShare]:
     """Where to look for what nobody named a holder of. A replica set is no node, so its part must not be called like one."""
     lost = dict.fromkeys(id for id, holder in fetch.wanted if not holder)
-    for one in read_set if lost else ():
-        if ids := tuple(id for id in lost if may_hold(id, one)):
-            yield ReplicaSetShare(f"\0{one.name}", one.members, ids)
+    for replica_set in read_set if lost else ():
+        if ids := tuple(id for id in lost if may_hold(id, replica_set)):
+            yield ReplicaSetShare(f"\0{replica_set.name}", replica_set.members, ids)

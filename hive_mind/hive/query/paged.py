@@ -35,7 +35,7 @@ class PagedScatter(ABC):
         self._node, self._epoch = asker.node, asker.epoch
         self._deadline_ms, self._longest_ms = deadline_ms, now_ms + _DEADLINES_MAX * deadline_ms
         self._end_ms = now_ms + deadline_ms
-        parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in asker.read_set]
+        parts = [ReplicaSetShare(replica_set.name, replica_set.members, replica_set.partitions) for replica_set in asker.read_set]
         self._partitions = sum(len(set(part.items)) for part in parts)
         self._round = Round(parts, asker.node, Window(now_ms, self._end_ms), asker.settings, asker.latencies)
         self._bytes_max = asker.settings.reply_bytes_max

@@ -69,8 +69,8 @@ class Questions:
         """Begin to get facts by id."""
         topology = self._partitions.topology
 
-        def may_hold(id: str, one: ReplicaSet) -> bool:
-            return any(topology.home(id, member) in one.partitions for member in one.members)
+        def may_hold(id: str, replica_set: ReplicaSet) -> bool:
+            return any(topology.home(id, member) in replica_set.partitions for member in replica_set.members)
 
         now_ms, read_set = at.now.mono_ms, self._read_set()
         scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
@@ -169,10 +169,10 @@ class Questions:
         if epoch != topology.epoch:
             return None
         if not self._sets:
-            self._sets = {one.name: one for one in self._read_set()}
-        if (asked := self._sets.get(name)) is None:
+            self._sets = {replica_set.name: replica_set for replica_set in self._read_set()}
+        if (asked_replica_set := self._sets.get(name)) is None:
             return None
-        known = [(partition, shares.get(partition)) for partition in asked.partitions]
+        known = [(partition, shares.get(partition)) for partition in asked_replica_set.partitions]
         return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])
 
 

@@ -155,7 +155,7 @@ class ReplyCollector:
         pools = [answer.pool for answer in self._answers]
         if not self._asked or not pools:
             return pools
-        keyword = rescored([one.words for one in self._answers], self._asked, statistics)
+        keyword = rescored([answer.words for answer in self._answers], self._asked, statistics)
         bounds = pairwise(accumulate([len(pool) for pool in pools], initial=0))
         anew = zip(pools, [keyword[start:end] for start, end in bounds], strict=True)
         return [Pool(pool.ids, scores, pool.semantic, pool.exact) for pool, scores in anew]
@@ -166,11 +166,11 @@ class ReplyCollector:
         asked = [_ALL if answer.depth >= depth else answer.depth for answer in answers]
         if not self._asked or not answers:
             return may_have_more(pools, asked, depth) if min(asked, default=_ALL) < _ALL else []
-        is_final = [one.depth >= depth and one.scored_by == statistics for one in answers]
+        is_final = [answer.depth >= depth and answer.scored_by == statistics for answer in answers]
         if all(is_final):
             return []
-        left = [left_out(one.pool.keyword, one.depth) for one in answers]
-        most = most_left([one.words for one in answers], left, [one.scored_by for one in answers], self._asked, statistics)
+        left = [left_out(answer.pool.keyword, answer.depth) for answer in answers]
+        most = most_left([answer.words for answer in answers], left, [one.scored_by for one in answers], self._asked, statistics)
         most[is_final] = 0.0
         named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
         return may_have_more(pools, asked, depth, Rescored(most, named))

@@ -165,7 +165,7 @@ class Round:
         return {node for quest in self._quests.values() for node in quest.asked} - {self._node}
 
     def answered(self, name: str) -> frozenset[str]:
-        return frozenset(node for node, one in self._quests[name].asked.items() if one.is_answered)
+        return frozenset(node for node, question in self._quests[name].asked.items() if question.is_answered)
 
     def parts_awaited_of(self, node: str) -> list[str]:
         """Parts about which a node was asked and has not answered."""
@@ -200,13 +200,13 @@ class Round:
     def note(self, sender: str, name: str, now_ms: int) -> None:
         """Take an answer, useful or not: its latency is recorded."""
         quest = self._quests.get(name)
-        if quest is None or sender == self._node or (one := quest.asked.get(sender)) is None or one.is_answered:
+        if quest is None or sender == self._node or (question := quest.asked.get(sender)) is None or question.is_answered:
             return
         self._latencies.mark_alive(sender)
         # After a second request nobody can tell which of them was answered (Karn's rule).
-        if one.times == 1:
-            self._latencies.observe(now_ms - one.first_ms)
-        one.answer()
+        if question.times == 1:
+            self._latencies.observe(now_ms - question.first_ms)
+        question.answer()
 
     def take(self, sender: str, name: str, missing: Collection[str], now_ms: int) -> list[To]:
         """An answer that speaks for all of a part but `missing`. Ask `expects` first."""
@@ -248,26 +248,26 @@ class Round:
         """The round is over: which nodes stayed silent. A request that lost a race, and in no unusual time, is not silence."""
         silent: set[str] = set()
         for quest in self._quests.values():
-            for node, one in quest.asked.items():
-                if one.is_answered or node == self._node:
+            for node, question in quest.asked.items():
+                if question.is_answered or node == self._node:
                     continue
-                waited_ms = now_ms - one.first_ms
+                waited_ms = now_ms - question.first_ms
                 if waited_ms > self._latencies.slow_ms:
                     self._latencies.suspect(node, now_ms)
-                    if one.times == 1:
+                    if question.times == 1:
                         # It counts as slow; leaving it out would make the quantile sink with every question.
                         self._latencies.observe(min(waited_ms, self._censored_ms))
-                if quest.open or one.is_given_up or waited_ms >= self._lost_ms:
+                if quest.open or question.is_given_up or waited_ms >= self._lost_ms:
                     silent.add(node)
         return tuple(sorted(silent))
 
     def _quest(self, part: ReplicaSetShare) -> _Quest:
-        now_ms, others = self._window.start_ms, self._latencies
+        now_ms, latencies = self._window.start_ms, self._latencies
         if len(part.members) > 1:
             # Sorting is stable: among equals the topology's order holds.
-            order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.doubt(m, now_ms))
+            order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + latencies.doubt(m, now_ms))
             part = ReplicaSetShare(part.name, tuple(order), part.items)
-        is_doubted = bool(part.members) and part.members[0] != self._node and others.doubt(part.members[0], now_ms) > 0
+        is_doubted = bool(part.members) and part.members[0] != self._node and latencies.doubt(part.members[0], now_ms) > 0
         return _Quest(part, is_doubted, set(part.items))
 
     def _first(self, quest: _Quest, member: str, now_ms: int) -> To:
@@ -281,7 +281,7 @@ class Round:
         return To(member, quest.part.name)
 
     def _overdue(self, quest: _Quest, now_ms: int) -> list[To]:
-        out = [to for node, one in list(quest.awaited()) for to in self._repeat(quest, node, one, now_ms)]
+        out = [to for node, question in list(quest.awaited()) for to in self._repeat(quest, node, question, now_ms)]
         member = quest.next_member()
         if member is not None:
             if not any(quest.awaited()):
@@ -299,26 +299,26 @@ class Round:
         self._latencies.asked(len(members))
         return [self._first(quest, member, now_ms) for member in members]
 
-    def _repeat(self, quest: _Quest, node: str, one: _Asked, now_ms: int) -> Iterator[To]:
+    def _repeat(self, quest: _Quest, node: str, question: _Asked, now_ms: int) -> Iterator[To]:
         """Ask again what may have got lost; give up the second time. Within a node nothing gets lost."""
-        if now_ms < self._due_ms(one):
+        if now_ms < self._due_ms(question):
             return
-        if one.times < _ASKS_MAX and node != self._node:
-            one.repeat(now_ms)
+        if question.times < _ASKS_MAX and node != self._node:
+            question.repeat(now_ms)
             yield self._to(quest, node)
         else:
-            one.give_up()
+            question.give_up()
             if node != self._node:
                 self._latencies.suspect(node, now_ms)
 
     def _set_due(self, quest: _Quest) -> None:
-        quest.set_due([self._due_ms(one) for _, one in quest.awaited()], self._latencies.suspects)
+        quest.set_due([self._due_ms(question) for _, question in quest.awaited()], self._latencies.suspects)
 
-    def _due_ms(self, one: _Asked) -> int:
+    def _due_ms(self, question: _Asked) -> int:
         """Until when a reply is waited for. Giving up takes longer than asking again, where there is much time."""
-        if one.times < _ASKS_MAX or one.is_dead:
-            return one.sent_ms + one.patience_ms
-        return one.sent_ms + max(one.patience_ms, (self._window.end_ms - self._window.start_ms) // 10)
+        if question.times < _ASKS_MAX or question.is_dead:
+            return question.sent_ms + question.patience_ms
+        return question.sent_ms + max(question.patience_ms, (self._window.end_ms - self._window.start_ms) // 10)
 
 
 def _lost_ms(quests: Collection[_Quest], window: Window, settings: ScatterSettings, latencies: Latencies) -> int:

@@ -60,7 +60,7 @@ class Scatter:
         """`favoured` are names of replica sets of a domain that matches the question."""
         self._ask, self._node, self._epoch = ask, node, epoch
         self._settings, self._latencies = settings, latencies
-        self._parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in read_set]
+        self._parts = [ReplicaSetShare(replica_set.name, replica_set.members, replica_set.partitions) for replica_set in read_set]
         self._end_ms = now_ms + ask.deadline_ms
         self._deepen_ms = self._end_ms - int(ask.deadline_ms * settings.deepening_share)
         """When others are not waited for any longer before those that may have more are asked for it."""

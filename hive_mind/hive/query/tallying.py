@@ -58,7 +58,7 @@ class TallyScatter(PagedScatter):
         pages, open_items = (page for some in self._pages.values() for page in some), self._round.open_items()
         if self._tally.with_wording:
             return Tallied({}, self._partitions, open_items, self._silent, signature.first_of_each(pages))
-        rows = (one for page in pages for one in rows_in(page))
+        rows = (row for page in pages for row in rows_in(page))
         return Tallied(earliest_of(rows), self._partitions, open_items, self._silent)
 
     def _request(self, to: To, left_ms: int, bytes_max: int) -> TallyRequest | WordingRequest:

@@ -165,7 +165,7 @@ class AntiEntropy:
         messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
         equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
         records = self._partitions.agreed(sender, equal, {one.partition for one in offer.summaries if one.is_complete})
-        nothing = tuple(one.partition for one in offer.summaries if one.partition not in shares)
+        nothing = tuple(summary.partition for summary in offer.summaries if summary.partition not in shares)
         taken_over = self._handing_over.proofs(sender, offer, shares)
         return records, [Send((sender,), _with_holdings(message, complete, nothing, taken_over)) for message in messages]
 
@@ -179,8 +179,8 @@ class AntiEntropy:
             if (written := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:
                 return {}, [], []
             share, step = written
-        taken = share.take(step.adds, step.removals, step.heads, at)
-        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share), taken.contested)
+        taken_share = share.take(step.adds, step.removals, step.heads, at)
+        answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share), taken_share.contested)
         joined = Taken()
         if answer.up_to or answer.beyond:
             joined = share.join(answer.up_to, answer.beyond, step.heads, at)
@@ -191,7 +191,7 @@ class AntiEntropy:
         if not messages and step.spans and is_author and share.is_complete:
             # It waits for that from a complete peer: others might know less.
             messages = (self.exchanges.settled(step, share),)
-        return {step.partition: taken}, list(joined.records), [Send((sender,), message) for message in messages]
+        return {step.partition: taken_share}, list(joined.records), [Send((sender,), message) for message in messages]
 
     def on_state(self, sender: str, state: SyncState, now: Now) -> list[Send] | None:
         """Registry entries that the sender lacks, and requests to it; None for a state that answers another boot."""
@@ -229,8 +229,8 @@ def _with_holdings(message: Message, complete: set[str], nothing: tuple[str, ...
     """Agreement with a complete peer counts; empty peers need not be awaited."""
     if not isinstance(message, SyncState):
         return message
-    whole = tuple(name for name in message.agrees if name in complete)
-    return msgspec.structs.replace(message, complete=whole, nothing=nothing, taken_over=taken_over)
+    names = tuple(name for name in message.agrees if name in complete)
+    return msgspec.structs.replace(message, complete=names, nothing=nothing, taken_over=taken_over)
 
 
 class HandingOver:
@@ -243,22 +243,22 @@ class HandingOver:
     def asking(self, peer: str, offer: SyncOffer, leaving: Mapping[str, Collection[str]]) -> SyncOffer:
         """An offer asking for proof for the partitions this node drops once that peer has them. `leaving`: peers waited for, by
         partition."""
-        named = {name for name, waiting in leaving.items() if peer in waiting}
-        if not named:
+        names = {name for name, waiting in leaving.items() if peer in waiting}
+        if not names:
             return offer
         self._asked[peer, offer.session] = None
         if len(self._asked) > _SESSIONS_MAX:
             self._asked.popitem(last=False)
         replace = msgspec.structs.replace
-        summaries = tuple(replace(one, is_leaving=True) if one.partition in named else one for one in offer.summaries)
+        summaries = tuple(replace(one, is_leaving=True) if one.partition in names else one for one in offer.summaries)
         return replace(offer, summaries=summaries)
 
     def proofs(self, leaver: str, offer: SyncOffer, shares: Mapping[str, PartitionReplica]) -> tuple[TakenOver, ...]:
         """For each partition that the offer asks about, and of which this node has the same and has seen the same."""
-        asked = {one.partition: one for one in offer.summaries if one.is_leaving and one.partition in shares}
+        summaries = {one.partition: one for one in offer.summaries if one.is_leaving and one.partition in shares}
         return tuple(
             TakenOver(name, self._proof(offer.session, leaver, self._node, shares[name]))
-            for name, summary in asked.items()
+            for name, summary in summaries.items()
             if shares[name].is_holder and self._exchanges.is_same(shares[name], summary, offer.session)
         )
 
@@ -267,7 +267,7 @@ class HandingOver:
         if (holder, state.session) not in self._asked:
             return []
         claimed = [(over, shares[over.partition]) for over in state.taken_over if over.partition in shares]
-        return [one.partition for one, share in claimed if self._is_true(one, holder, state.session, share)]
+        return [over.partition for over, share in claimed if self._is_true(over, holder, state.session, share)]
 
     def _is_true(self, claim: TakenOver, holder: str, session: bytes, share: PartitionReplica) -> bool:
         return compare_digest(claim.proof, self._proof(session, self._node, holder, share))

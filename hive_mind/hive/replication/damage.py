@@ -32,10 +32,10 @@ def _of(shape: object) -> Reader:
 
 def _assertion(value: bytes) -> Sealed:
     """With the id that its content has: two members that show different texts under one id would never find out."""
-    given: Sealed = _sealed(value)
-    if not has_its_id(given.assertion):
+    assertion: Sealed = _sealed(value)
+    if not has_its_id(assertion.assertion):
         raise WireError("the id of an assertion is not that of its content")
-    return given
+    return assertion
 
 
 _sealed = _of(Sealed)

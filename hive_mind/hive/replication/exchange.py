@@ -128,8 +128,8 @@ class Exchanges:
             if digest.live_root(offer.session) == summary.live:
                 agrees.append(partition)
                 if digest.seen_root(offer.session) != summary.seen:
-                    seen = digest.seen_some(self._actors_max, offer.session)
-                    steps.append(self._note_seen(offer, share, "whole", seen))
+                    seen_digest = digest.seen_some(self._actors_max, offer.session)
+                    steps.append(self._note_seen(offer, share, "whole", seen_digest))
             else:
                 steps.append(self._step(offer, share, _opening(digest, offer.session)))
         self._agree(sender, offer.session, agrees)
@@ -248,11 +248,11 @@ class Exchanges:
         # Of its own requests this node may have seen, by a liar's word, dots it never had, and can't prove gone.
         never_had = set(share.lacking(asked_for)).difference(digest.context.unseen(asked_for))
         wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot)), *sorted(never_had)][:WANTS_MAX]
-        lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]
+        lacking = [assertion for dot in only_here if not there.covers(dot) and (assertion := share.sealed(dot)) is not None]
         self._note_lag(sender, step, lacking)
         removals = self._proofs_among([*only_there, *asked_for], share, step.session)
         successors = [successor for successor in share.successors(removals) if not there.covers(successor.dot)]
-        named_here = [found for dot in (*asked_for, *contested) if (found := share.sealed(dot)) is not None]
+        named_here = [assertion for dot in (*asked_for, *contested) if (assertion := share.sealed(dot)) is not None]
         allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
         spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)
         taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)
@@ -338,7 +338,7 @@ class Exchanges:
             return
         session, lag = self._lags.get((peer, step.partition), (b"", Lag()))
         before = lag if session == step.session else Lag()
-        stamps = [given.assertion.stamp.ms for given in lacking] + ([before.oldest_ms] if before.missing else [])
+        stamps = [assertion.assertion.stamp.ms for assertion in lacking] + ([before.oldest_ms] if before.missing else [])
         self._lags[peer, step.partition] = step.session, Lag(before.missing + len(lacking), min(stamps, default=0))
 
 

@@ -110,24 +110,24 @@ def difference(step: SyncStep, digest: Digest) -> Difference:
     """Compare the step's spans with what is live here. ValueError for spans that nobody can have meant."""
     if not step.spans:
         return Difference()
-    named = named_in(step.spans)
-    if len(step.spans) == len(named) == 1 and not named[0].low and not named[0].high:
+    spans = named_in(step.spans)
+    if len(step.spans) == len(spans) == 1 and not spans[0].low and not spans[0].high:
         # Everything, dot by dot: plain sets are faster than an index, and small shares are most shares.
-        live, there = digest.live, frozenset(named[0].dots)
-        return Difference((), [dot for dot in live if dot not in there], [dot for dot in named[0].dots if dot not in live], named)
+        live, there = digest.live, frozenset(spans[0].dots)
+        return Difference((), [dot for dot in live if dot not in there], [dot for dot in spans[0].dots if dot not in live], spans)
     found = reconcile(digest.index(step.session), step.spans)
-    return Difference(found.spans, found.only_here, found.only_there, named)
+    return Difference(found.spans, found.only_here, found.only_there, spans)
 
 
 def named_in(spans: Iterable[Span]) -> list[NamedSpan]:
     """The spans that name their dots. ValueError where these are more than any step of ours names."""
-    named: list[NamedSpan] = []
+    named_spans: list[NamedSpan] = []
     left = NAMED_DOTS_MAX
     for span in spans:
         if span.dots is not None:
-            named.append(NamedSpan(span.low, span.high, listed(span, left)))
-            left -= len(named[-1].dots)
-    return named
+            named_spans.append(NamedSpan(span.low, span.high, listed(span, left)))
+            left -= len(named_spans[-1].dots)
+    return named_spans
 
 
 def joinable(
@@ -170,14 +170,14 @@ def _low(span: NamedSpan) -> bytes:
     return span.low
 
 
-def in_order(given: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:
+def in_order(assertions: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:
     """Which of them go first: of every agent its surest `top_k`, then of every agent the next, and so on.
 
     So an agent with much to say, however sure of itself, does not push aside the others.
     """
     turns: Counter[str] = Counter()
     ordered: list[tuple[int, bool, float, Sealed]] = []
-    for one in sorted(given, key=lambda one: (-one.assertion.confidence, one.dot)):
+    for one in sorted(assertions, key=lambda one: (-one.assertion.confidence, one.dot)):
         assertion = one.assertion
         is_unsure = assertion.confidence < settings.min_confidence
         ordered.append((turns[assertion.agent] // max(settings.top_k, 1), is_unsure, -assertion.confidence, one))
@@ -185,17 +185,17 @@ def in_order(given: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:
     return [entry[3] for entry in sorted(ordered, key=lambda entry: entry[:3])]
 
 
-def fitting(given: Sequence[Sealed], settings: GossipSettings, taken_bytes: int = 0) -> tuple[Sealed, ...]:
+def fitting(assertions: Sequence[Sealed], settings: GossipSettings, taken_bytes: int = 0) -> tuple[Sealed, ...]:
     """The assertions that fit into one step beside its content; one too large for any goes all the same, without others."""
     left = settings.step_bytes_max - taken_bytes
-    if sum(map(size_of, given)) <= left:
-        return tuple(given)
+    if sum(map(size_of, assertions)) <= left:
+        return tuple(assertions)
     chosen: list[Sealed] = []
-    for one in in_order(given, settings):
-        left -= size_of(one)
+    for assertion in in_order(assertions, settings):
+        left -= size_of(assertion)
         if left < 0 and chosen:
             break
-        chosen.append(one)
+        chosen.append(assertion)
     return tuple(chosen)
 
 
@@ -204,34 +204,34 @@ def unlimited(agent: str) -> int:
     return 1 << 40
 
 
-def allowed_of(given: Sequence[Sealed], allowance: Allowance) -> Sequence[Sealed]:
+def allowed_of(assertions: Sequence[Sealed], allowance: Allowance) -> Sequence[Sealed]:
     """Of every agent its newest, as many as are allowed."""
     if allowance is unlimited:
-        return given
-    counts = Counter(one.assertion.agent for one in given)
+        return assertions
+    counts = Counter(one.assertion.agent for one in assertions)
     strained = {agent: allowed for agent, count in counts.items() if count > (allowed := allowance(agent))}
     if not strained:
-        return given
-    newest = sorted((one for one in given if one.assertion.agent in strained), key=_stamp, reverse=True)
+        return assertions
+    newest = sorted((one for one in assertions if one.assertion.agent in strained), key=_stamp, reverse=True)
     taken: Counter[str] = Counter()
-    kept = [one for one in given if one.assertion.agent not in strained]
-    for one in newest:
-        taken[one.assertion.agent] += 1
-        if taken[one.assertion.agent] <= strained[one.assertion.agent]:
-            kept.append(one)
-    return kept
+    kept_assertions = [one for one in assertions if one.assertion.agent not in strained]
+    for assertion in newest:
+        taken[assertion.assertion.agent] += 1
+        if taken[assertion.assertion.agent] <= strained[assertion.assertion.agent]:
+            kept_assertions.append(assertion)
+    return kept_assertions
 
 
-def _stamp(given: Sealed) -> Stamp:
-    return given.assertion.stamp
+def _stamp(assertion: Sealed) -> Stamp:
+    return assertion.assertion.stamp
 
 
-def size_of(given: Sealed) -> int:
+def size_of(assertion: Sealed) -> int:
     """About how many bytes it takes on the way, rather too many than too few."""
-    statement = given.assertion.statement
+    statement = assertion.assertion.statement
     characters = len(statement.content) if statement.content.isascii() else 3 * len(statement.content)
     names = len(statement.concept) + len(statement.before) + sum(map(len, statement.entities)) + sum(map(len, statement.labels))
-    return ASSERTION_BYTES + characters + 3 * names + len(statement.vector) + len(given.seal)
+    return ASSERTION_BYTES + characters + 3 * names + len(statement.vector) + len(assertion.seal)
 
 
 def heads_of(dots: Iterable[Dot], share: Share) -> tuple[Head, ...]:
@@ -245,8 +245,8 @@ def proofs_of(dots: Iterable[Dot], share: Share) -> tuple[Removal, ...]:
 
     Not where a quota was exceeded or a key is revoked: nodes that know that too let go unasked, and no others do.
     """
-    found = [proof for dot in dots if (proof := share.proof(dot)) is not None and proof.why not in ("quota", "revoked")]
-    return tuple({(proof.fact_id, proof.dots): proof for proof in found}.values())
+    removals = [proof for dot in dots if (proof := share.proof(dot)) is not None and proof.why not in ("quota", "revoked")]
+    return tuple({(proof.fact_id, proof.dots): proof for proof in removals}.values())
 
 
 def some(items: tuple[Item, ...], most: int, session: bytes) -> tuple[Item, ...]:

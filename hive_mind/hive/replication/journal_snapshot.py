@@ -98,16 +98,16 @@ class JournalMerger:
 
     def snapshot(self) -> JournalSnapshot:
         gone = self._gone()
-        live = {place: given for place, given in self._sealed.items() if place not in gone}
+        live = {place: assertion for place, assertion in self._sealed.items() if place not in gone}
         named = {head.actor: head.node for head in self._heads.values()}
         voices = sorted(_voices(live).items(), key=_age)
-        vouched = tuple(Vouched(given.assertion, named.get(_actor_of(place), "")) for place, given in voices)
+        vouched = tuple(Vouched(assertion.assertion, named.get(_actor_of(place), "")) for place, assertion in voices)
         return JournalSnapshot(vouched, self._registry.entries(), self._own, self._lost())
 
     def _take_assertion(self, known: _Known, record: Put) -> None:
         # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
-        if record.key not in self._sealed and has_its_id((given := _decode_sealed(record.value)).assertion):
-            self._sealed[record.key] = given
+        if record.key not in self._sealed and has_its_id((assertion := _decode_sealed(record.value)).assertion):
+            self._sealed[record.key] = assertion
         known.live.add(record.key)
 
     def _take_head(self, record: Put) -> None:
@@ -132,7 +132,7 @@ class JournalMerger:
         for writer, head in self._heads.items():
             first = max((journal.up_to.get(writer, 0) for journal in self._journals), default=0) + 1
             places = (writer + counter.to_bytes(COUNTER_BYTES, "big") for counter in range(first, head.counter + 1))
-            if count := sum(1 for place in places if not any(known.has_seen(place) for known in self._journals)):
+            if count := sum(1 for place in places if not any(journal.has_seen(place) for journal in self._journals)):
                 lost[head.node] = lost.get(head.node, 0) + count
         return lost
 
@@ -140,17 +140,17 @@ class JournalMerger:
 def _voices(live: Mapping[Place, Sealed]) -> dict[Place, Sealed]:
     """The last assertion of an agent on a fact from one root; and that of its home rather than of a copy."""
     best: dict[tuple[str, str, str], Place] = {}
-    for place, given in live.items():
-        voice = given.assertion.fact_id, given.assertion.agent, given.assertion.root
+    for place, assertion in live.items():
+        voice = assertion.assertion.fact_id, assertion.assertion.agent, assertion.assertion.root
         other = best.get(voice)
-        if other is None or _weight(place, given) > _weight(other, live[other]):
+        if other is None or _weight(place, assertion) > _weight(other, live[other]):
             best[voice] = place
     return {place: live[place] for place in best.values()}
 
 
-def _weight(place: Place, given: Sealed) -> tuple[bool, object, Place]:
+def _weight(place: Place, assertion: Sealed) -> tuple[bool, object, Place]:
     is_home = _partition_of(place) != EVERYONE
-    return is_home, given.assertion.stamp, place
+    return is_home, assertion.assertion.stamp, place
 
 
 def _age(voice: tuple[Place, Sealed]) -> tuple[object, bytes]:

@@ -105,9 +105,9 @@ class Outbox:
     def deliver(self, changed: Mapping[str, Taken], holders: Holders, here: str, mono_ms: int) -> tuple[list[Record], list[Send]]:
         """Batches of what changed, for the other holders; partitions with the same holders travel together."""
         by_holders: dict[tuple[str, ...], list[tuple[str, tuple[Dot, ...]]]] = {}
-        for partition, some in changed.items():
+        for partition, share in changed.items():
             to = tuple(node for node in holders(partition) if node != here)
-            dots = tuple(dict.fromkeys([add.dot for add in some.adds] + [dot for one in some.removals for dot in one.dots]))
+            dots = tuple(dict.fromkeys([add.dot for add in share.adds] + [dot for one in share.removals for dot in one.dots]))
             if to and dots:
                 by_holders.setdefault(to, []).append((partition, dots))
         records = self.undelivered.keep(changed)
@@ -171,11 +171,11 @@ class Outbox:
         self._keep(batch)
         self._next_due_ms = mono_ms
 
-    def noted(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> tuple[Held, ...]:
-        """Promoted facts, of which `taken` is new. Facts not new that have reached a holder since are noted as shared."""
-        fresh = {add.assertion.fact_id for some in taken.values() for add in some.adds}
-        again = {one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)}
-        arrived = again - self.is_waiting_for() if again else again
+    def noted(self, held: Sequence[Held], shares: Mapping[str, Taken]) -> tuple[Held, ...]:
+        """Promoted facts, of which `shares` is new. Facts not new that have reached a holder since are noted as shared."""
+        fresh = {add.assertion.fact_id for share in shares.values() for add in share.adds}
+        fact_ids = {one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)}
+        arrived = fact_ids - self.is_waiting_for() if fact_ids else fact_ids
         return tuple(replace(one, is_shared=True) if one.fact_id in arrived else one for one in held)
 
     def is_waiting_for(self) -> frozenset[str]:
@@ -198,8 +198,8 @@ class Outbox:
     def _changes(self, partition: str, dots: Iterable[Dot]) -> Changes:
         share = self._share_of(partition)
         known = list(dots)
-        found = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
-        adds = {given.dot: given for given in found if given is not None}
+        assertions = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
+        adds = {assertion.dot: assertion for assertion in assertions if assertion is not None}
         removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
         adds.update((successor.dot, successor) for successor in share.successors(removals.values()))
         # Without the head of its writer nobody takes an assertion that is handed on.
@@ -220,8 +220,8 @@ class Outbox:
         return [tuple((name, tuple(dots)) for name, dots in batch.items()) for batch in batches]
 
     def _size_of(self, partition: str, dot: Dot) -> int:
-        given = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
-        return size_of(given) if given is not None else _GONE_BYTES
+        assertion = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
+        return size_of(assertion) if assertion is not None else _GONE_BYTES
 
     def _facts_of(self, batch: Batch) -> list[str]:
         shares = ((self._share_of(partition), dots) for partition, dots in batch.items)
@@ -273,24 +273,24 @@ class Undelivered:
     def keep(self, changed: Mapping[str, Taken], *, only_new: bool = False) -> list[Record]:
         """Keep what was just taken back of what is under way; `only_new`: of what came and went in this very change."""
         records: list[Record] = []
-        for partition, some in changed.items():
-            new = {add.dot for add in some.adds} if only_new and some.gone else None
-            for given in some.gone:
-                if new is not None and given.dot not in new:
+        for partition, share in changed.items():
+            new = {add.dot for add in share.adds} if only_new and share.gone else None
+            for assertion in share.gone:
+                if new is not None and assertion.dot not in new:
                     continue
-                place = (partition, given.dot)
+                place = (partition, assertion.dot)
                 # Of erased assertions only the proof is sent: a node that misses it learns of its dot by the next exchange.
-                if place in self._batches and not self._is_erased(given.assertion):
-                    self._kept[place] = given
-                    records.append(Put(UNDELIVERED, _key(place), _encode(given)))
+                if place in self._batches and not self._is_erased(assertion.assertion):
+                    self._kept[place] = assertion
+                    records.append(Put(UNDELIVERED, _key(place), _encode(assertion)))
         return records
 
     def erase(self) -> list[Record]:
         """Let go of what was kept before it was to be erased."""
-        gone = [place for place, given in self._kept.items() if self._is_erased(given.assertion)]
-        for place in gone:
+        places = [place for place, assertion in self._kept.items() if self._is_erased(assertion.assertion)]
+        for place in places:
             del self._kept[place]
-        return [Delete(UNDELIVERED, _key(place)) for place in gone]
+        return [Delete(UNDELIVERED, _key(place)) for place in places]
 
     def load(self, key: bytes, value: bytes) -> None:
         """Take back one journal record."""

@@ -127,8 +127,8 @@ class PartitionContent:
         # Versions of one set only: where what was seen is forgotten another one takes its place, and counts anew.
         if members is not self.members or version != self.members.version:
             whole = blake2b(digest_size=32)
-            for dot, given in sorted(self._sealed.items(), key=_dot):
-                whole.update(_encode((dot, given.seal or given.assertion)))
+            for dot, assertion in sorted(self._sealed.items(), key=_dot):
+                whole.update(_encode((dot, assertion.seal or assertion.assertion)))
             digest = whole.digest()
             self._content_digest = self.members, self.members.version, digest
         return digest
@@ -169,12 +169,12 @@ class PartitionContent:
                 reached[actor] = max(reached.get(actor, 0), min(counter_of(dot), head.counter))
         return reached
 
-    def _is_beyond_quota(self, given: Sealed, quota: int) -> bool:
-        agent, since = given.assertion.agent, age(given)
+    def _is_beyond_quota(self, assertion: Sealed, quota: int) -> bool:
+        agent, since = assertion.assertion.agent, age(assertion)
         if self._per_agent[agent] <= quota:
             return False
-        own = (other for other in self._sealed.values() if other.assertion.agent == agent and age(other) >= since)
-        return sum(weight(other.assertion) for other in own) > quota
+        assertions = (other for other in self._sealed.values() if other.assertion.agent == agent and age(other) >= since)
+        return sum(weight(other_assertion.assertion) for other_assertion in assertions) > quota
 
     def _is_known(self, dot: Dot) -> bool:
         if dot in self._sealed:
@@ -182,9 +182,9 @@ class PartitionContent:
         return self.members.has_seen(dot) and (not self._is_wary or dot in self._proofs)
 
 
-def age(given: Sealed) -> tuple[Stamp, Dot]:
+def age(assertion: Sealed) -> tuple[Stamp, Dot]:
     """Sorts assertions, the oldest first, in the same order everywhere."""
-    return given.assertion.stamp, given.dot
+    return assertion.assertion.stamp, assertion.dot
 
 
 def _dot(entry: tuple[Dot, Sealed]) -> Dot:

@@ -50,9 +50,9 @@ class PartitionReplica(PartitionContent):
             former = [given.dot for given in self.assertions(assertion.fact_id) if _is_same_voice(given.assertion, assertion)]
             (dot,) = self.members.add(assertion.fact_id, former).added
             added[dot] = assertion.fact_id
-            given = sealed(authority.seal, self.partition, dot, assertion)
-            self._keep(given, change)
-            change.adds.append(given)
+            given_assertion = sealed(authority.seal, self.partition, dot, assertion)
+            self._keep(given_assertion, change)
+            change.adds.append(given_assertion)
             if former:
                 removal = Removal(assertion.fact_id, tuple(former), assertion.agent, "superseded", assertion.stamp)
                 self._let_go(removal, authority, change)
@@ -73,17 +73,17 @@ class PartitionReplica(PartitionContent):
     def disown(self, authority: Authority) -> Taken:
         """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
         change, is_revoked = Change(), authority.seal.is_revoked
-        gone = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
-        self.members.drop([given.dot for given in gone])
-        for given in gone:
-            assertion = given.assertion
-            removal = Removal(assertion.fact_id, (given.dot,), assertion.agent, "revoked", assertion.stamp)
-            self._forget([given.dot], removal, change)
+        assertions = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
+        self.members.drop([given.dot for given in assertions])
+        for given_assertion in assertions:
+            assertion = given_assertion.assertion
+            removal = Removal(assertion.fact_id, (given_assertion.dot,), assertion.agent, "revoked", assertion.stamp)
+            self._forget([given_assertion.dot], removal, change)
         self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], change)
-        self._note_seen([given.dot for given in gone], change)
+        self._note_seen([given.dot for given in assertions], change)
         # Forget what was seen of an actor of which nothing is trusted: replicas that never took it in would never agree.
         silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
-        silent |= {actor_of(given.dot) for given in gone if is_revoked(given.seal, 0)}
+        silent |= {actor_of(given.dot) for given in assertions if is_revoked(given.seal, 0)}
         self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), change)
         return change.made()
 
@@ -93,12 +93,12 @@ class PartitionReplica(PartitionContent):
         """Take in what is new and true of it. Applying anything twice changes nothing."""
         change, removals, heads = Change(), list(removals), list(heads)
         self._take_heads(heads, authority, change)
-        gone = self._take_removals(removals, authority, change)
+        gone_removals = self._take_removals(removals, authority, change)
         fresh, observed = self._admitted(adds, authority, change)
-        if fresh or gone or observed:
-            self._change(fresh, gone, observed, authority, change)
+        if fresh or gone_removals or observed:
+            self._change(fresh, gone_removals, observed, authority, change)
         # To the limit itself `forget_beyond_limits` brings it, so that this need not be done with each message.
-        givers = {given.assertion.agent for given in fresh}.union(removal.by for removal in removals)
+        givers = {assertion.assertion.agent for assertion in fresh}.union(removal.by for removal in removals)
         self._limit_proofs(_SLACK * authority.removals_max, change, givers)
         self._limit_boots(_SLACK * authority.boots_max, change, {head.node for head in heads})
         return change.made()
@@ -106,17 +106,17 @@ class PartitionReplica(PartitionContent):
     def _change(
         self, fresh: Sequence[Sealed], gone: Mapping[Dot, Removal], observed: Sequence[Dot], authority: Authority, change: Change
     ) -> None:
-        added = {given.dot: given.assertion.fact_id for given in fresh}
+        added = {given_assertion.dot: given_assertion.assertion.fact_id for given_assertion in fresh}
         # Dots a liar has made it cover are revived when they come; of honest members' dots none is covered here.
         self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
         self.members.apply(Delta(added, frozenset([*gone, *observed])))
-        for given in fresh:
-            self._keep(given, change)
+        for assertion in fresh:
+            self._keep(assertion, change)
         change.adds += fresh
         for dot, removal in gone.items():
             self._forget([dot], removal, change)
-        self._enforce_quota({given.assertion.agent for given in fresh}, authority, change)
-        self._note_seen([*gone, *observed, *(given.dot for given in fresh)], change)
+        self._enforce_quota({given_assertion.assertion.agent for given_assertion in fresh}, authority, change)
+        self._note_seen([*gone, *observed, *(given_assertion.dot for given_assertion in fresh)], change)
 
     def take_changes(self, changes: Changes, authority: Authority) -> Taken:
         return self.take(changes.adds, changes.removals, changes.heads, authority)
@@ -146,8 +146,8 @@ class PartitionReplica(PartitionContent):
         Seen dots of others are forgotten too: otherwise the node would refuse all of it should the partition come back.
         """
         change = Change()
-        for given in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
-            self._unkeep(given, change)
+        for assertion in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
+            self._unkeep(assertion, change)
         change.records += self.forget_seen(self._own_heads)
         return change.made()
 
@@ -195,15 +195,15 @@ class PartitionReplica(PartitionContent):
         beyond = list(beyond)
         for dot in beyond:
             self._noted_beyond.setdefault(actor_of(dot), set()).add(dot)
-        self.members.apply(Delta({dot: given.assertion.fact_id for dot, given in self._sealed.items()}, frozenset()))
+        self.members.apply(Delta({dot: assertion.assertion.fact_id for dot, assertion in self._sealed.items()}, frozenset()))
         self.members.join_context(up_to, beyond)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _take_heads(self, heads: Iterable[Head], authority: Authority, change: Change) -> None:
         for head in heads:
-            known = self.heads.get(head.actor)
-            if known is not None and known.counter >= head.counter:
+            known_head = self.heads.get(head.actor)
+            if known_head is not None and known_head.counter >= head.counter:
                 continue
             reason = malformed_head(head)
             if reason or not is_sealed_head(authority.seal, self.partition, head):
@@ -212,33 +212,33 @@ class PartitionReplica(PartitionContent):
             self._set_head(head)
             change.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
-    def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
+    def _is_squatted(self, assertion: Sealed, authority: Authority) -> bool:
         """Whether its dot belongs to a node that did not seal it, or to an unknown one: it comes again with a head."""
         if not self._is_wary:
             return False
-        head = self.heads.get(actor_of(given.dot))
-        return head is None or not authority.seal.speaks_for(given.seal, head.node)
+        head = self.heads.get(actor_of(assertion.dot))
+        return head is None or not authority.seal.speaks_for(assertion.seal, head.node)
 
     def _take_removals(self, removals: Iterable[Removal], authority: Authority, change: Change) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
-        gone: dict[Dot, Removal] = {}
+        gone_removals: dict[Dot, Removal] = {}
         for removal in removals:
             reason = malformed_removal(removal)
             if reason or not (removal.why in OWN_JUDGEMENT or is_sealed_removal(authority.seal, self.partition, removal)):
                 change.refused[reason or "a removal that its author did not seal"] += 1
                 continue
             for dot in removal.dots:
-                given = self._sealed.get(dot)
-                if given is None:
+                assertion = self._sealed.get(dot)
+                if assertion is None:
                     self._wait_for(dot, removal, authority, change)
-                elif dot in gone:
+                elif dot in gone_removals:
                     continue
-                elif self._proves(removal, given, authority):
-                    gone[dot] = removal
+                elif self._proves(removal, assertion, authority):
+                    gone_removals[dot] = removal
                 else:
                     change.refused["unauthorised removal"] += 1
                     change.contested.append(dot)
-        return gone
+        return gone_removals
 
     def _wait_for(self, dot: Dot, removal: Removal, authority: Authority, change: Change) -> None:
         if removal.why in OWN_JUDGEMENT:
@@ -257,16 +257,16 @@ class PartitionReplica(PartitionContent):
         is_its_nodes = head is not None and authority.seal.speaks_for(removal.seal, head.node)
         return is_its_nodes or removal.why in OWN_JUDGEMENT or authority.is_moderator(removal.by)
 
-    def _proves(self, removal: Removal, given: Sealed, authority: Authority) -> bool:
-        assertion = given.assertion
+    def _proves(self, removal: Removal, given_assertion: Sealed, authority: Authority) -> bool:
+        assertion = given_assertion.assertion
         if removal.fact_id != assertion.fact_id:
             return False
         if removal.why == "expired":
-            return authority.is_expired(given)
+            return authority.is_expired(given_assertion)
         if removal.why == "quota":
-            return self._is_beyond_quota(given, authority.quota)
+            return self._is_beyond_quota(given_assertion, authority.quota)
         if removal.why == "revoked":
-            return authority.seal.is_revoked(given.seal, assertion.stamp.ms)
+            return authority.seal.is_revoked(given_assertion.seal, assertion.stamp.ms)
         return removal.by == assertion.agent or authority.is_moderator(removal.by) or authority.is_withdrawn(assertion)
 
     def _admitted(self, adds: Iterable[Sealed], authority: Authority, change: Change) -> tuple[list[Sealed], list[Dot]]:
@@ -286,34 +286,34 @@ class PartitionReplica(PartitionContent):
                 fresh[add.dot] = add
         return list(fresh.values()), observed
 
-    def _is_settled(self, given: Sealed, authority: Authority) -> bool:
+    def _is_settled(self, assertion: Sealed, authority: Authority) -> bool:
         """Whether it is here, or rightly gone. Among members that may lie a proof says nothing of another fact under its dot."""
-        proof = self._proofs.get(given.dot)
-        is_gone = not self._is_wary or proof is None or proof.why in OWN_JUDGEMENT or self._proves(proof, given, authority)
-        return self._is_known(given.dot) and is_gone
+        proof = self._proofs.get(assertion.dot)
+        is_gone = not self._is_wary or proof is None or proof.why in OWN_JUDGEMENT or self._proves(proof, assertion, authority)
+        return self._is_known(assertion.dot) and is_gone
 
     def _is_taken_back(self, given: Sealed, authority: Authority) -> bool:
         waiting = self._proofs.get(given.dot)
         return authority.is_withdrawn(given.assertion) or (waiting is not None and self._proves(waiting, given, authority))
 
-    def _keep(self, given: Sealed, change: Change | None) -> None:
-        self._sealed[given.dot] = given
-        self._per_agent[given.assertion.agent] += weight(given.assertion)
+    def _keep(self, assertion: Sealed, change: Change | None) -> None:
+        self._sealed[assertion.dot] = assertion
+        self._per_agent[assertion.assertion.agent] += weight(assertion.assertion)
         # A proof that waited and did not hold is nobody's proof.
-        if self._proofs.forget(given.dot) and change is not None:
-            change.records.append(Delete(PROOFS, self._prefix + given.dot))
+        if self._proofs.forget(assertion.dot) and change is not None:
+            change.records.append(Delete(PROOFS, self._prefix + assertion.dot))
         if change is not None:
-            change.records.append(Put(ASSERTIONS, self._prefix + given.dot, _encode(given)))
-            change.facts.add(given.assertion.fact_id)
+            change.records.append(Put(ASSERTIONS, self._prefix + assertion.dot, _encode(assertion)))
+            change.facts.add(assertion.assertion.fact_id)
 
-    def _unkeep(self, given: Sealed, change: Change) -> None:
-        del self._sealed[given.dot]
-        self._per_agent[given.assertion.agent] -= weight(given.assertion)
-        if not self._per_agent[given.assertion.agent]:
-            del self._per_agent[given.assertion.agent]
-        change.gone.append(given)
-        change.records.append(Delete(ASSERTIONS, self._prefix + given.dot))
-        change.facts.add(given.assertion.fact_id)
+    def _unkeep(self, assertion: Sealed, change: Change) -> None:
+        del self._sealed[assertion.dot]
+        self._per_agent[assertion.assertion.agent] -= weight(assertion.assertion)
+        if not self._per_agent[assertion.assertion.agent]:
+            del self._per_agent[assertion.assertion.agent]
+        change.gone.append(assertion)
+        change.records.append(Delete(ASSERTIONS, self._prefix + assertion.dot))
+        change.facts.add(assertion.assertion.fact_id)
 
     def _let_go(self, removal: Removal, authority: Authority, change: Change) -> None:
         """Drop dots for an entitled remover, under as many proofs as needed."""
@@ -327,9 +327,9 @@ class PartitionReplica(PartitionContent):
 
     def _forget(self, dots: Iterable[Dot], removal: Removal, change: Change) -> None:
         for dot in dots:
-            if (given := self._sealed.get(dot)) is None:
+            if (assertion := self._sealed.get(dot)) is None:
                 continue
-            self._unkeep(given, change)
+            self._unkeep(assertion, change)
             self._proofs.keep(dot, removal)
             change.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
         change.removals.append(removal)
@@ -366,14 +366,14 @@ class PartitionReplica(PartitionContent):
     def _enforce_quota(self, agents: Iterable[str], authority: Authority, change: Change) -> None:
         """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
-            own = [given for given in self._sealed.values() if given.assertion.agent == agent]
+            assertions = [given for given in self._sealed.values() if given.assertion.agent == agent]
             used = 0
-            for given in sorted(own, key=age, reverse=True):
-                used += weight(given.assertion)
+            for assertion in sorted(assertions, key=age, reverse=True):
+                used += weight(assertion.assertion)
                 if used > authority.quota:
-                    self.members.drop([given.dot])
-                    removal = Removal(given.assertion.fact_id, (given.dot,), agent, "quota", given.assertion.stamp)
-                    self._forget([given.dot], removal, change)
+                    self.members.drop([assertion.dot])
+                    removal = Removal(assertion.assertion.fact_id, (assertion.dot,), agent, "quota", assertion.assertion.stamp)
+                    self._forget([assertion.dot], removal, change)
 
     def _note_head(self, authority: Authority, change: Change) -> None:
         counter = self.members.context.up_to.get(self._actor, 0)
@@ -417,6 +417,6 @@ class PartitionReplica(PartitionContent):
             change.records.append(Put(BEYOND, self._prefix + dot, b""))
 
 
-def _is_same_voice(assertion: Assertion, other: Assertion) -> bool:
+def _is_same_voice(assertion: Assertion, other_assertion: Assertion) -> bool:
     """Whether the same agent passes on the same root: then the later one replaces the earlier one."""
-    return assertion.agent == other.agent and assertion.root == other.root
+    return assertion.agent == other_assertion.agent and assertion.root == other_assertion.root

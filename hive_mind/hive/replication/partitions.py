@@ -70,8 +70,8 @@ class Partitions:
     def searchable(self) -> Shares:
         """The partitions the replica indexes: homes are those that questions ask for, copies the others held here."""
         homes = {name for replica_set in self.topology.read_set(self.node) for name in replica_set.partitions}
-        held = [name for name, share in self.shares.items() if share.is_holder]
-        return Shares(self.shares, frozenset(held) & homes, frozenset(held) - homes)
+        names = [name for name, share in self.shares.items() if share.is_holder]
+        return Shares(self.shares, frozenset(names) & homes, frozenset(names) - homes)
 
     def shared_with(self, peer: str) -> Iterator[PartitionReplica]:
         """The shares to compare with a peer: those both hold, those being copied from it, those it is to take over."""
@@ -95,8 +95,8 @@ class Partitions:
                 self.sources[name] = (*self.sources[name], peer)
                 self._former.add(peer)
         is_member = peer in self.topology.nodes or peer in self._former
-        kept = self.kept_here()
-        return kept if is_member else {name: share for name, share in kept.items() if name in self.sources}
+        replicas = self.kept_here()
+        return replicas if is_member else {name: share for name, share in replicas.items() if name in self.sources}
 
     def expect(self, leavers: Iterable[str]) -> None:
         """Former members that may still hand over partitions; they need receipts."""
@@ -144,16 +144,16 @@ class Partitions:
     ) -> tuple[Retracted, dict[str, Taken]]:
         """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
         found, removed = False, 0
-        taken: dict[str, Taken] = {}
+        shares: dict[str, Taken] = {}
         for partition, share in self.shares.items():
-            given = list(share.assertions(fact_id))
-            found = found or bool(given)
-            dots = [one.dot for one in given if is_for_all or one.assertion.agent == by]
+            assertions = list(share.assertions(fact_id))
+            found = found or bool(assertions)
+            dots = [assertion.dot for assertion in assertions if is_for_all or assertion.assertion.agent == by]
             if dots:
-                taken[partition] = share.remove(fact_id, dots, by, "retracted", stamp, at)
+                shares[partition] = share.remove(fact_id, dots, by, "retracted", stamp, at)
                 removed += len(dots)
         refused = "only its author or a moderator may take it back" if found and not removed else ""
-        return Retracted(fact_id, removed, refused), taken
+        return Retracted(fact_id, removed, refused), shares
 
     def expired(self, at: PolicyNow) -> list[tuple[str, Sealed]]:
         """Facts that have expired for good, each with its partition."""
@@ -162,8 +162,8 @@ class Partitions:
     def collect(self, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
         """Remove what has expired for good."""
         return by_partition(
-            (name, self.shares[name].remove(given.assertion.fact_id, [given.dot], self.node, "expired", stamp, at))
-            for name, given in self.expired(at)
+            (name, self.shares[name].remove(assertion.assertion.fact_id, [assertion.dot], self.node, "expired", stamp, at))
+            for name, assertion in self.expired(at)
         )
 
     def withdraw(
@@ -183,30 +183,30 @@ class Partitions:
 
     def disown(self, at: PolicyNow) -> dict[str, Taken]:
         """Let go of what revoked keys said. What this node lost so, its authors must assert again."""
-        taken: dict[str, Taken] = {}
+        shares: dict[str, Taken] = {}
         for name, share in self.shares.items():
-            own = {head.actor for head in share.own_heads()}
-            taken[name] = share.disown(at)
-            if any(actor_of(given.dot) in own for given in taken[name].gone):
+            actors = {head.actor for head in share.own_heads()}
+            shares[name] = share.disown(at)
+            if any(actor_of(assertion.dot) in actors for assertion in shares[name].gone):
                 self.note_loss()
-        return taken
+        return shares
 
     def forget_old(self, before_ms: int, at: PolicyNow) -> dict[str, Taken]:
         """Forget proofs that are older, and what is beyond the limits."""
         return by_partition(
-            (name, taken)
+            (name, taken_share)
             for name, share in self.shares.items()
-            for taken in (share.forget_proofs(before_ms), share.forget_beyond_limits(at))
+            for taken_share in (share.forget_proofs(before_ms), share.forget_beyond_limits(at))
         )
 
     def erased(self) -> set[str]:
-        live = (given.assertion for share in self.shares.values() for given in share.all_sealed())
+        live = (assertion.assertion for share in self.shares.values() for assertion in share.all_sealed())
         return {assertion.fact_id for assertion in live if self._policy.is_erased(assertion)}
 
     def first_said(self, fact_id: str, agent: str) -> Stamp | None:
         """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
-        given = (assertion.assertion for share in self.shares.values() for assertion in share.assertions(fact_id))
-        return min((one.stamp for one in given if one.agent == agent), default=None)
+        assertions = (assertion.assertion for share in self.shares.values() for assertion in share.assertions(fact_id))
+        return min((assertion.stamp for assertion in assertions if assertion.agent == agent), default=None)
 
     # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -287,7 +287,7 @@ class Partitions:
         for name in arrived:
             del self.leaving[name]
         return by_partition(
-            (name, taken) for name in arrived for taken in (Taken((Delete(HELD, _key(name)),)), self.shares[name].drop_others())
+            (name, share) for name in arrived for share in (Taken((Delete(HELD, _key(name)),)), self.shares[name].drop_others())
         )
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -428,7 +428,7 @@ class Partitions:
             (one.agent, one.root, one.confidence) == (assertion.agent, assertion.root, assertion.confidence)
             and one.statement == assertion.statement
             and not assertion.ttl_ms
-            for one in (given.assertion for given in self.share(partition).assertions(assertion.fact_id))
+            for one in (given_assertion.assertion for given_assertion in self.share(partition).assertions(assertion.fact_id))
         )
 
 

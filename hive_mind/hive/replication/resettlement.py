@@ -92,10 +92,10 @@ class Resettlement:
         latest = self._latest
         for partition, assertions in self._placed.get(name, {}).items():
             share = node.partitions.share(partition)
-            taken = share.assert_all(assertions, node.policy.at(_NO_TIME))
-            records += taken.records
+            taken_share = share.assert_all(assertions, node.policy.at(_NO_TIME))
+            records += taken_share.records
             written = self._written.setdefault(partition, _Written())
-            written.sealed[name], written.heads[name] = taken.adds, share.own_heads()
+            written.sealed[name], written.heads[name] = taken_share.adds, share.own_heads()
             # Its next word on any of this has to be a later one.
             latest = max(latest, assertions[-1].stamp)
         return node, [*records, Put(META, CLOCK, msgspec.msgpack.encode(latest))]
@@ -104,12 +104,12 @@ class Resettlement:
         """Others' writes to the partitions that a node holds."""
         for partition in self._topology.held_by(node.name):
             written = self._written.get(partition, _Written())
-            adds = [given for author, some in written.sealed.items() if author != node.name for given in some]
+            adds = [assertion for author, assertions in written.sealed.items() if author != node.name for assertion in assertions]
             heads = [head for author, some in written.heads.items() if author != node.name for head in some]
-            taken = node.partitions.share(partition).take(adds, (), heads, node.policy.at(_NO_TIME))
-            if taken.refused:
-                raise InvalidInput(f"facts can't be moved: {next(iter(taken.refused))}; nothing was changed")
-            yield from taken.records
+            share = node.partitions.share(partition).take(adds, (), heads, node.policy.at(_NO_TIME))
+            if share.refused:
+                raise InvalidInput(f"facts can't be moved: {next(iter(share.refused))}; nothing was changed")
+            yield from share.records
 
     def _shared(self) -> list[Put]:
         return [record_of(sealed_anew(self._seal, entry)) for entry in self._snapshot.entries]
@@ -143,10 +143,10 @@ def attached_to(topology: Topology, attached: Mapping[str, str], former: Mapping
     """
     nodes = frozenset(topology.nodes)
 
-    def node_of(one: Vouched) -> str:
-        if (node := attached.get(one.assertion.agent)) is not None:
+    def node_of(claim: Vouched) -> str:
+        if (node := attached.get(claim.assertion.agent)) is not None:
             return node
-        return one.node if one.node in nodes else heirs.get(former.get(one.node, ""), topology.nodes[0])
+        return claim.node if claim.node in nodes else heirs.get(former.get(claim.node, ""), topology.nodes[0])
 
     return node_of
 
@@ -157,9 +157,9 @@ def facts_of(snapshot: JournalSnapshot, settings: HiveSettings, chance: Chance, 
     node.start([], now)
     node.registry.take(snapshot.entries, None)
     (partition,) = node.topology.held_by(_ALONE)
-    node.partitions.share(partition).assert_all((one.assertion for one in snapshot.vouched), node.policy.at(_NO_TIME))
+    node.partitions.share(partition).assert_all((claim.assertion for claim in snapshot.vouched), node.policy.at(_NO_TIME))
     node.replica.rearrange(node.partitions.searchable())
-    ids = dict.fromkeys(one.assertion.fact_id for one in snapshot.vouched)
+    ids = dict.fromkeys(claim.assertion.fact_id for claim in snapshot.vouched)
     return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)
 
 
@@ -172,22 +172,22 @@ def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> 
     """Assertions by node and partition. All of a fact have the home of the first one: only there they confirm each other."""
     homes: dict[str, str] = {}
     placed: dict[str, dict[str, list[Assertion]]] = {}
-    for one in vouched:
-        node, said = node_of(one), one.assertion
-        home = homes.setdefault(said.fact_id, topology.home(said.fact_id, node))
-        for partition in (home, *topology.copies(said.fact_id, node, said.confidence)):
-            placed.setdefault(node, {}).setdefault(partition, []).append(said)
+    for claim in vouched:
+        node, assertion = node_of(claim), claim.assertion
+        home = homes.setdefault(assertion.fact_id, topology.home(assertion.fact_id, node))
+        for partition in (home, *topology.copies(assertion.fact_id, node, assertion.confidence)):
+            placed.setdefault(node, {}).setdefault(partition, []).append(assertion)
     return placed
 
 
 def _latest_believable(snapshot: JournalSnapshot, wall_ms: int) -> Stamp:
     """The latest stamp every clock accepts; a stamp of a clock that ran ahead is for its own author alone."""
-    stamps = (one.assertion.stamp for one in snapshot.vouched)
+    stamps = (claim.assertion.stamp for claim in snapshot.vouched)
     entered = (entry.stamp for entry in snapshot.entries)
     believable = (stamp for some in (stamps, entered) for stamp in some if is_believable(stamp, wall_ms + DRIFT_MS))
     return max(believable, default=Stamp(0))
 
 
 def _refuse_strangers(snapshot: JournalSnapshot, tenant: str) -> None:
-    if others := {one.assertion.tenant for one in snapshot.vouched} - {tenant}:
+    if others := {claim.assertion.tenant for claim in snapshot.vouched} - {tenant}:
         raise InvalidInput(f"facts of tenant {min(others)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")

@@ -62,7 +62,7 @@ def joined(parts: Sequence[Taken]) -> Taken:
         frozenset([fact for part in parts for fact in part.facts]),
         tuple([add for part in parts for add in part.adds]),
         tuple([removal for part in parts for removal in part.removals]),
-        tuple([given for part in parts for given in part.gone]),
+        tuple([assertion for part in parts for assertion in part.gone]),
         refused,
         tuple([dot for part in parts for dot in part.contested]),
     )
@@ -71,9 +71,9 @@ def joined(parts: Sequence[Taken]) -> Taken:
 def by_partition(changes: Iterable[tuple[str, Taken]]) -> dict[str, Taken]:
     """Results of successive changes, by partition in the order in which these were first changed."""
     parts: dict[str, list[Taken]] = {}
-    for partition, taken in changes:
-        parts.setdefault(partition, []).append(taken)
-    return {partition: joined(some) for partition, some in parts.items()}
+    for partition, share in changes:
+        parts.setdefault(partition, []).append(share)
+    return {partition: joined(shares) for partition, shares in parts.items()}
 
 
 def merged(*changes: Mapping[str, Taken]) -> dict[str, Taken]:

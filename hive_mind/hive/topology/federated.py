@@ -136,8 +136,8 @@ class Federated:
     @cached_property
     def _open_groups(self) -> tuple[str, ...]:
         """Those a joiner may come into: not the root's own, unless there is no other."""
-        others = tuple([group for group, members in self.groups.items() if tuple(members) != (self.root,)])
-        return others or tuple(self.groups)
+        groups = tuple([group for group, members in self.groups.items() if tuple(members) != (self.root,)])
+        return groups or tuple(self.groups)
 
     @cached_property
     def _smallest(self) -> str:

@@ -96,16 +96,16 @@ class TopologyLog:
     def packed(self) -> bytes:
         return _encode([step.announced for step in self.steps])
 
-    def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
+    def followed_by(self, version: TopologyVersion, *, is_next: bool) -> "TopologyLog":
         """After another one came to hold. The steps to a topology that was not the next are not known."""
         before = self.steps if is_next else ()
-        return TopologyLog((*before, made)[-STEPS_MAX:])
+        return TopologyLog((*before, version)[-STEPS_MAX:])
 
     def since(self, epoch: int) -> TopologyUpdate:
-        known = [step.topology.epoch for step in self.steps]
-        if epoch not in known:
+        epoches = [step.topology.epoch for step in self.steps]
+        if epoch not in epoches:
             return TopologyUpdate(self.epoch, (self.steps[-1].announced,))
-        later = tuple(made.announced for made in self.steps[known.index(epoch) + 1 :])
+        later = tuple(version.announced for version in self.steps[epoches.index(epoch) + 1 :])
         is_short = sum(len(announced.topology) for announced in later) <= TOPOLOGY_BYTES_MAX
         return TopologyUpdate(self.epoch, later if is_short else later[-1:], epoch if is_short else 0)
 
@@ -119,8 +119,8 @@ def steps_of(update: TopologyUpdate) -> Sequence[TopologyVersion]:
     if not 1 <= len(update.steps) <= STEPS_MAX:
         raise WireError(f"an update has 1 to {STEPS_MAX} steps, not {len(update.steps)}")
     steps = [TopologyVersion.of(step) for step in update.steps]
-    epochs = [made.topology.epoch for made in steps]
-    follows = [made.announced.follows for made in steps]
+    epochs = [version.topology.epoch for version in steps]
+    follows = [version.announced.follows for version in steps]
     is_whole = follows[1:] == epochs[:-1] and update.follows in (0, follows[0]) and follows[0] >= 0
     if not is_whole or epochs[-1] != update.epoch or any(b <= a for a, b in zip([follows[0], *epochs], epochs, strict=False)):
         raise WireError(f"topologies of the epochs {epochs} do not lead from {update.follows} to {update.epoch}")
@@ -147,7 +147,7 @@ def _has_say(past: TopologyLog, version: TopologyVersion, heartbeats: Heartbeats
     member they know made it, or beats by it: its heartbeats are sealed too.
     """
     digest = digest_of(version.announced.topology)
-    beats = (heard.beat for name in past.members if (heard := heartbeats.get(name)) is not None)
+    beats = (heartbeat.beat for name in past.members if (heartbeat := heartbeats.get(name)) is not None)
     live_by_it = any((beat.epoch, beat.digest) == (version.topology.epoch, digest) for beat in beats)
     return not past.steps or version.announced.by in past.members or live_by_it
 
@@ -163,9 +163,9 @@ def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartb
 
 def wanted(members: Names, gone: Iterable[str], heartbeats: Heartbeats, now_ms: int) -> Names:
     """The members wanted next. Never empty: the last member has no one to hand over to."""
-    known = {name: heard.beat for name in heartbeats.names() if (heard := heartbeats.get(name)) is not None}
-    joining = {name for name, beat in known.items() if beat.wants_in and heartbeats.is_present(name, now_ms)}
-    leaving = {name for name, beat in known.items() if beat.is_leaving}
+    known_heartbeats = {name: heartbeat.beat for name in heartbeats.names() if (heartbeat := heartbeats.get(name)) is not None}
+    joining = {name for name, beat in known_heartbeats.items() if beat.wants_in and heartbeats.is_present(name, now_ms)}
+    leaving = {name for name, beat in known_heartbeats.items() if beat.is_leaving}
     return ((members | joining) - leaving - frozenset(gone)) or members
 
 
@@ -182,6 +182,6 @@ def is_too_far(epoch: int, known: int) -> bool:
 
 def successor(topology: Topology, nodes: Names, epoch: int, heartbeats: Heartbeats) -> Topology:
     """The next one, for these nodes. Raises `WireError` for one that others would refuse, such as of too many."""
-    beats = {name: heard.beat for name in nodes if (heard := heartbeats.get(name)) is not None}
+    beats = {name: heartbeat.beat for name in nodes if (heartbeat := heartbeats.get(name)) is not None}
     wishes = {name: beat.group for name, beat in beats.items() if is_name(beat.group)}
     return unpack(pack(topology.with_nodes(nodes, wishes).with_epoch(epoch)))

@@ -24,21 +24,21 @@ def conflicts(a: Statement, b: Statement) -> bool:
     """Whether the two can't both be true, as far as their words tell. Symmetric; false for a statement and itself."""
     if not a.concept or not b.concept or _concept(a) != _concept(b):
         return False
-    one, other = wording(a.content, a.speaker), wording(b.content, b.speaker)
-    return one is not None and other is not None and _exclude(a, one, b, other)
+    one, other_wording = wording(a.content, a.speaker), wording(b.content, b.speaker)
+    return one is not None and other_wording is not None and _exclude(a, one, b, other_wording)
 
 
 def excluding(own: Statement, others: Iterable[tuple[str, Statement]]) -> list[str]:
     """Ids of those of the same concept that can't be true beside a statement: `conflicts`, without comparing concepts."""
     if (one := wording(own.content, own.speaker)) is None:
         return []
-    found = ((id, other, wording(other.content, other.speaker)) for id, other in others)
+    found = ((id, statement, wording(statement.content, statement.speaker)) for id, statement in others)
     return [id for id, other, worded in found if worded is not None and _may(one, worded) and _exclude(own, one, other, worded)]
 
 
-def _may(one: Wording, other: Wording) -> bool:
+def _may(one: Wording, other_wording: Wording) -> bool:
     """Quickly: whether they can exclude each other at all, whatever else they say."""
-    return one.frame == other.frame or _overlap(one, other) > OVERLAP_MIN
+    return one.frame == other_wording.frame or _overlap(one, other_wording) > OVERLAP_MIN
 
 
 def _concept(statement: Statement) -> str:
@@ -46,17 +46,17 @@ def _concept(statement: Statement) -> str:
 
 
 @ornament(lambda *_: False)
-def _exclude(a: Statement, one: Wording, b: Statement, other: Wording) -> bool:
+def _exclude(a: Statement, one: Wording, b: Statement, other_wording: Wording) -> bool:
     """`conflicts` for two statements of one concept."""
     if _are_rows_of_two(a.content, b.content):
         return False
-    if (one.denies and other.denies) or _are_moments(a, b):
+    if (one.denies and other_wording.denies) or _are_moments(a, b):
         return False
-    if a.speaker and b.speaker and a.speaker != b.speaker and (one.is_first_person or other.is_first_person):
+    if a.speaker and b.speaker and a.speaker != b.speaker and (one.is_first_person or other_wording.is_first_person):
         return False
-    if one.denies != other.denies:
-        return _is_denied(one, other)
-    return _differ_in_value(one, other) if a.speaker and a.speaker == b.speaker else _differ(one, other)
+    if one.denies != other_wording.denies:
+        return _is_denied(one, other_wording)
+    return _differ_in_value(one, other_wording) if a.speaker and a.speaker == b.speaker else _differ(one, other_wording)
 
 
 def _are_rows_of_two(one: str, other: str) -> bool:
@@ -76,21 +76,21 @@ def _are_moments(a: Statement, b: Statement) -> bool:
     return is_precise or bool(a.speaker and a.speaker == b.speaker)
 
 
-def _differ(one: Wording, other: Wording) -> bool:
-    if one.frame == other.frame:
-        return _differ_in_value(one, other)
-    adds_only = one.words <= other.words or other.words <= one.words
-    return not adds_only and _overlap(one, other) > OVERLAP_MIN and _may_exclude(one, other)
+def _differ(one: Wording, other_wording: Wording) -> bool:
+    if one.frame == other_wording.frame:
+        return _differ_in_value(one, other_wording)
+    adds_only = one.words <= other_wording.words or other_wording.words <= one.words
+    return not adds_only and _overlap(one, other_wording) > OVERLAP_MIN and _may_exclude(one, other_wording)
 
 
-def _differ_in_value(one: Wording, other: Wording) -> bool:
-    return one.frame == other.frame and one.values != other.values and _may_exclude(one, other)
+def _differ_in_value(one: Wording, other_wording: Wording) -> bool:
+    return one.frame == other_wording.frame and one.values != other_wording.values and _may_exclude(one, other_wording)
 
 
-def _is_denied(one: Wording, other: Wording) -> bool:
+def _is_denied(one: Wording, other_wording: Wording) -> bool:
     """One says no to what the other says, or to a part of it. "Not 9443" and "8443" agree."""
-    is_part = one.words <= other.words or other.words <= one.words
-    return is_part and _overlap(one, other) > OVERLAP_MIN and _plainly(one.values) == _plainly(other.values)
+    is_part = one.words <= other_wording.words or other_wording.words <= one.words
+    return is_part and _overlap(one, other_wording) > OVERLAP_MIN and _plainly(one.values) == _plainly(other_wording.values)
 
 
 def _plainly(values: tuple[str, ...]) -> list[str]:
@@ -98,22 +98,22 @@ def _plainly(values: tuple[str, ...]) -> list[str]:
     return [value for value in values if value not in {"always", "sometimes"}]
 
 
-def _may_exclude(one: Wording, other: Wording) -> bool:
+def _may_exclude(one: Wording, other_wording: Wording) -> bool:
     """Whether they speak of the same thing and occasion, so that their difference is one of opinion."""
-    if one.is_identity and other.is_identity and one.predicate == other.predicate:
+    if one.is_identity and other_wording.is_identity and one.predicate == other_wording.predicate:
         return True
-    if one.subject - other.subject and other.subject - one.subject:
+    if one.subject - other_wording.subject and other_wording.subject - one.subject:
         return False
-    if one.predicate and one.predicate == other.predicate:
+    if one.predicate and one.predicate == other_wording.predicate:
         return False
-    return not _are_occasions(one, other)
+    return not _are_occasions(one, other_wording)
 
 
-def _are_occasions(one: Wording, other: Wording) -> bool:
+def _are_occasions(one: Wording, other_wording: Wording) -> bool:
     """Both are dated, and differently, and that is not their only difference."""
-    here, there = ({wording.values[place] for place in wording.dated} for wording in (one, other))
-    return bool(here and there) and here != there and one.words - here != other.words - there
+    here, there = ({wording.values[place] for place in wording.dated} for wording in (one, other_wording))
+    return bool(here and there) and here != there and one.words - here != other_wording.words - there
 
 
-def _overlap(one: Wording, other: Wording) -> float:
-    return len(one.words & other.words) / len(one.words | other.words)
+def _overlap(one: Wording, other_wording: Wording) -> float:
+    return len(one.words & other_wording.words) / len(one.words | other_wording.words)

@@ -99,10 +99,10 @@ def faded(at_ms: float, now_ms: int, settings: TrustSettings) -> float:
 def reputations(ratings: Iterable[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> dict[str, Reputation]:
     """For rated and pinned agents; others have the default."""
     rows = sorted({(row.rater, row.subject): row for row in ratings if _is_heard(row, hive)}.values())
-    found = _rated(rows, hive, now_ms, settings) if rows else {}
+    found_reputations = _rated(rows, hive, now_ms, settings) if rows else {}
     for agent, trust in hive.pinned.items():
-        found[agent] = replace(found.get(agent, NOBODY), trust=min(max(trust, 0.0), TRUST_MAX))
-    return found
+        found_reputations[agent] = replace(found_reputations.get(agent, NOBODY), trust=min(max(trust, 0.0), TRUST_MAX))
+    return found_reputations
 
 
 def _is_heard(row: Rating, hive: Hive) -> bool:
@@ -179,8 +179,8 @@ def _weights(table: _Table, hive: Hive, settings: TrustSettings) -> Floats:
     else:
         weights = _policy(table, trusted)
     for agent, trust in hive.pinned.items():
-        if len(found := _places(table, (agent,))):
-            weights[found[0]] = min(max(trust, 0.0), 1.0)
+        if len(places := _places(table, (agent,))):
+            weights[places[0]] = min(max(trust, 0.0), 1.0)
     weights[trusted] = 1.0
     return weights
 

@@ -101,16 +101,16 @@ def signed(content: str, speaker: str) -> bytes:
     return bytes(_SIGNATURE.size) if worded is None else _packed(worded)
 
 
-def may_exclude(signature: Signature, other: Signature) -> bool:
+def may_exclude(signature: Signature, other_signature: Signature) -> bool:
     """Whether two statements of one concept may exclude each other; never false where `contradiction.excluding` says they do."""
-    if not signature.flags & other.flags & _HAS_WORDS or signature.flags & other.flags & _DENIES:
+    if not signature.flags & other_signature.flags & _HAS_WORDS or signature.flags & other_signature.flags & _DENIES:
         return False
-    if (signature.flags ^ other.flags) & _DENIES:
+    if (signature.flags ^ other_signature.flags) & _DENIES:
         # One is a part of the other.
-        return not _differ(signature.words, other.words) and _may_overlap(signature, other)
-    if _differ(signature.subject, other.subject) and not signature.flags & other.flags & _IS_IDENTITY:
+        return not _differ(signature.words, other_signature.words) and _may_overlap(signature, other_signature)
+    if _differ(signature.subject, other_signature.subject) and not signature.flags & other_signature.flags & _IS_IDENTITY:
         return False
-    return signature.frame == other.frame or _may_overlap(signature, other)
+    return signature.frame == other_signature.frame or _may_overlap(signature, other_signature)
 
 
 def _packed(worded: Wording) -> bytes:

@@ -65,8 +65,8 @@ class TrustBook:
         """T of an agent, by hive time."""
         if self._seen != (self._registry.version, now_ms // self._settings.refresh_ms):
             self._refresh(now_ms)
-        known = self._known.get(agent)
-        return TRUST_DEFAULT if known is None else known.trust
+        reputation = self._known.get(agent)
+        return TRUST_DEFAULT if reputation is None else reputation.trust
 
     def is_quarantined(self, agent: str, now_ms: int) -> bool:
         """Whether enough is known against an agent to keep what it says from searches.
@@ -76,16 +76,16 @@ class TrustBook:
         """
         if self.of(agent, now_ms) >= self._settings.quarantine_trust or agent in self._registry.moderators | self._moderators:
             return False
-        known = self._known.get(agent, NOBODY)
-        return known.raters >= 2 and known.evidence >= self._settings.quarantine_evidence
+        reputation = self._known.get(agent, NOBODY)
+        return reputation.raters >= 2 and reputation.evidence >= self._settings.quarantine_evidence
 
     def voucher(self, agent: str) -> str:
         """The voucher of an agent: agents of one voucher have one voice together. Its own name where it has none.
 
         As of the last `of`. An agent with enough good experience by others has a voice of its own.
         """
-        known = self._known.get(agent, NOBODY)
-        is_proven = known.trust >= TRUST_DEFAULT and known.evidence >= self._settings.quarantine_evidence
+        reputation = self._known.get(agent, NOBODY)
+        is_proven = reputation.trust >= TRUST_DEFAULT and reputation.evidence >= self._settings.quarantine_evidence
         return agent if is_proven else self._vouchers.get(agent, agent)
 
     def _refresh(self, now_ms: int) -> None:

@@ -68,14 +68,14 @@ def _grouped(these: Iterable[_Stood], taken: Container[str], key: _Key) -> dict[
     return found
 
 
-def _alike(gone: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
+def _alike(facts: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
     """Those that share most words, the most alike first."""
     ahead = [frozenset(tokenize(fact.content)) for fact in new]
     ranked = sorted(
         (-share, abs(row - column), row, column)
-        for row, fact in enumerate(gone)
+        for row, fact in enumerate(facts)
         for words in (frozenset(tokenize(fact.content)),)
-        for column in _about(row, len(gone), len(new))
+        for column in _about(row, len(facts), len(new))
         if (share := _shared(words, ahead[column])) >= _ALIKE_MIN
     )
     pairs: dict[int, int] = {}
@@ -84,7 +84,7 @@ def _alike(gone: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
         if row not in pairs and column not in taken:
             pairs[row] = column
             taken.add(column)
-    return {gone[row].id: new[column].id for row, column in pairs.items()}
+    return {facts[row].id: new[column].id for row, column in pairs.items()}
 
 
 def _about(row: int, rows: int, columns: int) -> range:
@@ -97,8 +97,8 @@ def _shared(some: frozenset[str], others: frozenset[str]) -> float:
     return 2 * len(some & others) / max(1, len(some) + len(others))
 
 
-def _in_order(gone: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
-    return {fact.id: one.id for fact, one in zip(gone, new, strict=False)}
+def _in_order(facts: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
+    return {fact.id: one.id for fact, one in zip(facts, new, strict=False)}
 
 
 _STEPS: tuple[tuple[Callable[[Sequence[Fact], Sequence[Fact]], dict[str, str]], _Key], ...] = (
@@ -126,8 +126,8 @@ class Edits:
     def revised(self, fact: Fact) -> Fact:
         if fact.id in self.returned:
             return replace(fact.said_by(self.returned[fact.id]), superseded_by="")
-        if others := tuple(source for source in fact.sources if source != self.source):
-            return fact.said_by(others)
+        if sources := tuple(source for source in fact.sources if source != self.source):
+            return fact.said_by(sources)
         return replace(fact, superseded_by=self.replaced_by[fact.id]) if fact.is_current else fact
 
     def links(self, known: KnownFacts) -> list[Link]:
@@ -144,11 +144,11 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_wit
     if not episodes:
         raise InvalidInput("`episodes` must list the current episodes of the source")
     texts = _Texts(awake, source, frozenset(episodes))
-    known = awake.recall.facts
+    known_facts = awake.recall.facts
     facts = await texts.said_in(episodes)
     now = {fact.id: fact for fact in facts}
     returned = {fact.id: voices for fact in facts if fact.superseded_by and (voices := await texts.voices_of(fact))}
-    unsaid = [fact for fact in vouched_by(source, known.values()) if fact.id not in now]
+    unsaid = [fact for fact in vouched_by(source, known_facts.values()) if fact.id not in now]
     # A former fact names its sources: those that dropped it, and those that may say it again and were interrupted.
     unsaid = [fact for fact in unsaid if fact.is_current or source not in await texts.edited(fact)]
     origins = {fact.id: await texts.former_of(fact.id) for fact in unsaid}

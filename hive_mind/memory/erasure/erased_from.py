@@ -25,8 +25,8 @@ async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: 
     """Let go of what is meant for good, and refuse it from now on. No byte of it is left in the file when this returns."""
 
     async def work(awake: Awake) -> ErasureScope:
-        for one in wanted:
-            awake.erasures.add(one)
+        for erasure in wanted:
+            awake.erasures.add(erasure)
         scope = await erase(awake.store, wanted, at_us, everything=everything)
         # Nothing is put aside of what is in RAM: it still has what was erased.
         awake.recall.tokenized = 0

@@ -37,7 +37,7 @@ def erasures_in(meta: Mapping[str, str]) -> Erasures:
 
 async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = False) -> ErasureScope:
     """Items that would go; `everything` of an agent that is erased itself."""
-    gone: list[Fact] = []
+    facts: list[Fact] = []
     revised: list[Fact] = []
     going: dict[str, None] = {}
     staying: set[str] = set()
@@ -45,7 +45,7 @@ async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = F
         for fact in batch:
             left = None if everything else remainder(fact, erasures)
             if left is None:
-                gone.append(fact)
+                facts.append(fact)
             elif left != fact:
                 revised.append(left)
             if left != fact:
@@ -53,7 +53,7 @@ async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = F
             staying.update(texts_to_embed(left) if left else ())
     episodes = [one async for batch in store.all_episodes() for one in batch if everything or erasures.covers_episode(one)]
     texts = tuple(text for text in going if text not in staying)
-    return ErasureScope(tuple(gone), tuple(episodes), tuple(revised), texts)
+    return ErasureScope(tuple(facts), tuple(episodes), tuple(revised), texts)
 
 
 async def erase(store: FactStore, erasures: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:

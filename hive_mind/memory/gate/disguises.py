@@ -166,14 +166,14 @@ def _bare(text: str) -> str:
     """Without tags, references, comments, emphasis and escapes. Twice, for what is escaped in an escape."""
     for _ in range(2):
         text = without_tags(without_comments(text)[0])
-    text = _PERCENT.sub(lambda found: _PERCENT_FOR[found[0].lower()], _plain(text))
+    text = _PERCENT.sub(lambda match: _PERCENT_FOR[match[0].lower()], _plain(text))
     return _EMPHASIS.sub("", _ESCAPED.sub(r"\1", text))
 
 
 def in_digits(text: str) -> str:
     """Three number words and more in a row as digits: "four seven one one" as 4711, "thirty-four, twelve, two" as 34 12 2."""
     if not text.isascii():
-        text = _HAN_DIGITS.sub(lambda found: found[0].translate(_HAN_FOR), text)
+        text = _HAN_DIGITS.sub(lambda match: match[0].translate(_HAN_FOR), text)
     if sum(map(NUMBERS.__contains__, _WORD.findall(text.lower()))) < _NUMBER_WORDS_MIN:
         return text
     pieces, at = [], 0

@@ -129,7 +129,7 @@ def holds_account_number(text: str) -> bool:
 def _numbers(text: str) -> Iterator[str]:
     yield from _RUN.findall(text)
     yield from (match[0] for match in _IN_PARTS.finditer(text))
-    yield from (found["number"] for found in _CARD_NUMBERS_NAMED.finditer(text))
+    yield from (match["number"] for match in _CARD_NUMBERS_NAMED.finditer(text))
 
 
 def _is_card(number: str) -> bool:
@@ -148,8 +148,8 @@ def is_luhn(digits: str) -> bool:
 def _is_iban(text: str) -> bool:
     """Whether it begins with one: what follows may be the next word."""
     form = _FORM_BY_COUNTRY.get(text[:2])
-    found = form.match(text) if form else None
-    return found is not None and int("".join(str(int(c, 36)) for c in found[0][4:] + found[0][:4])) % 97 == 1
+    match = form.match(text) if form else None
+    return match is not None and int("".join(str(int(c, 36)) for c in match[0][4:] + match[0][:4])) % 97 == 1
 
 
 _FORMS = {

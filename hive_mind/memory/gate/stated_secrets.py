@@ -245,7 +245,7 @@ def _states(name: re.Match[str], text: str) -> bool:
     )
     kinds = (kind, "code") if is_digits else (kind, "key") if name[0].startswith("رمز") else (kind,)
     stated = [secret for secret in _all_said(kind, before, name[0], after) if not PLACEHOLDER.fullmatch(secret.value)]
-    return any(LOOKS[one](said, name[0]) for one in kinds for said in stated)
+    return any(LOOKS[one](secret, name[0]) for one in kinds for secret in stated)
 
 
 def _is_any_code(name: str) -> bool:
@@ -277,11 +277,11 @@ def _all_said(kind: str, before: str, name: str, after: str) -> Iterator[Possibl
         yield _value(clause, nothing.end(), "is")
     is_said = _IS_IN_POLISH if kind != "login" and _POLISH.search(f"{before[-12:]}{name}{after[:12]}") else _IS
     yield from (_value(clause, match.end(), "is") for match in is_said.finditer(clause))
-    yield from (_value(clause, found.end(), "is" if "=" in found[0] else "far sign") for found in _SIGN.finditer(clause, 1))
+    yield from (_value(clause, match.end(), "is" if "=" in match[0] else "far sign") for match in _SIGN.finditer(clause, 1))
     if _CHANGED.search(before) or _CHANGED.search(clause):
-        yield from (_value(clause, found.end(), "to") for found in _TO.finditer(clause))
+        yield from (_value(clause, match.end(), "to") for match in _TO.finditer(clause))
     if kind in ("login", "lock", "typed"):
-        yield from (_value(clause, found.end(), "with") for found in _WITH.finditer(clause))
+        yield from (_value(clause, match.end(), "with") for match in _WITH.finditer(clause))
     if _ENDS_WITH.search(before):
         yield _value(clause, 0, "with")
     yield from _said_anywhere(kind, before, clause)
@@ -298,8 +298,8 @@ def _said_anywhere(kind: str, before: str, clause: str) -> Iterator[PossibleSecr
         )
     if kind in ("code", "typed"):
         yield from (PossibleSecret(match[0], "before", before[match.end() :]) for match in _NUMBER_BEFORE.finditer(before))
-    if found := _OF_IT.search(before):
-        yield PossibleSecret(found["value"].strip("\"'`„“”«» "), "before", is_quoted=not found["value"][0].isalnum())
+    if found_match := _OF_IT.search(before):
+        yield PossibleSecret(found_match["value"].strip("\"'`„“”«» "), "before", is_quoted=not found_match["value"][0].isalnum())
 
 
 def _value(clause: str, at: int, how: str) -> PossibleSecret:

@@ -43,8 +43,8 @@ class SecondLook:
 
     async def at(self, first: Sequence[Hit]) -> tuple[list[Hit], str]:
         """The best `query.limit` of the first `count`, and a note where they are in their first order."""
-        again, note = (await self._again(first)) if self._is_wanted else (first, "")
-        return list(again[: self.query.limit]), "; ".join(filter(None, (self.note, note)))
+        hits, note = (await self._again(first)) if self._is_wanted else (first, "")
+        return list(hits[: self.query.limit]), "; ".join(filter(None, (self.note, note)))
 
     @property
     def _is_wanted(self) -> bool:

@@ -16,11 +16,11 @@ from hive_mind.model.fact import Fact, Sharing
 
 def said_by(fact: HiveFact, agent: str) -> Fact | None:
     """A fact of the hive as the record of this agent had it, which said it; None where it did not."""
-    own = tuple(evidence for evidence in fact.provenance if evidence.agent == agent)
-    if not own:
+    provenances = tuple(evidence for evidence in fact.provenance if evidence.agent == agent)
+    if not provenances:
         return None
-    confidence = max(evidence.confidence for evidence in own)
-    said = fact_of(msgspec.structs.replace(fact, provenance=own, confidence=confidence))
+    confidence = max(evidence.confidence for evidence in provenances)
+    said = fact_of(msgspec.structs.replace(fact, provenance=provenances, confidence=confidence))
     return replace(said, offered=said.sources)
 
 

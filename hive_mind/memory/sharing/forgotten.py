@@ -21,10 +21,10 @@ async def mark_forgotten(local: CognitiveMemory, hive: Hive) -> None:
         shared = [fact.id for fact in awake.recall.facts.values() if _is_shared(fact)]
         try:
             batches = [shared[start : start + _ASKED_AT_ONCE] for start in range(0, len(shared), _ASKED_AT_ONCE)]
-            gone = [fact_id for batch in batches for fact_id in await _missing(hive, batch)]
+            fact_ids = [fact_id for batch in batches for fact_id in await _missing(hive, batch)]
             # A fact that was not handed over may be with a silent node; a listing tells whether one is silent.
-            if gone and not (await hive.facts(limit=1)).missing:
-                await local.revise(awake, gone, _forgotten)
+            if fact_ids and not (await hive.facts(limit=1)).missing:
+                await local.revise(awake, fact_ids, _forgotten)
         except BackendError:
             return
 

@@ -71,13 +71,13 @@ class HiveFacts:
         asked = limit
         while True:
             listed = await self._listed(concept, "", asked)
-            others = _but_known(listed, known)
+            fact_list = _but_known(listed, known)
             if asked is None or limit is None or len(listed.facts) < asked:
-                return others
-            newest_us = sorted([*known_us, *(fact.learned_at_us for fact in others)], reverse=True)[:limit]
+                return fact_list
+            newest_us = sorted([*known_us, *(fact.learned_at_us for fact in fact_list)], reverse=True)[:limit]
             # Whatever was not listed is older than the last one that was.
             if len(newest_us) == limit and newest_us[-1] >= fact_of(listed.facts[-1]).learned_at_us:
-                return others
+                return fact_list
             asked *= 4
 
     async def _listed(self, concept: str, prefix: str, limit: int | None) -> Listed:

@@ -190,7 +190,7 @@ class Outbox:
 
     async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
         self._shared_early.clear()
-        answers = iter(await self._hive.promote([one for some in promotions for one in some]))
+        answers = iter(await self._hive.promote([promotion for some in promotions for promotion in some]))
         outcomes = [[next(answers) for _ in promotion] for promotion in promotions]
         by_id = {outcome[0].fact_id: outcome for outcome in outcomes}
         self._again.difference_update(by_id)

@@ -45,8 +45,8 @@ class NamedIds:
     def missing(self, shown: int) -> tuple[list[str], int]:
         """Ids named and not held: the first ones, up to a limit, and their total."""
         first, count = list[tuple[bytes, bytes]](), 0
-        for held, named in zip(self._held, self._named, strict=True):
-            absent = _absent(held, named)
+        for file, named_file in zip(self._held, self._named, strict=True):
+            absent = _absent(file, named_file)
             count += len(absent)
             first = nsmallest(shown, [*first, *((place, id) for id, place in absent.items())])
         return [id.hex() for _, id in first], count
@@ -63,12 +63,12 @@ def _file() -> "SpooledTemporaryFile[bytes]":
     return SpooledTemporaryFile(_IN_RAM_BYTES)
 
 
-def _absent(held: "SpooledTemporaryFile[bytes]", named: "SpooledTemporaryFile[bytes]") -> dict[bytes, bytes]:
+def _absent(file: "SpooledTemporaryFile[bytes]", named_file: "SpooledTemporaryFile[bytes]") -> dict[bytes, bytes]:
     """Where each was named first."""
-    known = set(_pieces(held, _ID_BYTES))
+    pieces = set(_pieces(file, _ID_BYTES))
     absent: dict[bytes, bytes] = {}
-    for piece in _pieces(named, _ID_BYTES + _PLACE_BYTES):
-        if (digest := piece[:_ID_BYTES]) not in known:
+    for piece in _pieces(named_file, _ID_BYTES + _PLACE_BYTES):
+        if (digest := piece[:_ID_BYTES]) not in pieces:
             absent.setdefault(digest, piece[_ID_BYTES:])
     return absent
 

@@ -32,10 +32,10 @@ class Unindexed:
         """Write facts as they were said and other changes, all or none. How many more current facts there are then."""
         changes = await kept_changes(self.store, facts, changes, self._erasures)
         facts = kept_of(facts, self._erasures)
-        known = await self.store.find({fact.id for fact in facts})
-        intake = timed(take_in(facts, known.get, None), known.get, time.time_ns() // 1000)
-        await self.store.write([*intake.changes, *await self._new_vectors(facts, known), *changes])
-        return current_count(intake.facts) - current_count(known.values())
+        known_facts = await self.store.find({fact.id for fact in facts})
+        intake = timed(take_in(facts, known_facts.get, None), known_facts.get, time.time_ns() // 1000)
+        await self.store.write([*intake.changes, *await self._new_vectors(facts, known_facts), *changes])
+        return current_count(intake.facts) - current_count(known_facts.values())
 
     async def _new_vectors(self, facts: Sequence[Fact], known: Mapping[str, Fact]) -> list[Change]:
         """Of what was not to be found before."""

@@ -149,7 +149,7 @@ def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
 
 
 def _split(golden: Golden) -> Iterator[Finding]:
-    without = [number for number, one in enumerate(golden.queries) if one.split is None]
+    without = [number for number, query in enumerate(golden.queries) if query.split is None]
     if without and len(without) < len(golden.queries):
         message = f"has no split and others do; write train or test ({len(without)} without)"
         yield Finding(("queries", without[0], "split"), message)
@@ -172,5 +172,5 @@ def _whole(golden: Golden) -> Iterator[Finding]:
         yield Finding(("queries",), message, is_warning=True)
     if not any(query.distractors for query in golden.queries):
         yield Finding(("queries",), "no question names distractors, so contamination can't be seen; name some", is_warning=True)
-    if not any(one.relevant for one in golden.queries):
+    if not any(query.relevant for query in golden.queries):
         yield Finding(("queries",), "no question has a relevant document, so nothing can be found; name some")

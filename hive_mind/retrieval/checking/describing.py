@@ -68,10 +68,10 @@ def facets_of(documents: Iterable[Mapping[str, Iterable[str]]]) -> Facets:
 
 def described(collection: Collection, facets: Facets, documents: int, skipped: tuple[Skipped, ...] = ()) -> Description:
     """The collection with what its documents hold, by what an index or `contents` counted."""
-    known = collection.known_fields
+    known_fields = collection.known_fields
     # Undeclared fields of documents are shown too: that is how one finds out which could filter.
-    undeclared = sorted(set(facets) - set(known) - set(BUILT_IN))
-    shown = [*known, *(name for name in ("category",) if name not in known and facets.get(name)), *undeclared]
+    undeclared = sorted(set(facets) - set(known_fields) - set(BUILT_IN))
+    shown = [*known_fields, *(name for name in ("category",) if name not in known_fields and facets.get(name)), *undeclared]
     fields = tuple(_field(name, collection, facets.get(name, {})) for name in shown)
     return Description(collection.name, documents, fields, skipped)
 

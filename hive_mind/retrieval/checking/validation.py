@@ -66,11 +66,11 @@ def semantic(
     config: RetrievalConfig, collection: Collection, facets: Facets, has_embeddings: bool, tree: Tree | None = None
 ) -> tuple[FileFinding, ...]:
     """Settings that make no sense together, or not for these documents. Lines are those of `tree`, where it is given."""
-    found = [
+    findings = [
         *config_findings(config, collection, has_embeddings=has_embeddings, tree=tree),
         *filter_findings(config, collection, facets),
     ]
-    return _findings(found, tree, CONFIG)
+    return _findings(findings, tree, CONFIG)
 
 
 def check_config(
@@ -86,17 +86,17 @@ def check_collection(workspace: Workspace, name: str) -> Checked[Collection]:
     collection, tree, wrong = _read(workspace, file, COLLECTION)
     if collection is None:
         return Checked(file, None, wrong)
-    found = [*_named(collection.name, file), *collection_findings(collection)]
+    findings = [*_named(collection.name, file), *collection_findings(collection)]
     try:
         held = contents(workspace, collection)
     except WorkspaceError as error:
-        found += [Unlocated((problem.path,), problem.message) for problem in error.problems]
+        findings += [Unlocated((problem.path,), problem.message) for problem in error.problems]
     else:
-        found += documents_findings(collection, ((document.id, document.fields) for document in held.documents))
-        found += [
+        findings += documents_findings(collection, ((document.id, document.fields) for document in held.documents))
+        findings += [
             Unlocated(("documents_dir",), f"{one.id} is left out: it {one.why}", is_warning=True) for one in held.skipped[:20]
         ]
-    return Checked(file, collection, _findings(found, tree, COLLECTION))
+    return Checked(file, collection, _findings(findings, tree, COLLECTION))
 
 
 def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden]:
@@ -107,7 +107,7 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
         return Checked(file, None, wrong)
     golden = workspace.identified(golden)
     listing = workspace.documents(collection)
-    ids = dict.fromkeys(one.id for one in listing.seen)
+    ids = dict.fromkeys(listed_file.id for listed_file in listing.seen)
     findings = golden_findings(golden, ids.keys(), left_out(listing, golden.documents))
     return Checked(file, golden, _findings(findings, tree, GOLDEN))
 
@@ -122,7 +122,7 @@ def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[FileFin
     active, tree, wrong = _read(workspace, file, ACTIVE)
     if active and active.deployed and tree:
         sense = _sense(workspace, active.deployed, tree.parts["deployed"], has_embeddings=has_embeddings, facets=None)
-        return tuple(replace(one, path=f"deployed.{one.path}") for one in sense if one.level == "error")
+        return tuple(replace(finding, path=f"deployed.{finding.path}") for finding in sense if finding.level == "error")
     if active is None or active.config in workspace.configs():
         return wrong
     return _findings([Unlocated(("config",), _missing("configuration", active.config, workspace.configs()))], tree, ACTIVE)
@@ -134,9 +134,9 @@ def _check_config_file(
     config, tree, wrong = _read(workspace, file, CONFIG)
     if config is None:
         return Checked(file, None, wrong)
-    named = [] if file == workspace.active_file else _named(config.name, file)
+    findings = [] if file == workspace.active_file else _named(config.name, file)
     sense = _sense(workspace, config, tree, has_embeddings=has_embeddings, facets=facets)
-    return Checked(file, config, _in_order([*_findings(named, tree, CONFIG), *sense]))
+    return Checked(file, config, _in_order([*_findings(findings, tree, CONFIG), *sense]))
 
 
 def _sense(
@@ -145,13 +145,13 @@ def _sense(
     """Settings that make no sense in it; where there is no collection to ask, those that show without one."""
     try:
         collection = _collection_of(config, workspace)
-        held = contents(workspace, collection) if facets is None else None
+        held_contents = contents(workspace, collection) if facets is None else None
     except WorkspaceError as error:
         return _findings([Unlocated(("collection",), error.problems[0].message), *contradictions(config, tree)], tree, CONFIG)
-    sense = semantic(config, collection, held.facets if held else facets or {}, has_embeddings, tree)
-    if not held or any(one.level == "error" and one.path.startswith("filters") for one in sense):
+    sense = semantic(config, collection, held_contents.facets if held_contents else facets or {}, has_embeddings, tree)
+    if not held_contents or any(finding.level == "error" and finding.path.startswith("filters") for finding in sense):
         return sense
-    return (*sense, *_findings(combination(config, (document.fields for document in held.documents)), tree, CONFIG))
+    return (*sense, *_findings(combination(config, (document.fields for document in held_contents.documents)), tree, CONFIG))
 
 
 def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
@@ -172,11 +172,11 @@ def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
 def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tree | None, tuple[FileFinding, ...]]:
     text, problems = workspace.text_of(file, form)
     got = None if problems else read(text, form)
-    found = got.problems if got else problems
+    found_problems = got.problems if got else problems
     return (
         got.value if got else None,
         got.tree if got else None,
-        tuple(FileFinding("error", one.path, one.line, one.message) for one in found),
+        tuple(FileFinding("error", problem.path, problem.line, problem.message) for problem in found_problems),
     )
 
 
@@ -190,11 +190,11 @@ def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:
     return f"there is no {kind} {name}; " + did_you_mean(name, known, there)
 
 
-def _findings(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:
+def _findings(findings: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:
     return _in_order(
-        FileFinding("warning" if one.is_warning else "error", place.path, place.line, place.message)
-        for one in islice(found, PROBLEMS_MAX)
-        for place in [located(one, tree or _NOWHERE, form)]
+        FileFinding("warning" if finding.is_warning else "error", place.path, place.line, place.message)
+        for finding in islice(findings, PROBLEMS_MAX)
+        for place in [located(finding, tree or _NOWHERE, form)]
     )
 
 

@@ -62,7 +62,7 @@ def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
         # Not written here, as it is written whole. A configuration in use without a line is found and written down anyway.
         note.unlink()
         return
-    known = {one.at for one in history.read_history(workspace.history_file)}
+    known = {deployment.at for deployment in history.read_history(workspace.history_file)}
     if active and active.at == entry.at and entry.at not in known:
         history.add(workspace.history_file, entry)
     note.unlink()
@@ -70,7 +70,7 @@ def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
 
 def moment(workspace: Workspace, now: datetime) -> str:
     """The time as an entry has it, which no other entry has."""
-    taken = {one.at for one in history.read_history(workspace.history_file)}
+    taken = {deployment.at for deployment in history.read_history(workspace.history_file)}
     while (at := now.isoformat(timespec="microseconds")) in taken:
         now += timedelta(microseconds=1)
     return at
@@ -200,7 +200,7 @@ def _write_measurements(bench: Bench, verdict: Verdict, at: datetime) -> tuple[P
     if verdict.candidate:
         measured.append(verdict.candidate)
     about: Environment = environment(bench)
-    return tuple(write_results(bench.workspace, one, about, at) for one in measured)
+    return tuple(write_results(bench.workspace, evaluation, about, at) for evaluation in measured)
 
 
 def _check(by: str, why: str) -> None:

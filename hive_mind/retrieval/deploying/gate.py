@@ -50,7 +50,7 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
             reason = f"the configuration in use can't be measured ({error}): fix that, or replace it by force"
             return Verdict("behavioural", (Ground("unmeasurable", reason),), candidate=measured)
     verdict = decide(former, measured)
-    return replace(verdict, remarks=(*(f"{one.path}: {one.message}" for one in findings), *verdict.remarks))
+    return replace(verdict, remarks=(*(f"{finding.path}: {finding.message}" for finding in findings), *verdict.remarks))
 
 
 def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | Verdict:
@@ -81,8 +81,8 @@ async def _former(
         return None
     if active.collection == collection:
         return await evaluate_held_out(index, active, golden, bench.progress)
-    async with bench.open(active.collection) as other:
-        return await evaluate_held_out(other, active, golden, bench.progress)
+    async with bench.open(active.collection) as measurable:
+        return await evaluate_held_out(measurable, active, golden, bench.progress)
 
 
 def _level(checked: Checked[Any]) -> Level:

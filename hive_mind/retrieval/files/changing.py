@@ -41,19 +41,19 @@ def changed(config: RetrievalConfig, changes: Changes) -> tuple[RetrievalConfig 
     tree = written(config)
     for path, value in changes.items():
         _put(tree, path, value)
-    found = read(json.dumps(tree, indent=2), CONFIG)
-    return found.value, found.problems
+    found_read = read(json.dumps(tree, indent=2), CONFIG)
+    return found_read.value, found_read.problems
 
 
-def differences(config: RetrievalConfig, other: RetrievalConfig) -> tuple[Path, ...]:
+def differences(config: RetrievalConfig, retrieval_config: RetrievalConfig) -> tuple[Path, ...]:
     """Where two configurations differ: a whole section where it can be switched off, else a field."""
-    one, two = written(config), written(other)
+    one, two = written(config), written(retrieval_config)
     return tuple(path for path in _places(one, two) if _at(one, path) != _at(two, path))
 
 
-def without(config: RetrievalConfig, path: Path, other: RetrievalConfig) -> RetrievalConfig | None:
+def without(config: RetrievalConfig, path: Path, retrieval_config: RetrievalConfig) -> RetrievalConfig | None:
     """A configuration with one place as it is in the other; None where that makes none."""
-    return changed(config, {path: _at(written(other), path)})[0]
+    return changed(config, {path: _at(written(retrieval_config), path)})[0]
 
 
 def values_written(config: RetrievalConfig) -> int:
@@ -61,9 +61,9 @@ def values_written(config: RetrievalConfig) -> int:
     return _values(written(config))
 
 
-def is_same(config: RetrievalConfig, other: RetrievalConfig) -> bool:
+def is_same(config: RetrievalConfig, retrieval_config: RetrievalConfig) -> bool:
     """Whether both search in the same way, whatever they are called."""
-    return config.model_copy(update={"name": "x"}) == other.model_copy(update={"name": "x"})
+    return config.model_copy(update={"name": "x"}) == retrieval_config.model_copy(update={"name": "x"})
 
 
 def _put(tree: dict[str, Any], path: Path, value: Any) -> None:

@@ -184,12 +184,12 @@ def _fields(front: str) -> dict[str, tuple[str, ...]]:
     if not front.strip():
         return {}
     # Read, not loaded: nothing is built of it, "1.10" stays a version and "no" a word.
-    known = yaml.compose(front, yaml.SafeLoader)
-    if known is None:
+    node = yaml.compose(front, yaml.SafeLoader)
+    if node is None:
         return {}
-    if not isinstance(known, MappingNode):
+    if not isinstance(node, MappingNode):
         raise ValueError("it must be lines of name: value")
-    named = [(name, value) for name, value in known.value if isinstance(name, ScalarNode)]
+    named = [(name, value) for name, value in node.value if isinstance(name, ScalarNode)]
     return {whole_characters(name.value): _values(value) for name, value in named[:_VALUES_MAX]}
 
 
@@ -204,18 +204,18 @@ def _values(value: Node) -> tuple[str, ...]:
 
 
 def _first_heading(body: str) -> str:
-    found = (heading_of(line) for line in body.splitlines()[:50])
-    return next((heading[1] for heading in found if heading), "")
+    headings = (heading_of(line) for line in body.splitlines()[:50])
+    return next((heading[1] for heading in headings if heading), "")
 
 
 def left_out(listing: Listing, names: Container[str]) -> dict[str, str]:
     """Which of these documents can't be taken, and why."""
-    tried = (read(seen) for seen in listing.seen if seen.id in names)
+    tried = (read(file) for file in listing.seen if file.id in names)
     return {one.id: one.why for one in (*listing.skipped, *tried) if isinstance(one, Skipped)}
 
 
 def all_read(folder: Path) -> Iterator[Document | Skipped]:
     listing = listed(folder)
     yield from listing.skipped
-    for seen in listing.seen:
-        yield read(seen)
+    for file in listing.seen:
+        yield read(file)

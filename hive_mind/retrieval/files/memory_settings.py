@@ -20,21 +20,21 @@ def config_in(file: Path) -> RetrievalConfig:
     if file.name == "active.json" and (active := Workspace(file.absolute().parent.parent).active()):
         return active
     text, problems = text_of(file, CONFIG)
-    found = None if problems else read(text, CONFIG)
-    if found is None or found.value is None:
-        raise WorkspaceError(found.problems if found else problems, str(file))
-    return found.value
+    found_read = None if problems else read(text, CONFIG)
+    if found_read is None or found_read.value is None:
+        raise WorkspaceError(found_read.problems if found_read else problems, str(file))
+    return found_read.value
 
 
 def ranking_settings(config: RetrievalConfig) -> RankingSettings:
     """How a memory or a hive ranks by this configuration. Callers also pass its `method` and `top_k`."""
-    wanted = config.retrieval
+    retrieval = config.retrieval
     return RankingSettings(
-        semantic_weight=wanted.semantic_weight,
+        semantic_weight=retrieval.semantic_weight,
         evidence_strength=config.boosts.confirmations + config.boosts.trust,
-        depth=max(wanted.depth, wanted.top_k),
-        fusion=wanted.fusion,
-        rrf_k=wanted.rrf_k,
+        depth=max(retrieval.depth, retrieval.top_k),
+        fusion=retrieval.fusion,
+        rrf_k=retrieval.rrf_k,
         rerank=config.rerank.top_n if config.rerank.model else 0,
         rerank_model=config.rerank.model or RankingSettings().rerank_model,
     )

@@ -55,8 +55,8 @@ def _files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
 def _refuse_others(folder: Path, wanted: dict[str, str]) -> None:
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file; name a folder for the workspace")
-    there = sorted(path for path in folder.rglob("*") if not path.is_dir()) if folder.exists() else []
-    others = [path.relative_to(folder).as_posix() for path in there if not _is_ours(path, folder, wanted)]
+    paths = sorted(path for path in folder.rglob("*") if not path.is_dir()) if folder.exists() else []
+    others = [path.relative_to(folder).as_posix() for path in paths if not _is_ours(path, folder, wanted)]
     if others:
         raise InvalidInput(f"{folder} is not empty ({first_of(others)}), and nothing is overwritten: name another folder")
 

@@ -195,6 +195,6 @@ def _read(project: Workspace, file: Path, form: Form[Any]) -> tuple[str, Object]
     text, problems = project.text_of(file, form)
     tree, wrong = tree_of(text, form) if not problems else (None, problems)
     if tree is None or wrong or not isinstance(tree.value, dict):
-        reason = "; ".join(f"line {one.line}: {one.message}" for one in wrong) or "it is not an object {…}"
+        reason = "; ".join(f"line {problem.line}: {problem.message}" for problem in wrong) or "it is not an object {…}"
         raise InvalidInput(f"{file} can't be read: {reason}: fix it first")
     return text, deepcopy(tree.value)

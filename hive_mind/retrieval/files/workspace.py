@@ -181,10 +181,10 @@ class Workspace:
 
     def _value(self, file: Path, form: Form[M]) -> M:
         text, problems = self.text_of(file, form)
-        found = Read(None, None, problems) if problems else read(text, form)
-        if found.value is None:
-            raise WorkspaceError(found.problems, str(file))
-        return found.value
+        found_read = Read(None, None, problems) if problems else read(text, form)
+        if found_read.value is None:
+            raise WorkspaceError(found_read.problems, str(file))
+        return found_read.value
 
     def _ids(self) -> Callable[[str], str]:
         """From the path of a document in the workspace, or in its project, to its id; an id stays what it is."""

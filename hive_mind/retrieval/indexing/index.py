@@ -112,8 +112,8 @@ class CollectionIndex:
             method, notes = "keyword", [*notes, "the embedding model failed: answered by words alone"]
         if vector is not None and memory.without_vector:
             notes.append(f"{memory.without_vector} chunks have no embedding: bring the index up to date")
-        one = asked(config, query, method, vector)
-        ranking = ranked(memory, config, one)
+        search_query = asked(config, query, method, vector)
+        ranking = ranked(memory, config, search_query)
         detection = config.distraction_detection
         if detection.enabled and ranking.candidates and ranking.candidates[0].disagreement is None:
             notes.append(f"no signal {detection.signal!r}: it compares words with meaning, which needs a hybrid query")
@@ -127,8 +127,8 @@ class CollectionIndex:
             why_cut=selection.why,
             method=method,
             fusion=config.retrieval.fusion if method == "hybrid" else "none",
-            semantic_weight=_semantic_weight(one),
-            anchors=tuple(" ".join(terms) for terms in one.anchors.required),
+            semantic_weight=_semantic_weight(search_query),
+            anchors=tuple(" ".join(terms) for terms in search_query.anchors.required),
             dropped=tuple(one.chunk_id for one in self._results(memory, selection.dropped)),
             duplicates=ranking.duplicates,
             notes=tuple([*notes, note] if note else notes),
@@ -156,10 +156,10 @@ class CollectionIndex:
             raise InvalidInput("method 'vector' needs embeddings: choose a model with --embed, or method 'keyword'")
 
     def _method(self, config: RetrievalConfig) -> tuple[Method, list[str]]:
-        wanted = config.retrieval.method
-        if wanted == "hybrid" and not self.has_embeddings:
+        method = config.retrieval.method
+        if method == "hybrid" and not self.has_embeddings:
             return "keyword", ["no embedding model: answered by words alone"]
-        return wanted, []
+        return method, []
 
     async def _memory_index(self, form: TextForm) -> MemoryIndex:
         """The collection in RAM, loaded if it is not there or no longer what the file says."""
@@ -219,10 +219,10 @@ class CollectionIndex:
         for start in range(0, len(items), _EMBED_BATCH):
             some = items[start : start + _EMBED_BATCH]
             try:
-                made = await self._vectors.of_texts([text for _, text in some])
+                put_vectors = await self._vectors.of_texts([text for _, text in some])
             except BackendError as error:
                 return start, f"{len(items) - start} texts were not embedded and are found by words only: {error}"
-            vectors = [put.vector for put in made]
+            vectors = [put.vector for put in put_vectors]
             await asyncio.to_thread(self._file.keep_vectors, self._vectors.model, [key for key, _ in some], vectors)
             report("embeddings", start + len(some), len(items))
         return len(items), ""
@@ -238,14 +238,14 @@ class CollectionIndex:
         return (reranked(candidates, scores) if scores else candidates), note
 
     def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
-        rows = self._file.chunks_at(memory.numbers[one.row] for one in candidates)
+        rows = self._file.chunks_at(memory.numbers[candidate.row] for candidate in candidates)
         pairs = [(candidate, rows.get(memory.numbers[candidate.row])) for candidate in candidates]
         # One that is gone was taken out by another process this very moment.
-        return [(one, row) for one, row in pairs if row is not None]
+        return [(candidate, row) for candidate, row in pairs if row is not None]
 
     def _words(self, memory: MemoryIndex, rows: Sequence[int]) -> list[frozenset[str]]:
-        found = self._file.chunks_at(memory.numbers[row] for row in rows)
-        return [memory.terms(found[number]) if (number := memory.numbers[row]) in found else frozenset() for row in rows]
+        chunks = self._file.chunks_at(memory.numbers[row] for row in rows)
+        return [memory.terms(chunks[number]) if (number := memory.numbers[row]) in chunks else frozenset() for row in rows]
 
     def _results(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
         return tuple(
@@ -289,11 +289,11 @@ def missing(file: ChunkFile, changes: Changes, model: str) -> Wanted:
     """Texts without an embedding of this model, of everything there will be after the changes."""
     known = file.vector_keys(model)
     gone = set(changes.gone)
-    kept = {row.number: row for row in file.documents() if row.number not in gone}
+    rows = {row.number: row for row in file.documents() if row.number not in gone}
     numbers = [number for key, number in file.chunk_keys() if key not in known]
     wanted: dict[bytes, str] = {}
     new = {row.number: row for row in changes.documents}
-    for documents, chunks in ((kept, file.chunks_at(numbers).values()), (new, changes.chunks)):
+    for documents, chunks in ((rows, file.chunks_at(numbers).values()), (new, changes.chunks)):
         for chunk in chunks:
             if chunk.key not in known and (document := documents.get(chunk.document)):
                 wanted[chunk.key] = embedded_text(document.title, first(document, "speaker"), chunk)

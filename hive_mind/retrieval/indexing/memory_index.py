@@ -139,7 +139,7 @@ class MemoryIndex:
         return frozenset(weighted_terms(Worded(chunk.text, "", "", "", "")))
 
     def _chosen(self, filters: Filters) -> FilteredChunks:
-        chosen = (number for number, one in self.documents.items() if _passes(one, filters))
+        chosen = (number for number, row in self.documents.items() if _passes(row, filters))
         rows = np.array(sorted(row for number in chosen for row in self._holders[number]), np.int64)
         return FilteredChunks(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
 
@@ -151,9 +151,9 @@ class MemoryIndex:
             yield Worded(chunk.text, about, said_at, speaker, self._before(document, chunks, place))
 
     def _before(self, document: DocumentRow, chunks: Sequence[ChunkRow], place: int) -> str:
-        wanted = self._form.neighbours
-        earlier = [tail(chunk.text, _BEFORE_TOKENS) for chunk in chunks[max(0, place - wanted) : place]]
-        if wanted > place and (before := first(document, "before")):
+        neighbours = self._form.neighbours
+        earlier = [tail(chunk.text, _BEFORE_TOKENS) for chunk in chunks[max(0, place - neighbours) : place]]
+        if neighbours > place and (before := first(document, "before")):
             earlier.insert(0, before)
         return "\n".join(earlier)
 

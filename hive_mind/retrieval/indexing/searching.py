@@ -65,30 +65,30 @@ class Ranking:
 
 
 def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> SearchQuery:
-    wanted = config.retrieval
-    named = anchors(query) if wanted.adaptive in ("anchors", "both") else Anchors()
-    semantic = wanted.semantic_weight
-    if wanted.adaptive in ("weights", "both"):
+    retrieval = config.retrieval
+    named_anchors = anchors(query) if retrieval.adaptive in ("anchors", "both") else Anchors()
+    semantic = retrieval.semantic_weight
+    if retrieval.adaptive in ("weights", "both"):
         semantic = weights.adaptive(query, semantic).semantic
     boosts = config.boosts
     settings = RankingSettings(
         semantic_weight=semantic,
         evidence_strength=boosts.trust + boosts.recency + boosts.confirmations,
-        depth=max(wanted.depth, wanted.top_k),
-        fusion=wanted.fusion,
-        rrf_k=wanted.rrf_k,
+        depth=max(retrieval.depth, retrieval.top_k),
+        fusion=retrieval.fusion,
+        rrf_k=retrieval.rrf_k,
     )
-    return SearchQuery(query, tuple(tokenize(query)), named, method, settings, vector)
+    return SearchQuery(query, tuple(tokenize(query)), named_anchors, method, settings, vector)
 
 
 def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: str) -> bool:
     """Whether the query is nothing but identifiers, so that its meaning need not be computed at all."""
-    named = anchors(query)
-    if not (config.retrieval.keyword_only_identifiers and named.is_pure):
+    named_anchors = anchors(query)
+    if not (config.retrieval.keyword_only_identifiers and named_anchors.is_pure):
         return False
-    probe = Probe(tuple(tokenize(query)), named, None, 1)
+    probe = Probe(tuple(tokenize(query)), named_anchors, None, 1)
     exact = memory.index.scored(probe, _within(memory, config)).exact
-    return weights.needs_no_meaning(named, max(exact.values(), default=0.0))
+    return weights.needs_no_meaning(named_anchors, max(exact.values(), default=0.0))
 
 
 def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> Ranking:
@@ -101,8 +101,8 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
     part = memory.part(config.filters)
     lifts = _lifts(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
-    found = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, query.method, query.settings)
-    kept = _each_once(found, _sameness(memory, config, rows, place))
+    documents = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, query.method, query.settings)
+    kept = _each_once(documents, _sameness(memory, config, rows, place))
     signals = _signals(memory, config, query, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
     vector_ranks = distraction.ranks(pool.semantic, pool.ids, depth, -2.0)
@@ -125,7 +125,7 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
             flags=("exact",) if hit.components.exact > 0 else (),
         )
 
-    return Ranking(tuple(map(candidate, kept[: _wanted(config)])), scored.looked_at, len(found) - len(kept))
+    return Ranking(tuple(map(candidate, kept[: _wanted(config)])), scored.looked_at, len(documents) - len(kept))
 
 
 def _wanted(config: RetrievalConfig) -> int | None:
@@ -171,11 +171,11 @@ def _sameness(memory: MemoryIndex, config: RetrievalConfig, rows: Rows, place: d
     return lambda name: keys[place[name]]
 
 
-def _each_once(found: list[Ranked], sameness: Callable[[str], object] | None) -> list[Ranked]:
+def _each_once(documents: list[Ranked], sameness: Callable[[str], object] | None) -> list[Ranked]:
     if sameness is None:
-        return found
+        return documents
     best: dict[object, Ranked] = {}
-    for hit in found:
+    for hit in documents:
         best.setdefault(sameness(hit.id), hit)
     return list(best.values())
 

@@ -46,10 +46,10 @@ def reranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[C
     """The first of the candidates by a second look's scores in [0, 1]; the others follow behind, in their order."""
     looked_at, rest = candidates[: len(scores)], candidates[len(scores) :]
     again = [replace(one, score=score, flags=(*one.flags, RERANKED)) for one, score in zip(looked_at, scores, strict=True)]
-    again.sort(key=lambda one: (-one.score, one.id))
+    again.sort(key=lambda candidate: (-candidate.score, candidate.id))
     # Figures of two scales can't be compared: the rest keeps its proportions, all of it below the lowest of the first.
-    scale = min(scores, default=1.0) / max((one.score for one in rest), default=1.0) if rest else 1.0
-    behind = [replace(one, score=one.score * scale) for one in rest]
+    scale = min(scores, default=1.0) / max((candidate.score for candidate in rest), default=1.0) if rest else 1.0
+    behind = [replace(candidate, score=candidate.score * scale) for candidate in rest]
     return [*again, *behind]
 
 
@@ -58,9 +58,9 @@ def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: 
     judged, dropped = _judged(candidates, config)
     if config.diversity.enabled:
         judged = _different(judged, config, vectors, words)
-    shown = judged[: config.retrieval.top_k]
-    ended, why = _ended([one.score for one in shown], config)
-    return Selection(tuple(shown[: ended.kept]), tuple(dropped), ended, why)
+    shown_candidates = judged[: config.retrieval.top_k]
+    ended, why = _ended([candidate.score for candidate in shown_candidates], config)
+    return Selection(tuple(shown_candidates[: ended.kept]), tuple(dropped), ended, why)
 
 
 def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[list[Candidate], list[Candidate]]:
@@ -76,7 +76,7 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
     if detection.action == "demote":
         flags, share = (DEMOTED,), _DEMOTION
         moved = [replace(one, score=one.score * share, flags=one.flags + flags) if _can_be_moved(one) else one for one in flagged]
-        return sorted(moved, key=lambda one: -one.score), []
+        return sorted(moved, key=lambda candidate: -candidate.score), []
     return flagged, []
 
 
@@ -96,7 +96,7 @@ def _likeness(pool: Sequence[Candidate], vectors: Vectors, words: Words) -> Like
     found = [vectors(candidate.id) for candidate in pool]
     known = [one for one in found if one is not None]
     if len(known) < len(found) or not known:
-        return likeness_of_terms(words([one.row for one in pool]))
+        return likeness_of_terms(words([candidate.row for candidate in pool]))
     return likeness_of_vectors(np.array(known, np.float32))
 
 

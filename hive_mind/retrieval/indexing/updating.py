@@ -67,14 +67,14 @@ def changes_since(file: ChunkFile, folder: Path, chunking: Chunking, report: Rep
     listing = listed(folder)
     states = file.states()
     is_same_form = file.meta().get("form") == form_of(chunking)
-    doubtful = [seen for seen in listing.seen if not is_same_form or states.get(seen.id) != seen.state]
-    there = {seen.id for seen in listing.seen}
+    doubtful = [seen_file for seen_file in listing.seen if not is_same_form or states.get(seen_file.id) != seen_file.state]
+    there = {seen_file.id for seen_file in listing.seen}
     gone = [id for id in states if id not in there]
-    known = file.known([*(seen.id for seen in doubtful if seen.id in states), *gone])
+    known = file.known([*(seen_file.id for seen_file in doubtful if seen_file.id in states), *gone])
     changes = Changes(skipped=listing.skipped, unchanged=len(listing.seen) - len(doubtful))
     numbers = _Numbers(*file.next_numbers())
-    for done, seen in enumerate(doubtful, start=changes.unchanged + 1):
-        _look(seen, known.get(seen.id), changes, numbers, (chunking, is_same_form, now_ns))
+    for done, listed_file in enumerate(doubtful, start=changes.unchanged + 1):
+        _look(listed_file, known.get(listed_file.id), changes, numbers, (chunking, is_same_form, now_ns))
         if done % _REPORT_EVERY == 0:
             report("documents", done, len(listing.seen))
     report("documents", len(listing.seen), len(listing.seen))

@@ -108,7 +108,7 @@ def _ranks(documents: Iterable[str]) -> dict[str, int]:
 
 
 def _refuse_others(before: Evaluation, after: Evaluation) -> None:
-    old, new = ([(row.id, row.query, row.judgements) for row in one.rows] for one in (before, after))
+    old, new = ([(row.id, row.query, row.judgements) for row in evaluation.rows] for evaluation in (before, after))
     if old != new:
         raise InvalidInput(
             f"{before.config.name!r} and {after.config.name!r} were not measured with the same questions and labels: "

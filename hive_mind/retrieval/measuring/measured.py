@@ -68,7 +68,7 @@ class QuestionRow:
     @property
     def documents(self) -> tuple[str, ...]:
         """The document of each shown chunk, best first."""
-        return tuple(one.document for one in self.shown)
+        return tuple(view.document for view in self.shown)
 
     @property
     def judgements(self) -> dict[str, int]:

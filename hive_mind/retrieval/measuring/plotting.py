@@ -42,9 +42,9 @@ Hints = dict[str, list[str]]
 
 def drawn(evaluations: Sequence[Evaluation], kind: str = "svg") -> bytes:
     """The picture as "svg" or "png". Raises `InvalidInput` for none, for more than four, and for one without questions."""
-    if not 1 <= len(evaluations) <= len(SERIES) or not all(one.rows for one in evaluations):
+    if not 1 <= len(evaluations) <= len(SERIES) or not all(evaluation.rows for evaluation in evaluations):
         raise InvalidInput(f"a picture shows one to {len(SERIES)} measurements that have questions")
-    k = max(one.k for one in evaluations)
+    k = max(evaluation.k for evaluation in evaluations)
     same = [evaluation.at(k) for evaluation in evaluations]
     places = _PLACES[len(same) - 1]
     hints: Hints = {}
@@ -89,8 +89,8 @@ def _scores(axes: Axes, evaluation: Evaluation, name: str, hints: Hints) -> None
             hint = f"{row.id}: {row.query} → {shown.document}{f' ({label})' if label else ''}, score {shown.score:.4g}"
             dots[label].append((rank + aside, share, hint))
     for label, (what, style) in _MARKS.items():
-        if some := dots[label]:
-            _marks(axes, some, style, f"scores-{name}-{what}", hints)
+        if dot := dots[label]:
+            _marks(axes, dot, style, f"scores-{name}-{what}", hints)
     axes.plot(*zip(*_medians(evaluation), strict=True), color=TEXT.light, linewidth=1.4) if any(dots.values()) else None
     axes.set_xlim(0.5, max([1, *(len(row.shown) for row in evaluation.rows), *(end + 0.3 for end in ends)]) + 0.5)
     axes.set_ylim(0, 1.05)
@@ -121,8 +121,8 @@ def _curves(axes: Axes, evaluations: Sequence[Evaluation]) -> None:
     ideal = evaluations[0].ideal_curve
     ks = range(1, len(ideal) + 1)
     axes.plot(ks, ideal, **_IDEAL)
-    for number, one in enumerate(evaluations):
-        axes.plot(ks, one.curve, **_series(number) | {"linestyle": "-", "linewidth": 2})
+    for number, evaluation in enumerate(evaluations):
+        axes.plot(ks, evaluation.curve, **_series(number) | {"linestyle": "-", "linewidth": 2})
     axes.set_ylim(min(0, axes.get_ylim()[0]))
     _by_number(axes, "k, results that are looked at")
 
@@ -131,14 +131,14 @@ def _against(axes: Axes, evaluations: Sequence[Evaluation], hints: Hints) -> Non
     """A question on the diagonal is worth what nDCG says; one below is worth less, because something misleads."""
     entitle(axes, "UDCG against nDCG", "nUDCG; below the diagonal something misleads")
     axes.plot([0, 1], [0, 1], **_IDEAL)
-    for number, one in enumerate(evaluations):
+    for number, evaluation in enumerate(evaluations):
         places: defaultdict[tuple[float, float], list[str]] = defaultdict(list)
-        for row, measures in zip(one.rows, one.measures(), strict=True):
+        for row, measures in zip(evaluation.rows, evaluation.measures(), strict=True):
             if measures.ndcg is not None:
                 places[round(measures.ndcg, 3), round(measures.nudcg, 3)].append(row.id)
         by_count: defaultdict[int, list[tuple[float, float, str]]] = defaultdict(list)
         for (ndcg, nudcg), ids in sorted(places.items()):
-            hint = f"{one.config.name}: {', '.join(ids)} (nDCG {ndcg}, nUDCG {nudcg})"
+            hint = f"{evaluation.config.name}: {', '.join(ids)} (nDCG {ndcg}, nUDCG {nudcg})"
             by_count[len(ids)].append((ndcg, nudcg, hint))
         for count, some in by_count.items():
             style = _series(number) | {"markersize": min(6 + 2.2 * (count - 1) ** 0.5, 18), "alpha": 0.8}
@@ -148,8 +148,8 @@ def _against(axes: Axes, evaluations: Sequence[Evaluation], hints: Hints) -> Non
 
 def _shares(row: QuestionRow) -> list[float]:
     """Scores as shares of the best, in [0, 1]: those of two fusions are not of one scale."""
-    best = max((one.score for one in row.shown), default=0.0)
-    return [min(1.0, max(0.0, one.score / best)) if best > 0 else 0.0 for one in row.shown]
+    best = max((view.score for view in row.shown), default=0.0)
+    return [min(1.0, max(0.0, view.score / best)) if best > 0 else 0.0 for view in row.shown]
 
 
 def _medians(evaluation: Evaluation) -> list[tuple[float, float]]:
@@ -162,8 +162,8 @@ def _medians(evaluation: Evaluation) -> list[tuple[float, float]]:
 
 def _cliff(evaluation: Evaluation, row: QuestionRow) -> int | None:
     """After which result the ranking ends at a cliff, or would, if that were switched on."""
-    wanted = evaluation.config.dynamic_k
-    if wanted.enabled:
+    dynamic_k = evaluation.config.dynamic_k
+    if dynamic_k.enabled:
         return row.cut_at
-    found = cut([shown.score for shown in row.shown], wanted.gap_threshold_factor, wanted.min_results, wanted.max_results)
+    found = cut([view.score for view in row.shown], dynamic_k.gap_threshold_factor, dynamic_k.min_results, dynamic_k.max_results)
     return found.kept if found.is_cliff else None

@@ -75,19 +75,19 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _mean(evaluation: Evaluation, metric: Any) -> dict[str, Any]:
-    found = evaluation.estimate(metric)
-    if found is None:
+    estimate = evaluation.estimate(metric)
+    if estimate is None:
         return {"mean": None, "undefined": len(evaluation.rows)}
-    interval = [round(found.low, 4), round(found.high, 4)]
-    return {"mean": round(found.mean, 4), "interval": interval, "undefined": len(evaluation.rows) - found.n}
+    interval = [round(estimate.low, 4), round(estimate.high, 4)]
+    return {"mean": round(estimate.mean, 4), "interval": interval, "undefined": len(evaluation.rows) - estimate.n}
 
 
 def _plain(evaluation: Evaluation) -> dict[str, Any]:
     """A measurement, and what each row is worth, which follows from the rest."""
     rows = [asdict(row) | {"measures": asdict(row.measures(evaluation.k))} for row in evaluation.rows]
-    for row, kept in zip(rows, evaluation.rows, strict=True):
+    for row, question_row in zip(rows, evaluation.rows, strict=True):
         for shown in row["shown"]:
-            shown["label"] = kept.label(shown["document"])
+            shown["label"] = question_row.label(shown["document"])
     config = evaluation.config.model_dump(mode="json", by_alias=True)
     return {"config": config, "split": evaluation.split, "k": evaluation.k, "rows": rows}
 

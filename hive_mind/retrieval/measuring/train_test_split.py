@@ -54,7 +54,7 @@ def train_test_split(golden: Golden) -> TrainTestSplit:
 
 def mixed(questions: Sequence[GoldenQuery]) -> Questions:
     """The questions in an order that depends on their words alone, so that the first few are a fair sample."""
-    return tuple(sorted(questions, key=lambda one: blake2b(one.query.encode("utf-8", "replace"), digest_size=8).digest()))
+    return tuple(sorted(questions, key=lambda query: blake2b(query.query.encode("utf-8", "replace"), digest_size=8).digest()))
 
 
 def _parted(questions: Sequence[GoldenQuery]) -> TrainTestSplit:

@@ -88,16 +88,16 @@ def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[s
         return None, ("it contains no JSON object",)
     if len(body.encode("utf-8", "replace")) > _FORM.bytes_max:
         return None, (f"it is longer than {_FORM.bytes_max:,} bytes",)
-    found = read(body, _FORM)
-    if found.value is None:
-        return None, tuple(f"{one.path} (line {one.line}): {one.message}" for one in found.problems[:_PROBLEMS_MAX])
-    if found.value.done:
-        return found.value, ()
-    if found.value.config is None:
+    found_read = read(body, _FORM)
+    if found_read.value is None:
+        return None, tuple(f"{one.path} (line {one.line}): {one.message}" for one in found_read.problems[:_PROBLEMS_MAX])
+    if found_read.value.done:
+        return found_read.value, ()
+    if found_read.value.config is None:
         return None, ('config: is missing; write the whole configuration, or "done": true',)
-    config = effective(found.value.config)
+    config = effective(found_read.value.config)
     errors = situation.errors(config)
-    return found.value.model_copy(update={"config": config}), tuple(f"config: {error}" for error in errors[:_PROBLEMS_MAX])
+    return found_read.value.model_copy(update={"config": config}), tuple(f"config: {error}" for error in errors[:_PROBLEMS_MAX])
 
 
 def _corrected(asked: Prompt, problems: tuple[str, ...]) -> Prompt:

@@ -84,11 +84,11 @@ async def tune(
     A failing model ends it too; `ended` has the reason. Raises `InvalidInput` for a name that is taken or a golden set that can't
     be split, `WorkspaceError` for files that can't be used.
     """
-    wanted, workspace = order or Order(), bench.workspace
-    start = workspace.config(wanted.start) if wanted.start else workspace.active()
+    wanted_order, workspace = order or Order(), bench.workspace
+    start = workspace.config(wanted_order.start) if wanted_order.start else workspace.active()
     if start is None:
         raise InvalidInput("nothing is in use yet: name the configuration to begin with")
-    name = wanted.name or free_name(workspace, start.name)
+    name = wanted_order.name or free_name(workspace, start.name)
     check_name(workspace, name)
     collection = workspace.collection(start.collection)
     parts = train_test_split(check_golden(workspace, collection).accepted())
@@ -96,11 +96,11 @@ async def tune(
         first = Step(0, start, "the starting point", await measured(index, start, parts.training, "train", bench.progress))
         situation = Situation(collection, index.facets(), index.counts()[0], bench.has_embeddings, (first,), first)
         tuning = _Tuning(bench, tuner, index, parts, situation, name, report or _silent, stop or asyncio.Event())
-        ended = await tuning.run(wanted.steps_max)
+        ended = await tuning.run(wanted_order.steps_max)
         verdict = await tuning.verdict()
-    found = tuning.situation
+    found_situation = tuning.situation
     notes = (parts.note,) if parts.note else ()
-    return Tuned(name if verdict else "", found.best, found.steps, ended, verdict, notes, tuning.is_failed)
+    return Tuned(name if verdict else "", found_situation.best, found_situation.steps, ended, verdict, notes, tuning.is_failed)
 
 
 @dataclass(slots=True)
@@ -138,9 +138,9 @@ class _Tuning:
         best, start = self.situation.best, self.situation.start
         if best.number == 0:
             return None
-        named = best.config.model_copy(update={"name": self.name})
+        config = best.config.model_copy(update={"name": self.name})
         crossed = self.parts.is_crossed
-        candidate = cross_validated(self.situation.steps, named) if crossed else await self._deciding(self.index, named)
+        candidate = cross_validated(self.situation.steps, config) if crossed else await self._deciding(self.index, config)
         former = self.bench.workspace.active() or start.config
         if crossed and is_same(former, start.config):
             return decide(replace(start.measured, config=former, split=self.parts.split), candidate)
@@ -158,27 +158,27 @@ class _Tuning:
             return
         workspace, number = self.bench.workspace, self._whole_steps() + 1
         name = step_name(workspace, self.name, number)
-        named = replace(proposal, config=proposal.config.model_copy(update={"name": name}))
-        write_planned(workspace, named.config, self._origin(number), named.reason)
-        await self._take(named, number)
+        named_proposal = replace(proposal, config=proposal.config.model_copy(update={"name": name}))
+        write_planned(workspace, named_proposal.config, self._origin(number), named_proposal.reason)
+        await self._take(named_proposal, number)
 
     async def _take(self, proposal: Proposal, number: int | None) -> None:
         """Measure and remember. A try that is stopped half-way is as if it had never been proposed, but for its file."""
         count = max(TRIED_MIN, round(proposal.share * len(self.parts.training)))
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
-        if found := await _unless(self.stop, work):
-            self._keep(Step(number, proposal.config, one_line(proposal.reason), found))
+        if evaluation := await _unless(self.stop, work):
+            self._keep(Step(number, proposal.config, one_line(proposal.reason), evaluation))
 
     def _keep(self, step: Step) -> None:
         """Take a step into what is known; its file and the best go to disk before it is reported."""
-        known, origin = self.situation, self._origin(step.number or 0)
+        situation, origin = self.situation, self._origin(step.number or 0)
         if step.is_whole:
-            write_measured(self.bench.workspace, step, known.start, origin)
-        is_best = takes_over(step, known.best, known.start)
-        self.situation = replace(known, steps=(*known.steps, step), best=step if is_best else known.best)
+            write_measured(self.bench.workspace, step, situation.start, origin)
+        is_best = takes_over(step, situation.best, situation.start)
+        self.situation = replace(situation, steps=(*situation.steps, step), best=step if is_best else situation.best)
         if is_best:
-            write_best(self.bench.workspace, self.name, step, known.start, origin)
+            write_best(self.bench.workspace, self.name, step, situation.start, origin)
         self.report(step, is_best)
 
     async def _deciding(self, index: Measurable, config: RetrievalConfig) -> Evaluation:

@@ -63,7 +63,7 @@ def _changed(situation: Situation, line: str) -> tuple[RetrievalConfig | None, t
         return None, (str(problem),)
     config, problems = changed(situation.best.config, changes)
     if config is None:
-        return None, tuple(f"{one.path}: {one.message}" for one in problems)
+        return None, tuple(f"{problem.path}: {problem.message}" for problem in problems)
     return config, situation.errors(config)
 
 
@@ -72,15 +72,15 @@ def assignments(line: str) -> dict[Path, Any]:
     found: dict[Path, Any] = {}
     at = 0
     while line[at:].strip(" ;"):
-        named = _ASSIGNMENT.match(line, at)
-        if not named:
+        match = _ASSIGNMENT.match(line, at)
+        if not match:
             raise ValueError(f"{line[at:].strip()[:60]!r} is not a change; write a field, =, and its value")
-        value, at = _value(line, named.end())
+        value, at = _value(line, match.end())
         rest = line[at:].lstrip()
         if rest and not rest.startswith(";"):
             raise ValueError(f"{rest[:60]!r} is unexpected; put ; between two changes")
         at = len(line) - len(rest) + bool(rest)
-        found[tuple(named[1].split("."))] = value
+        found[tuple(match[1].split("."))] = value
     if not found:
         raise ValueError("it contains no change")
     return found

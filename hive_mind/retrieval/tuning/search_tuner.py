@@ -36,10 +36,10 @@ class Change:
 
 def space(config: RetrievalConfig, collection: Collection, facets: Facets) -> tuple[Change, ...]:
     """Every change that may be made to a configuration."""
-    found = [*_filters(config, collection, facets), *_cuts(), *_methods(), *_detections(), *_others()]
+    changes = [*_filters(config, collection, facets), *_cuts(), *_methods(), *_detections(), *_others()]
     if any(field.type == "date" for field in collection.known_fields.values()):
-        found += [_one("boosts.recency", value, f"lift what is recent by {value:.0%}") for value in (0.1, 0.3)]
-    return tuple(found)
+        changes += [_one("boosts.recency", value, f"lift what is recent by {value:.0%}") for value in (0.1, 0.3)]
+    return tuple(changes)
 
 
 def _filters(config: RetrievalConfig, collection: Collection, facets: Facets) -> Iterator[Change]:
@@ -194,14 +194,14 @@ class SearchTuner:
         wide = len(candidates)
         for share, kept in _RUNGS if wide > 1 else ():
             scored: list[tuple[Step, _Candidate]] = []
-            for one in candidates:
-                situation = yield Proposal(one.config, one.reason, share)
-                scored.append((situation.last, one))
+            for candidate in candidates:
+                situation = yield Proposal(candidate.config, candidate.reason, share)
+                scored.append((situation.last, candidate))
             # Stable: of equals the simplest goes on, and of these the one that was drawn first.
             scored.sort(key=lambda pair: _rank(pair[0]))
             candidates = [one for _, one in scored[: max(1, round(wide * kept))]]
-        for one in candidates[: max(1, wide // 8)]:
-            situation = yield Proposal(one.config, one.reason)
+        for candidate in candidates[: max(1, wide // 8)]:
+            situation = yield Proposal(candidate.config, candidate.reason)
         return situation
 
     def _drawn(self, situation: Situation) -> list[_Candidate]:
@@ -212,15 +212,15 @@ class SearchTuner:
         for _ in range(_DRAWS_MAX):
             if len(candidates) == self._settings.width:
                 break
-            one = self._candidate(base, changes)
-            if one and not self._was_tried(one.config) and not situation.objections(one.config):
-                self._tried.append(one.config)
-                candidates.append(one)
+            candidate = self._candidate(base, changes)
+            if candidate and not self._was_tried(candidate.config) and not situation.objections(candidate.config):
+                self._tried.append(candidate.config)
+                candidates.append(candidate)
         return candidates
 
     def _candidate(self, base: RetrievalConfig, changes: tuple[Change, ...]) -> _Candidate | None:
         # Subjects first: else a subject with many values would be most of what is drawn.
-        subjects = sorted({one.subject for one in changes})
+        subjects = sorted({change.subject for change in changes})
         count = min(self._rng.randint(1, self._settings.changes_max), len(subjects))
         chosen = [
             self._rng.choice([one for one in changes if one.subject == subject]) for subject in self._rng.sample(subjects, count)
@@ -234,7 +234,7 @@ class SearchTuner:
         return _Candidate(config, f"{'; '.join(change.reason for change in chosen)} (from {base.name})")
 
     def _was_tried(self, config: RetrievalConfig) -> bool:
-        return any(is_same(config, other) for other in self._tried)
+        return any(is_same(config, retrieval_config) for retrieval_config in self._tried)
 
 
 def _rank(step: Step) -> tuple[float, int, int, int]:

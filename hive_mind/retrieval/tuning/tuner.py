@@ -93,15 +93,15 @@ class Situation:
         found = [f"{finding.path}: {finding.message}" for finding in self.findings(config) if finding.level == "error"]
         if config.collection != self.collection.name:
             found.append(f"collection: is {config.collection}, and what is tuned searches {self.collection.name}; leave it")
-        if known := self.known(config):
-            found.append(f"it is the same as {known.config.name}, which was measured already; change something")
+        if step := self.known(config):
+            found.append(f"it is the same as {step.config.name}, which was measured already; change something")
         return tuple(found)
 
     def objections(self, config: RetrievalConfig) -> tuple[str, ...]:
         """The errors, and the warnings that the start has not: a tuner leaves no file that is warned about."""
         accepted = {(finding.path, finding.message) for finding in self.findings(self.start.config)}
         odd = [one for one in self.findings(config) if one.level == "warning" and (one.path, one.message) not in accepted]
-        return (*self.errors(config), *(f"{one.path}: {one.message}" for one in odd))
+        return (*self.errors(config), *(f"{finding.path}: {finding.message}" for finding in odd))
 
     def known(self, config: RetrievalConfig) -> Step | None:
         """The step that measured this configuration already, whole."""
@@ -124,19 +124,19 @@ class Tuner(Protocol):
         ...
 
 
-def is_better(one: Step, other: Step) -> bool:
+def is_better(one: Step, other_step: Step) -> bool:
     """Whether the first is worth more.
 
     A higher nUDCG is; of those that differ by noise alone, the one with fewer distractors; else the one in fewer words.
     """
-    k = max(one.measured.k, other.measured.k)
-    news, olds = (step.measured.at(k).measures() for step in (one, other))
+    k = max(one.measured.k, other_step.measured.k)
+    news, olds = (step.measured.at(k).measures() for step in (one, other_step))
     changes = [new.nudcg - old.nudcg for new, old in zip(news, olds, strict=True)]
     if _is_gain(changes) or _is_gain([-change for change in changes]):
         return sum(changes) > 0
-    if _misleading(one) != _misleading(other):
-        return _misleading(one) < _misleading(other)
-    return values_written(one.config) < values_written(other.config)
+    if _misleading(one) != _misleading(other_step):
+        return _misleading(one) < _misleading(other_step)
+    return values_written(one.config) < values_written(other_step.config)
 
 
 def _is_gain(changes: Sequence[float]) -> bool:
@@ -145,10 +145,10 @@ def _is_gain(changes: Sequence[float]) -> bool:
     return total >= GAIN_MIN * len(changes) and (total >= _QUESTION_GAIN_MIN or total - max(changes) > _SAME)
 
 
-def shows_more_distractors(step: Step, other: Step) -> bool:
+def shows_more_distractors(step: Step, other_step: Step) -> bool:
     """Whether the first shows more distractors: then the gate would refuse it, however high its nUDCG."""
-    k = max(step.measured.k, other.measured.k)
-    return step.measured.at(k).distractors > other.measured.at(k).distractors
+    k = max(step.measured.k, other_step.measured.k)
+    return step.measured.at(k).distractors > other_step.measured.at(k).distractors
 
 
 def _misleading(step: Step) -> tuple[int, int]:
@@ -199,7 +199,7 @@ def _collection(situation: Situation) -> Iterator[str]:
     yield f"Collection {situation.collection.name}: {situation.documents} documents; {has}."
     yield "Fields that can filter, with the number of documents of each value:"
     fields = described(situation.collection, situation.facets, situation.documents).fields
-    for field in (one for one in fields if one.is_filterable):
+    for field in (description for description in fields if description.is_filterable):
         values = ", ".join(f"{value} ({count})" for value, count in field.values[:_VALUES_MAX])
         more = f" and {field.values_count - _VALUES_MAX} more" if field.values_count > _VALUES_MAX else ""
         yield f"  {field.name}: {values}{more}"
@@ -228,12 +228,12 @@ def _questions(situation: Situation) -> Iterator[str]:
 
 
 def _results(row: QuestionRow) -> Iterator[str]:
-    for one in row.shown[:TOP]:
-        vector = "-" if one.vector is None else f"{one.vector:.2f}"
-        mark = {"relevant": "R", "distractor": "D", "": "-"}[row.label(one.document)]
-        flags = f" [{', '.join(one.flags)}]" if one.flags else ""
-        heading = " ".join(one.heading.split())[:_HEADING_MAX]
-        yield f"    {one.rank} {mark} {one.document} ({heading}) {one.keyword:.1f} {vector}{flags}"
+    for view in row.shown[:TOP]:
+        vector = "-" if view.vector is None else f"{view.vector:.2f}"
+        mark = {"relevant": "R", "distractor": "D", "": "-"}[row.label(view.document)]
+        flags = f" [{', '.join(view.flags)}]" if view.flags else ""
+        heading = " ".join(view.heading.split())[:_HEADING_MAX]
+        yield f"    {view.rank} {mark} {view.document} ({heading}) {view.keyword:.1f} {vector}{flags}"
     if missing := [document for document in row.relevant if document not in row.documents]:
         yield f"    not found: {', '.join(missing)}"
     if row.why_cut:

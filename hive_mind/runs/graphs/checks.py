@@ -136,10 +136,10 @@ def _judges(spec: WorkerSpec, functions: Collection[str] | None) -> Iterator[Fin
             if node.judge and node.judge not in functions:
                 yield Finding(("spec", kind, number, "judge"), f"there is no judge {node.judge!r}: {remedy}")
             criteria.append((("spec", kind, number), node.success_criteria))
-    for where, some in criteria:
-        for number, one in enumerate(some):
-            if one.metric == "custom" and one.target and one.target not in functions:
-                message = f"there is no check {one.target!r}: {remedy}"
+    for where, success_criteria in criteria:
+        for number, criterion in enumerate(success_criteria):
+            if criterion.metric == "custom" and criterion.target and criterion.target not in functions:
+                message = f"there is no check {criterion.target!r}: {remedy}"
                 yield Finding((*where, "successCriteria", number, "target"), message)
 
 
@@ -187,15 +187,15 @@ def _reached(spec: WorkerSpec) -> Iterator[Finding]:
         new = {edge.target for edge in spec.from_(node)} - reached
         reached |= new
         frontier += new
-    for number, one in enumerate(spec.nodes):
-        if one.id not in reached:
-            yield Finding(("spec", "nodes", number, "id"), f"no edge leads to {one.id!r}; add one, or leave the node out")
+    for number, node_spec in enumerate(spec.nodes):
+        if node_spec.id not in reached:
+            yield Finding(("spec", "nodes", number, "id"), f"no edge leads to {node_spec.id!r}; add one, or leave the node out")
 
 
 def _known(spec: WorkerSpec) -> set[str]:
     """The keys that a run may have values of."""
-    written = {key for node in spec.nodes for key in node.may_write}
-    return {*spec.inputs, *spec.optional_inputs, *spec.scopes, FEEDBACK, *written}
+    keys = {key for node in spec.nodes for key in node.may_write}
+    return {*spec.inputs, *spec.optional_inputs, *spec.scopes, FEEDBACK, *keys}
 
 
 def _goal(spec: WorkerSpec) -> Iterator[Finding]:
@@ -216,10 +216,10 @@ def _goal(spec: WorkerSpec) -> Iterator[Finding]:
 
 
 def _criteria(criteria: Sequence[SuccessCriterion], where: _Where, known: Collection[str]) -> Iterator[Finding]:
-    for number, one in enumerate(criteria):
-        if one.output and one.output not in known:
+    for number, criterion in enumerate(criteria):
+        if criterion.output and criterion.output not in known:
             there = ", ".join(sorted(known)) or "none"
-            yield Finding((*where, "successCriteria", number, "output"), f"nobody sets {one.output!r}; values: {there}")
+            yield Finding((*where, "successCriteria", number, "output"), f"nobody sets {criterion.output!r}; values: {there}")
 
 
 def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
@@ -312,4 +312,4 @@ def _met(spec: WorkerSpec, begin: list[str], around: frozenset[str]) -> tuple[li
 
 
 def _number(spec: WorkerSpec, node: str) -> int:
-    return [one.id for one in spec.nodes].index(node)
+    return [node_spec.id for node_spec in spec.nodes].index(node)

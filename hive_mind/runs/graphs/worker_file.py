@@ -37,13 +37,13 @@ def worker_of(
     text: str, file: str = "worker", tools: Collection[str] | None = None, functions: Collection[str] | None = None
 ) -> WorkerSpec:
     """The worker in the text of such a file. `tools`, `functions`: as `faults` has them. Raises `WorkerFileError`."""
-    found = read(text, WORKER)
-    if found.value is None or found.tree is None:
-        raise WorkerFileError(found.problems, file)
-    wrong = [located(fault, found.tree, WORKER) for fault in faults(found.value.spec, tools, functions)]
+    found_read = read(text, WORKER)
+    if found_read.value is None or found_read.tree is None:
+        raise WorkerFileError(found_read.problems, file)
+    wrong = [located(fault, found_read.tree, WORKER) for fault in faults(found_read.value.spec, tools, functions)]
     if wrong:
         raise WorkerFileError(in_order(wrong), file)
-    return found.value.spec
+    return found_read.value.spec
 
 
 def mermaid(spec: WorkerSpec) -> str:

@@ -83,8 +83,8 @@ class Eraser:
         facts = episodes = 0
         for name, memory in agents.items():
             for one in await lacking(memory.local, erasures):
-                found = await memory.erase([one], now_ms * 1000, everything=Erasures([one]).covers_agent(name))
-                facts, episodes = facts + len(found.facts), episodes + len(found.episodes)
+                scope = await memory.erase([one], now_ms * 1000, everything=Erasures([one]).covers_agent(name))
+                facts, episodes = facts + len(scope.facts), episodes + len(scope.episodes)
         unconfirmed = [erasure for erasure in erasures if registry.get(erased_key(self._node, erasure)) is None]
         if not unconfirmed:
             return
@@ -92,7 +92,7 @@ class Eraser:
             raise BackendUnavailable(self._node, "its journal still has some of it")
         await self._runner.scrub()
         value = msgspec.json.encode({"agents": sorted(agents), "facts": facts, "episodes": episodes, "at_ms": now_ms}).decode()
-        refusals = await self._runner.write([(erased_key(self._node, one), value) for one in unconfirmed], self._node)
+        refusals = await self._runner.write([(erased_key(self._node, erasure), value) for erasure in unconfirmed], self._node)
         if reason := next(filter(None, refusals), ""):
             raise BackendUnavailable(self._node, f"its confirmation was not taken: {reason}")
 
@@ -100,4 +100,4 @@ class Eraser:
 def erasures_of(registry: Registry) -> list[Erasure]:
     """The erasures to be done, as far as a registry knows."""
     keys = (read_key(key.partition("/")[2]) for key in registry.in_force("erasure"))
-    return [one for one in keys if one is not None]
+    return [erasure for erasure in keys if erasure is not None]

@@ -34,11 +34,11 @@ class Erased:
     facts: list[str] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
 
-    def note(self, who: str, found: ErasureScope) -> None:
+    def note(self, who: str, scope: ErasureScope) -> None:
         """Somebody has let go of this, or would."""
-        self.confirmed.append(Confirmed(who, len(found.facts), len(found.episodes), now_ms()))
-        self.facts += [fact.content for fact in found.facts]
-        self.texts.update(fact.content for fact in found.facts)
+        self.confirmed.append(Confirmed(who, len(scope.facts), len(scope.episodes), now_ms()))
+        self.facts += [fact.content for fact in scope.facts]
+        self.texts.update(fact.content for fact in scope.facts)
 
 
 async def erase_from_agents(

@@ -59,9 +59,9 @@ class Receipt(msgspec.Struct, frozen=True):
 
 def signed(home: Path, receipt: Receipt) -> Receipt:
     """The same, signed by the key of a home, which is made where there is none."""
-    own = _key_of(home)
-    given = msgspec.structs.replace(receipt, key=base64.b64encode(own.public).decode(), signature="")
-    return msgspec.structs.replace(given, signature=base64.b64encode(own.sign(_payload(given))).decode())
+    key = _key_of(home)
+    given = msgspec.structs.replace(receipt, key=base64.b64encode(key.public).decode(), signature="")
+    return msgspec.structs.replace(given, signature=base64.b64encode(key.sign(_payload(given))).decode())
 
 
 def kept(home: Path, receipt: Receipt) -> Path:

@@ -110,8 +110,8 @@ async def _meant(memory: Memory, expected: str) -> Fact | None:
 async def _named(memory: Memory, wanted: str) -> Fact | None:
     if (fact := await memory.get_fact(wanted)) is not None:
         return fact
-    some = await memory.facts_with_prefix(wanted)
-    return some[0] if len(some) == 1 else None
+    fact_list = await memory.facts_with_prefix(wanted)
+    return fact_list[0] if len(fact_list) == 1 else None
 
 
 def _saying(wanted: str, facts: Sequence[Fact]) -> Fact | None:

@@ -25,15 +25,15 @@ class QueueCalls(AskedAgent):
     """A part of `runtime.calls.AgentCalls`."""
 
     async def _do_held_back(self, request: api.HeldBack) -> Any:
-        own = self._shared.local if self._shared else self._agent.memory
-        found = [fact for fact in await own.get_all_facts() if fact.held_back]
-        return {"facts": [fact_reply(fact) for fact in found[: request.limit]], "count": len(found)}
+        memory = self._shared.local if self._shared else self._agent.memory
+        facts = [fact for fact in await memory.get_all_facts() if fact.held_back]
+        return {"facts": [fact_reply(fact) for fact in facts[: request.limit]], "count": len(facts)}
 
     async def _do_reconsider(self, request: api.Reconsider) -> Any:
         if (memory := self._shared) is None:
             raise InvalidInput(f"{self._agent.name} is not in a hive, so it has no other agents to share with")
-        own, _ = await memory.reclaimed(request.fact_id)
-        if own is None:
+        own_fact, _ = await memory.reclaimed(request.fact_id)
+        if own_fact is None:
             raise InvalidInput(f"{self._agent.name} holds no fact {request.fact_id!r} of its own; a search gives ids")
         await memory.reconsider([request.fact_id])
         fact = await memory.local.get_fact(request.fact_id)

@@ -166,13 +166,13 @@ async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | N
     """
     _refuse(plan)
     if embedder is None:
-        own = await open_embedder(settings)
+        own_embedder = await open_embedder(settings)
         try:
-            fleet = await open_fleet(settings, plan, own)
+            fleet = await open_fleet(settings, plan, own_embedder)
         except BaseException:
-            await own.close()
+            await own_embedder.close()
             raise
-        fleet.closes(own)
+        fleet.closes(own_embedder)
         return fleet
     topology = plan.build_topology()
     bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings()))

@@ -142,15 +142,15 @@ async def _write(folder: Path, work: Resettlement) -> None:
     await asyncio.to_thread(_emptied, folder)
     sqlite: Any = backends.load("journal", "sqlite")
     journals = work.journals()
-    while (made := await asyncio.to_thread(next, journals, None)) is not None:
-        await _write_one(sqlite, folder, made)
+    while (journal := await asyncio.to_thread(next, journals, None)) is not None:
+        await _write_one(sqlite, folder, journal)
 
 
-async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
-    path = folder / f"{made.node}.sqlite"
+async def _write_one(sqlite: Any, folder: Path, made_journal: Journal) -> None:
+    path = folder / f"{made_journal.node}.sqlite"
     journal = await sqlite.open(path)
     try:
-        await journal.write(made.records)
+        await journal.write(made_journal.records)
     finally:
         await journal.close()
     # A node that opens it leaves this behind; so it is seen whether one ever did.
@@ -159,7 +159,7 @@ async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
 
 def _refuse_unlike(snapshot: JournalSnapshot, moved: JournalSnapshot, folder: Path) -> None:
     """Raises `BackendError` where journals do not say what they were made of: then nobody may delete the former ones."""
-    missing = {one.assertion for one in snapshot.vouched} ^ {one.assertion for one in moved.vouched}
+    missing = {claim.assertion for claim in snapshot.vouched} ^ {claim.assertion for claim in moved.vouched}
     if missing or len(moved.entries) < len(snapshot.entries):
         what = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"
         raise BackendError("hive", f"{folder}: {what}; nothing was changed: check the disk, and try it again")

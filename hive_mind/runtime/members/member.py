@@ -187,9 +187,9 @@ class RunningMember:
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""
         states = self.member.membership.view(system_clock())
-        heard = {state.name for state in states if state.state != "suspected" and state.silent_ms is not None}
+        names = {state.name for state in states if state.state != "suspected" and state.silent_ms is not None}
         topology = self.member.membership.topology
-        return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in heard)
+        return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in names)
 
     def dead(self, is_running: Callable[[str], bool]) -> tuple[str, ...]:
         """Members that said nothing for `_DEAD_AFTER` times the time after which one is suspected.
@@ -197,11 +197,11 @@ class RunningMember:
         For `HANGS_AFTER_S` where the process runs all the same, or was not heard yet since this node began.
         """
         membership, now = self.member.membership, system_clock()
-        heard = {one.name for one in membership.view(now) if one.silent_ms is not None}
+        names = {state.name for state in membership.view(now) if state.silent_ms is not None}
         soon_ms, late_ms = _DEAD_AFTER * self.plan.membership.suspect_after_ms, int(HANGS_AFTER_S * 1000)
         silent = {name: membership.silent_ms(name, now) for name in self.silent()}
         may_be = [name for name, ms in silent.items() if ms > soon_ms]
-        return tuple(name for name in may_be if silent[name] > late_ms or (name in heard and not is_running(name)))
+        return tuple(name for name in may_be if silent[name] > late_ms or (name in names and not is_running(name)))
 
     @property
     def ahead_ms(self) -> int:

@@ -34,7 +34,7 @@ async def give_back(settings: Settings, agent: str) -> GivenBack:
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
     folders = sorted(path for path in (settings.home / "hives").glob("*") if path.is_dir() and not _is_leftover(path))
-    vouched = [one for folder in folders for one in await _vouched(settings.home, folder.name, agent)]
+    vouched = [claim for folder in folders for claim in await _vouched(settings.home, folder.name, agent)]
     facts = _facts(vouched)
     async with opened_store(settings, agent) as store:
         added = await _add(store, facts)
@@ -47,14 +47,14 @@ def _is_leftover(folder: Path) -> bool:
 
 async def _vouched(home: Path, hive: str, agent: str) -> list[Vouched]:
     snapshot = await snapshot_of(home, HiveConfig(hive), (), HiveSettings(), while_open=True)
-    return [one for one in snapshot.vouched if one.assertion.agent == agent]
+    return [claim for claim in snapshot.vouched if claim.assertion.agent == agent]
 
 
 def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:
     """One for each statement; the sources it was shared for are its roots, and it is as old as the first of them."""
-    found: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     for one in sorted((each.assertion for each in vouched), key=lambda assertion: assertion.stamp):
-        fact = found.get(one.fact_id) or Fact(
+        fact = facts.get(one.fact_id) or Fact(
             **said_of(one.statement),
             id=one.fact_id,
             confidence=one.confidence,
@@ -63,12 +63,12 @@ def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:
             sharing=Sharing.SHARED,
         )
         sources = tuple(dict.fromkeys((*fact.sources, one.root)))
-        found[one.fact_id] = replace(fact, sources=sources, offered=sources)
-    return list(found.values())
+        facts[one.fact_id] = replace(fact, sources=sources, offered=sources)
+    return list(facts.values())
 
 
 async def _add(store: FactStore, facts: Sequence[Fact]) -> int:
-    known = await store.find(fact.id for fact in facts)
-    missing = [fact for fact in facts if fact.id not in known]
+    known_facts = await store.find(fact.id for fact in facts)
+    missing = [fact for fact in facts if fact.id not in known_facts]
     await store.write([AddFact(fact) for fact in missing])
     return len(missing)

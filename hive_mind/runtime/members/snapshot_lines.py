@@ -64,8 +64,8 @@ _encode = msgspec.json.Encoder().encode
 
 def lines_of(snapshot: JournalSnapshot) -> Iterator[bytes]:
     """One line each, without line ends: assertions in the order of their stamps, then entries."""
-    for one in snapshot.vouched:
-        yield _encode(_line(one))
+    for claim in snapshot.vouched:
+        yield _encode(_line(claim))
     for entry in snapshot.entries:
         appointment = entry.appointment
         appointed = None if appointment is None else (_time(appointment.stamp), appointment.by)
@@ -95,25 +95,25 @@ def snapshot_in(lines: Iterable[bytes]) -> JournalSnapshot:
     return JournalSnapshot(tuple(sorted(once.values(), key=_stamp)), tuple(entries))
 
 
-def _stamp(one: Vouched) -> Stamp:
-    return one.assertion.stamp
+def _stamp(claim: Vouched) -> Stamp:
+    return claim.assertion.stamp
 
 
-def _line(one: Vouched) -> _AssertionLine:
-    said, assertion = one.assertion.statement, one.assertion
+def _line(claim: Vouched) -> _AssertionLine:
+    statement, assertion = claim.assertion.statement, claim.assertion
     return _AssertionLine(
-        **said_of(said),
+        **said_of(statement),
         fact_id=assertion.fact_id,
         agent=assertion.agent,
         root=assertion.root,
         confidence=assertion.confidence,
         stamp=_time(assertion.stamp),
-        node=one.node,
+        node=claim.node,
         ttl_ms=assertion.ttl_ms,
         expires_ms=assertion.expires_ms,
         tenant=assertion.tenant,
-        model=said.model,
-        vector=b64encode(said.vector).decode(),
+        model=statement.model,
+        vector=b64encode(statement.vector).decode(),
     )
 
 

@@ -84,8 +84,8 @@ class _Opening:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        found = [self._opened(one) for one in [*self._locked, *self._inbox.take(max(deliveries_max - len(self._locked), 0))]]
-        return [one for one in found if one is not None]
+        deliveries = [self._opened(one) for one in [*self._locked, *self._inbox.take(max(deliveries_max - len(self._locked), 0))]]
+        return [delivery for delivery in deliveries if delivery is not None]
 
     async def close(self) -> None:
         await self._inbox.close()

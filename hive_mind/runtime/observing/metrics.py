@@ -37,18 +37,18 @@ class NodeFigures:
 Source = Callable[[], Sequence[NodeFigures]]
 
 _GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
-    ("hive_facts", "Facts this node can find.", lambda one: one.facts),
-    ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda one: one.outbox_batches),
+    ("hive_facts", "Facts this node can find.", lambda figures: figures.facts),
+    ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda figures: figures.outbox_batches),
     ("hive_replica_lag_dots", "Assertions of this node that peers lacked when they last compared.", lambda one: one.lag_dots),
-    ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda one: one.inbox_waiting),
-    ("hive_bus_connected", "1 while the bus can be reached.", lambda one: float(one.bus.is_connected)),
+    ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda figures: figures.inbox_waiting),
+    ("hive_bus_connected", "1 while the bus can be reached.", lambda figures: float(figures.bus.is_connected)),
 )
 _COUNTERS: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
-    ("hive_sends_lost", "Messages the bus did not take; what matters is sent again.", lambda one: one.sends_lost),
-    ("hive_bus_reconnects", "How often the bus was reached anew.", lambda one: one.bus.reconnects),
-    ("hive_bus_redeliveries", "Deliveries after the first.", lambda one: one.bus.redelivered),
-    ("hive_bus_duplicates", "Deliveries of what was acknowledged already.", lambda one: one.bus.duplicates),
-    ("hive_bus_dead_letters", "Envelopes put aside.", lambda one: one.bus.dead_letters),
+    ("hive_sends_lost", "Messages the bus did not take; what matters is sent again.", lambda figures: figures.sends_lost),
+    ("hive_bus_reconnects", "How often the bus was reached anew.", lambda figures: figures.bus.reconnects),
+    ("hive_bus_redeliveries", "Deliveries after the first.", lambda figures: figures.bus.redelivered),
+    ("hive_bus_duplicates", "Deliveries of what was acknowledged already.", lambda figures: figures.bus.duplicates),
+    ("hive_bus_dead_letters", "Envelopes put aside.", lambda figures: figures.bus.dead_letters),
 )
 
 
@@ -86,13 +86,13 @@ class HiveCollector:
         yield seconds
 
 
-def exposition(source: Source, *others: "Collector") -> bytes:
+def exposition(source: Source, *collectors: "Collector") -> bytes:
     """Everything as text that Prometheus reads, with what other collectors have. Raises `BackendNotInstalled`."""
     core = _core()
     from prometheus_client import generate_latest
 
     registry = core.CollectorRegistry()
-    for collector in (HiveCollector(source), *others):
+    for collector in (HiveCollector(source), *collectors):
         registry.register(collector)
     text: bytes = generate_latest(registry)
     return text

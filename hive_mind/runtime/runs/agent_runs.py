@@ -84,8 +84,8 @@ class AgentRuns:
     def trouble(self) -> str:
         """Why a run can't go on, or ""."""
         found = [f"run {run} can't go on: {why}" for run, why in self._keeper.troubles.items()] if self._keeper else []
-        beside = [one.trouble for one in (self._triggers, self.watch) if one is not None and one.trouble]
-        return next(iter((*found, *beside)), "")
+        troubles = [one.trouble for one in (self._triggers, self.watch) if one is not None and one.trouble]
+        return next(iter((*found, *troubles)), "")
 
     @property
     def under_way(self) -> int:

@@ -44,9 +44,9 @@ async def beating(
             if not coming.done():
                 yield None
                 continue
-            found, coming = coming, None
+            found_task, coming = coming, None
             try:
-                yield found.result()
+                yield found_task.result()
             except StopAsyncIteration:
                 return
     finally:

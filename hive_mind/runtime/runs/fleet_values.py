@@ -31,14 +31,14 @@ class RegistryValues:
         known = {key.rpartition("/")[2]: value.get("value") for key, value in values}
         return {key: known[key] for key in keys if key in known}
 
-    async def write(self, written: Values) -> None:
+    async def write(self, values: Values) -> None:
         """Durable here when this returns, and on its way to the others. Raises `InvalidInput` for what the hive does not take."""
         registry, entries = self._registry(), []
         own = state_key(self._agent, "")
-        for key, value in written.values.items():
+        for key, value in values.values.items():
             name = own + key
-            if (registry.get(name) or {}).get("by") != written.by:
-                entries.append((name, msgspec.json.encode({"by": written.by, "value": value}).decode()))
+            if (registry.get(name) or {}).get("by") != values.by:
+                entries.append((name, msgspec.json.encode({"by": values.by, "value": value}).decode()))
         names = {*registry.with_prefix(own), *(name for name, _ in entries)}
         if len(names) > KEYS_MAX:
             raise InvalidInput(f"an agent shares at most {KEYS_MAX} values with its fleet")

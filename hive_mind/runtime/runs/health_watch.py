@@ -183,6 +183,6 @@ class HealthWatch:
 
 def _inputs_of(item: Item) -> dict[str, Any]:
     agent, _, run = item.subject.partition("/")
-    shown = dict(item.context)
-    ticket = {"id": item.id, "agent": agent, "run": run, "told": item.title, **shown}
+    context = dict(item.context)
+    ticket = {"id": item.id, "agent": agent, "run": run, "told": item.title, **context}
     return {"ticket": ticket, "agent": agent, "run": run, "why": item.title}

@@ -51,9 +51,9 @@ class Triggers:
     def begin(self) -> None:
         """Wait for each that has a time, and listen to each that has a server."""
         self._tasks = [
-            asyncio.create_task(self._follow(one) if one.events else self._watch(one), name=f"trigger {_name(one)}")
-            for one in self._triggers
-            if not one.hook
+            asyncio.create_task(self._follow(config) if config.events else self._watch(config), name=f"trigger {_name(config)}")
+            for config in self._triggers
+            if not config.hook
         ]
 
     async def close(self) -> None:
@@ -64,10 +64,10 @@ class Triggers:
 
     async def called(self, hook: str, inputs: Mapping[str, Any], id: str) -> str | None:
         """The run that a call of a hook begins; None where there is no such hook. The same id begins one run."""
-        found = next((trigger for trigger in self._triggers if trigger.hook == hook), None)
-        if found is None:
+        config = next((trigger for trigger in self._triggers if trigger.hook == hook), None)
+        if config is None:
             return None
-        return await self._start(found, id or str(time.time_ns()), inputs)
+        return await self._start(config, id or str(time.time_ns()), inputs)
 
     async def _watch(self, trigger: TriggerConfig) -> None:
         while True:

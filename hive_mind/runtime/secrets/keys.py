@@ -78,20 +78,20 @@ class KeyFolder:
 
         So it is where it may no longer be called something: what it said under that name stays, by the key it had.
         """
-        root, own, former = self._root(), self._key(name), self.certificate(name)
+        root, key, former = self._root(), self._key(name), self.certificate(name)
         names = tuple(dict.fromkeys((name, *also)))
-        is_spent = own is not None and own.id in self.revoked
-        if own is None or is_anew or is_spent or (former is not None and not set(former.names) <= set(names)):
-            own = PrivateKey.generate()
+        is_spent = key is not None and key.id in self.revoked
+        if key is None or is_anew or is_spent or (former is not None and not set(former.names) <= set(names)):
+            key = PrivateKey.generate()
             if former is not None:
                 self._write(f"{_file(name)}.{former.key_id.hex()[:12]}.cert", self._read(f"{_file(name)}.cert"))
-            self._write(f"{_file(name)}.key", own.raw)
+            self._write(f"{_file(name)}.key", key.raw)
         now_ms = time.time_ns() // 1_000_000
         # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
         # A day earlier: also to a member whose clock is behind, it holds at once.
-        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms - DAY_MS
-        box = own.box.public_key().public_bytes_raw()
-        certificate = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * DAY_MS, voucher, box)
+        since_ms = former.not_before_ms if former is not None and former.key_id == key.id else now_ms - DAY_MS
+        box = key.box.public_key().public_bytes_raw()
+        certificate = Certificate(self.fleet, names, key.public, since_ms, now_ms + days * DAY_MS, voucher, box)
         self._write(f"{_file(name)}.cert", issued(root, certificate))
         if self.epoch() is not None:
             self.admit(name)
@@ -100,13 +100,13 @@ class KeyFolder:
     def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
         """Whether a certificate covers all of this and stays valid that long."""
         try:
-            made, own = self.certificate(name), self._key(name)
+            certificate, key = self.certificate(name), self._key(name)
         except ConfigError:
             return False
         until_ms = time.time_ns() // 1_000_000 + days_left * DAY_MS
-        if made is None or own is None or made.key_id != own.id or made.key_id in self.revoked:
+        if certificate is None or key is None or certificate.key_id != key.id or certificate.key_id in self.revoked:
             return False
-        return made.not_after_ms > until_ms and {name, *also} == set(made.names)
+        return certificate.not_after_ms > until_ms and {name, *also} == set(certificate.names)
 
     def certificate(self, name: str) -> Certificate | None:
         """The certificate last issued for it."""
@@ -141,12 +141,12 @@ class KeyFolder:
 
     def admit(self, name: str) -> None:
         """Hand the secret of the epoch to a process that has a certificate; the first epoch begins with the first one."""
-        last, made = self.epoch(), self.certificate(name)
-        if made is None or (last is not None and made.key_id in last.handed):
+        last, certificate = self.epoch(), self.certificate(name)
+        if certificate is None or (last is not None and certificate.key_id in last.handed):
             return
-        if not made.box:
+        if not certificate.box:
             raise ConfigError(f"the certificate of {name} is of an earlier version: hive-mind keys issue {name}")
-        self._hand_out(last.number if last else 1, {*(last.handed if last else ()), made.key_id})
+        self._hand_out(last.number if last else 1, {*(last.handed if last else ()), certificate.key_id})
 
     def advance(self, without: str = "") -> bool:
         """Begin another epoch, if anybody of this one may not know what is sent from now on; whether one was begun.
@@ -156,10 +156,10 @@ class KeyFolder:
         if (last := self.epoch()) is None:
             return False
         revoked, gone = self.revoked, {made.key_id for made in self._issued() if without and without in made.names}
-        kept = {key for key in last.handed if key not in revoked and key not in gone}
-        if len(kept) < len(last.handed):
-            self._hand_out(last.number + 1, kept)
-        return len(kept) < len(last.handed)
+        keys = {key for key in last.handed if key not in revoked and key not in gone}
+        if len(keys) < len(last.handed):
+            self._hand_out(last.number + 1, keys)
+        return len(keys) < len(last.handed)
 
     def _hand_out(self, number: int, keys: set[bytes]) -> None:
         to = {certificate.key_id: certificate for certificate in self._issued() if certificate.key_id in keys and certificate.box}
@@ -182,17 +182,17 @@ class KeyFolder:
 
     def signing(self, name: str, mode: Mode, key: Path | None = None, *, is_encrypted: bool = False) -> Signing:
         """Signs and checks as a process of this name; `key` is the file of its key where that is not in the folder."""
-        own = self._key(name) if key is None else self._key_in(str(key))
-        data = self._read(f"{_file(name)}.cert") if key is None else self._certificate_of(name, own)
-        if own is None or not data:
+        private_key = self._key(name) if key is None else self._key_in(str(key))
+        data = self._read(f"{_file(name)}.cert") if key is None else self._certificate_of(name, private_key)
+        if private_key is None or not data:
             raise ConfigError(
                 f"{key or self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
             )
         try:
-            keyring = Keyring(self._public(), own, data)
+            keyring = Keyring(self._public(), private_key, data)
         except InvalidInput as error:
             raise ConfigError(f"{self.path}, {name}: {error}") from error
-        epochs = EpochKeys(self._public(), own) if is_encrypted else None
+        epochs = EpochKeys(self._public(), private_key) if is_encrypted else None
         signing = Signing(keyring, is_required=mode == "require", epochs=epochs)
         self.refresh(signing)
         return signing
@@ -214,10 +214,10 @@ class KeyFolder:
 
     def key_of(self, name: str) -> tuple[str, str]:
         """The name of a process's key, and the text of its file: a secret, for this process alone."""
-        own = self._key(name)
-        if own is None:
+        key = self._key(name)
+        if key is None:
             raise ConfigError(f"{self.path} has no key for {name}: hive-mind keys issue {name}")
-        return own.id.hex(), f"{_text(own.raw)}\n"
+        return key.id.hex(), f"{_text(key.raw)}\n"
 
     def export(self, target: Path, name: str) -> list[str]:
         """Copy what a process of this name needs, and nothing more; the names of the files."""
@@ -226,9 +226,9 @@ class KeyFolder:
         files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
         files += ["revoked"] if self._read("revoked") else []
         files += [file.name for file in self._epoch_files()]
-        there = KeyFolder(target, self.fleet)
+        folder = KeyFolder(target, self.fleet)
         for file in files:
-            there._write(file, self._read(file))
+            folder._write(file, self._read(file))
         return files
 
     def _names(self, name: str) -> tuple[str, ...]:
@@ -237,11 +237,11 @@ class KeyFolder:
 
     def mover(self) -> Keyring:
         """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""
-        root, own = self._root(), PrivateKey.generate()
+        root, key = self._root(), PrivateKey.generate()
         now_ms = time.time_ns() // 1_000_000
-        made = issued(root, Certificate(self.fleet, ("*",), own.public, 0, now_ms + DAY_MS))
-        self._write(f"moved-{own.id.hex()[:12]}.cert", made)
-        return Keyring(root.public, own, made)
+        made = issued(root, Certificate(self.fleet, ("*",), key.public, 0, now_ms + DAY_MS))
+        self._write(f"moved-{key.id.hex()[:12]}.cert", made)
+        return Keyring(root.public, key, made)
 
     def root_if_here(self) -> PrivateKey | None:
         """The root's key, where it was not brought to a safer place. Raises `ConfigError` where it is broken."""
@@ -271,11 +271,11 @@ class KeyFolder:
     def _certificate_of(self, name: str, key: PrivateKey | None) -> bytes:
         """The certificate of a key that lies elsewhere. Raises `ConfigError` where it is another process's."""
         for data in self._all() if key else ():
-            made = self._checked(data, Certificate)
-            if key is not None and made.key_id == key.id:
-                if made.speaks_for(name):
+            certificate = self._checked(data, Certificate)
+            if key is not None and certificate.key_id == key.id:
+                if certificate.speaks_for(name):
                     return data
-                raise ConfigError(f"the key that {name} was given is that of {made.names[0]}: give each process its own")
+                raise ConfigError(f"the key that {name} was given is that of {certificate.names[0]}: give each process its own")
         return b""
 
     def _key(self, name: str) -> PrivateKey | None:

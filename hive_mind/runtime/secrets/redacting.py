@@ -54,7 +54,7 @@ def redacted_status(status: WorkerStatus, hidden: Redaction) -> WorkerStatus:
 
 def redact_error(error: BaseException, hidden: Redaction) -> None:
     """Remove values from the text of an error before it is printed."""
-    error.args = tuple(hidden.text(said) if isinstance(said, str) else said for said in error.args)
+    error.args = tuple(hidden.text(arg) if isinstance(arg, str) else arg for arg in error.args)
 
 
 class RedactingModel:

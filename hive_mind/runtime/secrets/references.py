@@ -61,10 +61,10 @@ def credentials_in(text: str) -> tuple[str, ...]:
 def resolved(text: str, *, read_env: ReadEnv, read_file: ReadFile, read_credential: ReadCredential) -> str:
     """The text with what its references stand for. Raises `InvalidInput`, which names what is missing."""
 
-    def value_of(found: re.Match[str]) -> str:
-        if found[0] == "$${":
+    def value_of(match: re.Match[str]) -> str:
+        if match[0] == "$${":
             return "${"
-        reference = _reference(found)
+        reference = _reference(match)
         match reference.kind:
             case "file":
                 return read_file(reference.name).rstrip("\r\n")

@@ -92,8 +92,8 @@ class _Walk:
     def _comment_behind(self, node: yaml.Node) -> str:
         end = node.end_mark
         line = self._source[end.line] if end.line < len(self._source) else ""
-        found = _COMMENT_BEHIND.match(line[end.column :]) if end.line == node.start_mark.line else None
-        return f" ({found['text'].strip()})" if found else ""
+        match = _COMMENT_BEHIND.match(line[end.column :]) if end.line == node.start_mark.line else None
+        return f" ({match['text'].strip()})" if match else ""
 
 
 def _below(path: str, key: str) -> str:

@@ -86,8 +86,8 @@ def read_document(path: Path, known: str = "") -> Document | Unreadable:
         return body
     if (digest := sha256(body).hexdigest()) == known:
         return UNCHANGED
-    found = document_in(path, body)
-    return replace(found, digest=digest) if isinstance(found, Document) else found
+    document = document_in(path, body)
+    return replace(document, digest=digest) if isinstance(document, Document) else document
 
 
 def document_in(path: Path, body: bytes) -> Document | Unreadable:

@@ -213,11 +213,11 @@ class WorkerAgent:
 
     async def _learn_all(self, turns: asyncio.Semaphore) -> bool:
         """Whether something is left to try again."""
-        wanted = self._due_sources()
-        self._is_learning = bool(wanted)
+        due_sources = self._due_sources()
+        self._is_learning = bool(due_sources)
         try:
             async with turns:
-                for path in wanted:
+                for path in due_sources:
                     await self._learn_one(path)
                 await self._tidy()
         finally:

@@ -78,8 +78,8 @@ def _fields(entry: Entry, known: Mapping[str, Schema]) -> Schema:
     fields = {name: known[name] for name in entry.fields}
     for name, bounds in entry.bounds.items():
         fields[name] = {**fields[name], "minimum": bounds.least, "maximum": bounds.most}
-    for name in set(entry.choices).intersection(entry.needs):
-        fields[name] = {"type": "string", "enum": list(entry.choices[name])}
+    for name, words in entry.choices.items():
+        fields[name] = {"type": "string", "enum": list(words)}
     return fields
 
 

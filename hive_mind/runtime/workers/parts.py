@@ -51,15 +51,15 @@ if TYPE_CHECKING:
 def with_values(config: WorkerConfig) -> WorkerConfig:
     """The configuration with its references resolved, not to be shown. Raises `ConfigError`, also for back ends there are not."""
     models, bus, home = config.models, config.bus, Path(config.home)
-    given = msgspec.structs.replace(
+    worker_config = msgspec.structs.replace(
         config,
         bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
         models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
-        mcp=tuple(_served(one, home) for one in config.mcp),
+        mcp=tuple(_served(mcp_config, home) for mcp_config in config.mcp),
         agents=tuple(_agent(agent, home) for agent in config.agents),
     )
-    _check(given)
-    return given
+    _check(worker_config)
+    return worker_config
 
 
 def settings_of(config: WorkerConfig) -> Settings:
@@ -220,10 +220,10 @@ def _check(config: WorkerConfig) -> None:
 
         rules_of(config.review)
     placed = [name for node in config.nodes for name in node.agents]
-    known = {agent.name for agent in config.agents}
-    if len(known) < len(config.agents) or sorted(placed) != sorted(known):
+    names = {agent.name for agent in config.agents}
+    if len(names) < len(config.agents) or sorted(placed) != sorted(names):
         raise InvalidInput("each agent of a worker has a name of its own and belongs to one of its nodes")
-    for name in known:
+    for name in names:
         database_path(settings, name)
     if is_shared(config.hive.topology):
         backends.load("bus", address_of(config.bus.url).backend)

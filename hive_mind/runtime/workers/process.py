@@ -113,8 +113,8 @@ async def _run(
     stack.push_async_callback(server.close)
     stack.callback(worker.drain)
     started = psutil.Process().create_time()
-    known = Contact(config.process, os.getpid(), started, server.port, token, digest, __version__)
-    await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known))
+    known_contact = Contact(config.process, os.getpid(), started, server.port, token, digest, __version__)
+    await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known_contact))
     waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(worker.over.wait())]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:

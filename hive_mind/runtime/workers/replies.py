@@ -66,11 +66,11 @@ class ReplyPages:
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
         try:
-            given = await _fields(request)
-            by = given.get("by", "").strip()
+            fields = await _fields(request)
+            by = fields.get("by", "").strip()
             if not by:
                 raise InvalidInput("say who decides: give your name")
-            said = given.get("because", ""), given.get("text", "")
+            said = fields.get("because", ""), fields.get("text", "")
             reply, item = await self._worker.reply(request.match_info["agent"], request.match_info["token"], by, *said)
         except HiveError as error:
             return _refused(request, error)

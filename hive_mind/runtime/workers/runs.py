@@ -129,8 +129,8 @@ def tools_of(parts: RunParts) -> dict[str, ToolSpec]:
 def tools_without_agent() -> dict[str, ToolSpec]:
     """The tools that come with the program, those of a queen too; nothing is opened, and none may be called."""
     memory, reader, files, fleet = cast(Memory, None), cast(Reader, None), RunFiles(None), cast(FleetDirectory, None)
-    own = (*_own_tools(memory, reader, "", files), *fleet_tools(fleet))
-    return {tool.name: tool.spec for tool in own}
+    tools = (*_own_tools(memory, reader, "", files), *fleet_tools(fleet))
+    return {tool.name: tool.spec for tool in tools}
 
 
 def _own_tools(memory: Memory, reader: Reader, run: str, files: RunFiles) -> Sequence[Tool]:

@@ -21,17 +21,17 @@ class Room(msgspec.Struct, frozen=True):
 
 def rooms(folders: Iterable[Path]) -> tuple[Room, ...]:
     """Each disk once, under the first folder that is on it. A folder that is not there yet counts as the nearest above it."""
-    found: dict[int, Room] = {}
+    found_rooms: dict[int, Room] = {}
     for folder in folders:
         try:
-            there = next(one for one in (folder, *folder.parents) if one.exists())
-            device, disk = there.stat().st_dev, os.statvfs(there)
+            path = next(one for one in (folder, *folder.parents) if one.exists())
+            device, disk = path.stat().st_dev, os.statvfs(path)
         except (OSError, StopIteration):
             # A write there reports what is wrong; it is no matter of free space.
             continue
         left = disk.f_favail if disk.f_files else -1
-        found.setdefault(device, Room(str(folder), disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, left))
-    return tuple(found.values())
+        found_rooms.setdefault(device, Room(str(folder), disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, left))
+    return tuple(found_rooms.values())
 
 
 Phase = Literal["starting", "ready", "draining", "failed"]

@@ -28,17 +28,17 @@ async def replying(work: Callable[[OnEvent], Coroutine[Any, Any, Any]]) -> Async
         except HiveError as error:
             return _event("error", refusal(error))
 
-    asked = asyncio.ensure_future(done())
-    while not asked.done():
+    task = asyncio.ensure_future(done())
+    while not task.done():
         coming = asyncio.ensure_future(events.get())
-        await asyncio.wait([asked, coming], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task, coming], return_when=asyncio.FIRST_COMPLETED)
         if coming.done():
             yield coming.result()
         else:
             coming.cancel()
     while not events.empty():
         yield events.get_nowait()
-    yield asked.result()
+    yield task.result()
 
 
 def _event(name: str, says: object) -> bytes:

@@ -120,7 +120,7 @@ class Worker:
 
     async def put(self, agent: str, what: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
         """The same with fields from outside; `on_event` gets what is known before the answer."""
-        if agent not in {one.name for one in self.config.agents}:
+        if agent not in {config.name for config in self.config.agents}:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}")
         if self._phase == "draining":
             raise BackendUnavailable(self.config.process, "it is shutting down: ask again later")
@@ -148,8 +148,8 @@ class Worker:
         """Let all nodes hand over what they hold and leave the hive for good. Raises `BackendTimeout`."""
         self._report(f"{self.config.process}: leaving {self.config.hive.id}")
         await asyncio.gather(*(agent.settle() for agent in self._agents.values()))
-        own = frozenset(self._nodes)
-        done = await asyncio.gather(*(node.leave(timeout_s, own) for node in self._nodes.values()))
+        nodes = frozenset(self._nodes)
+        done = await asyncio.gather(*(node.leave(timeout_s, nodes) for node in self._nodes.values()))
         if not all(done):
             raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
 
@@ -210,12 +210,12 @@ class Worker:
         await self._watch()
 
     async def _open_nodes(self, parts: WorkerParts) -> None:
-        given = self._given
+        config = self._given
         if self._bus is None:
-            self._bus = await self.hosting.bus(given)
-        for node in given.nodes:
+            self._bus = await self.hosting.bus(config)
+        for node in config.nodes:
             if node.name not in self._nodes:
-                running = await open_node(parts.settings, plan_of(given, node), parts.embedder, self._bus)
+                running = await open_node(parts.settings, plan_of(config, node), parts.embedder, self._bus)
                 self._nodes[node.name] = WorkerNode(node, running)
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -338,8 +338,8 @@ class Worker:
 
 async def open_worker(config: WorkerConfig, report: Report, digest: str = "", hosting: Hosting = ORDINARY) -> Worker:
     """A worker that has begun. `digest`: of its configuration's file. Raises `ConfigError` for what can't be."""
-    given, hidden = with_values(config), redaction_of(config)
-    worker = Worker(config, given, report, digest or sha256(config.packed()).hexdigest(), hidden, hosting)
+    worker_config, hidden = with_values(config), redaction_of(config)
+    worker = Worker(config, worker_config, report, digest or sha256(config.packed()).hexdigest(), hidden, hosting)
     worker.start()
     return worker
 

@@ -77,24 +77,24 @@ def _still_owes(world: World, machine: Machine, partition: str) -> bool:
     """
     if not world.liar:
         return not _has_only_lingering(world, machine, partition)
-    here, holders = shares_of(machine)[partition], world.topology.holders(partition)
+    replica, holders = shares_of(machine)[partition], world.topology.holders(partition)
     theirs = [shares_of(member)[partition].members for member in members(world) if member.name in holders]
-    given = [here.sealed(dot) for dot in here.members.live if any(dot not in members.live for members in theirs)]
-    return any(one is not None and not _lingers(one) for one in given)
+    assertions = [replica.sealed(dot) for dot in replica.members.live if any(dot not in members.live for members in theirs)]
+    return any(assertion is not None and not _lingers(assertion) for assertion in assertions)
 
 
 def _has_only_lingering(world: World, machine: Machine, partition: str) -> bool:
     """Whether what keeps a machine from being done with a partition has run out at its holders, which have seen it."""
-    here = shares_of(machine)[partition]
+    replica = shares_of(machine)[partition]
     theirs = [shares_of(world.machines[name])[partition].members for name in world.topology.holders(partition)]
-    odd = [dot for dot in here.members.live if any(dot not in members.live for members in theirs)]
-    given = [found for dot in odd if (found := here.sealed(dot)) is not None]
-    return bool(odd) and all(map(_lingers, given)) and all(members.has_seen(dot) for dot in odd for members in theirs)
+    odd = [dot for dot in replica.members.live if any(dot not in members.live for members in theirs)]
+    assertions = [assertion for dot in odd if (assertion := replica.sealed(dot)) is not None]
+    return bool(odd) and all(map(_lingers, assertions)) and all(members.has_seen(dot) for dot in odd for members in theirs)
 
 
-def _lingers(given: Sealed) -> bool:
+def _lingers(assertion: Sealed) -> bool:
     """Whether everybody counts its time by itself, from when it came."""
-    return bool(given.assertion.ttl_ms and not given.assertion.expires_ms)
+    return bool(assertion.assertion.ttl_ms and not assertion.assertion.expires_ms)
 
 
 def _unasked(world: World) -> str:
@@ -102,8 +102,8 @@ def _unasked(world: World) -> str:
     for machine, holder in permutations(members(world), 2):
         # An incomplete node confirms nothing, and with a liar about may never be.
         shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in _to_ask(machine, holder)]
-        if found := [name for name, here, there in shares if there.is_complete and _has_other_words(here, there)]:
-            return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(found)}"
+        if names := [name for name, replica, there in shares if there.is_complete and _has_other_words(replica, there)]:
+            return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(names)}"
     return ""
 
 
@@ -116,9 +116,9 @@ def _to_ask(machine: Machine, holder: Machine) -> list[str]:
 
 def _has_other_words(author: PartitionReplica, holder: PartitionReplica) -> bool:
     """Whether of what an author wrote other things are live at a holder. Otherwise there is nothing to hear."""
-    own = {head.actor for head in author.own_heads()}
-    return {dot for dot in author.members.live if actor_of(dot) in own} != {
-        dot for dot in holder.members.live if actor_of(dot) in own
+    actors = {head.actor for head in author.own_heads()}
+    return {dot for dot in author.members.live if actor_of(dot) in actors} != {
+        dot for dot in holder.members.live if actor_of(dot) in actors
     }
 
 
@@ -127,8 +127,8 @@ def is_only_lingering(world: World) -> bool:
     live: dict[tuple[str, bytes], bool] = {}
     states = {machine.name: state_of(machine) for machine in members(world)}
     for machine in members(world):
-        for partition, given in assertions_of(machine):
-            live[partition, given.dot] = _lingers(given)
+        for partition, assertion in assertions_of(machine):
+            live[partition, assertion.dot] = _lingers(assertion)
     odd = False
     for partition in {name for state in states.values() for name in state.live}:
         held = [state.live[partition] for state in states.values() if partition in state.live]
@@ -159,17 +159,17 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
 
     A node that was set back and then took back what it had written tells by the proof alone that it was there.
     """
-    here, there = (shares_of(world.machines[name])[partition] for name in (one, other))
-    if here.members.context == there.members.context:
+    replica, partition_replica = (shares_of(world.machines[name])[partition] for name in (one, other))
+    if replica.members.context == partition_replica.members.context:
         return True
-    return not _unproved(here, there) and not _unproved(there, here)
+    return not _unproved(replica, partition_replica) and not _unproved(partition_replica, replica)
 
 
 def _unproved(share: PartitionReplica, replica: PartitionReplica) -> list[Dot]:
     """The dots that another has seen, and this one has neither seen nor a proof of that they are gone."""
-    known, seen = share.members.context, replica.members.context
-    up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
-    return [dot for dot in known.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
+    context, seen = share.members.context, replica.members.context
+    up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(context.up_to.get(actor, 0) + 1, last + 1)]
+    return [dot for dot in context.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
 
 
 def agreement(world: World) -> float:
@@ -213,9 +213,9 @@ def expired(world: World) -> Iterator[Violation]:
     """
     for machine in members(world):
         shares = shares_of(machine)
-        for partition, given in assertions_of(machine):
-            if shares[partition].is_holder and 0 < given.assertion.ttl_ms <= DAY_MS:
-                yield Violation("I8 what expired is collected", f"{voiced(given)} is live in {partition} of {machine.name}")
+        for partition, assertion in assertions_of(machine):
+            if shares[partition].is_holder and 0 < assertion.assertion.ttl_ms <= DAY_MS:
+                yield Violation("I8 what expired is collected", f"{voiced(assertion)} is live in {partition} of {machine.name}")
 
 
 def _kept(world: World, promises: Promises) -> Iterator[Violation]:
@@ -232,13 +232,13 @@ def _taken_back(world: World, promises: Promises, *, is_late: bool) -> Iterator[
     redacted = promises.redacted()
     dead = dict(promises.dead())
     for machine in members(world):
-        for partition, given in assertions_of(machine):
-            operation = dead.get((partition, given.dot))
+        for partition, assertion in assertions_of(machine):
+            operation = dead.get((partition, assertion.dot))
             if operation is not None and (is_late or _must_know(world, machine, partition, operation)):
-                what = f"{voiced(given)}, retracted by {operation.event.request}, is live on {machine.name}"
+                what = f"{voiced(assertion)}, retracted by {operation.event.request}, is live on {machine.name}"
                 yield Violation("I3 a retract stays a retract", what)
-            if given.assertion.fact_id in redacted:
-                yield Violation("I3 redacted is for ever", f"{voiced(given)} is live on {machine.name}")
+            if assertion.assertion.fact_id in redacted:
+                yield Violation("I3 redacted is for ever", f"{voiced(assertion)} is live on {machine.name}")
 
 
 def _must_know(world: World, machine: Machine, partition: str, operation: Operation) -> bool:
@@ -251,11 +251,11 @@ def _sane(world: World) -> Iterator[Violation]:
     """I5."""
     for machine in members(world):
         policy = node_of(machine).policy.at(machine.now)
-        for _, given in assertions_of(machine):
-            if not 0.0 <= given.assertion.confidence <= 1.0:
-                yield Violation("I5 confidence is from 0 to 1", f"{given.assertion.confidence} on {machine.name}")
-            if not 0.0 <= policy.trust(given.assertion.agent) <= 2.0:
-                yield Violation("I5 trust is from 0 to 2", f"{given.assertion.agent} on {machine.name}")
+        for _, assertion in assertions_of(machine):
+            if not 0.0 <= assertion.assertion.confidence <= 1.0:
+                yield Violation("I5 confidence is from 0 to 1", f"{assertion.assertion.confidence} on {machine.name}")
+            if not 0.0 <= policy.trust(assertion.assertion.agent) <= 2.0:
+                yield Violation("I5 trust is from 0 to 2", f"{assertion.assertion.agent} on {machine.name}")
 
 
 def _compact(world: World) -> Iterator[Violation]:
@@ -268,7 +268,7 @@ def _compact(world: World) -> Iterator[Violation]:
             for dot in context.beyond:
                 # An assertion taken back before it came leaves one until its proof is forgotten.
                 first = dot_of(actor_of(dot), context.next_counter(actor_of(dot)))
-                if any(other.proof(first) for one in members(world) if (other := shares_of(one).get(partition)) is not None):
+                if any(replica.proof(first) for one in members(world) if (replica := shares_of(one).get(partition)) is not None):
                     continue
                 head = share.heads.get(actor_of(dot))
                 yield Violation("I9 contexts are compact", f"{partition} on {machine.name}: a gap of {head and head.node}")
@@ -278,12 +278,12 @@ def _authentic(world: World) -> Iterator[Violation]:
     """I13, I14. A liar may say what it likes in its own name and in those of its agents."""
     own = names_of(world.liar) if world.liar else ()
     for machine in members(world):
-        for partition, given in assertions_of(machine):
-            if given.assertion.tenant != "default":
-                yield Violation("I13 tenants are apart", f"{given.assertion.tenant} on {machine.name}")
-            record = (ASSERTIONS, partition.encode() + b"\0" + given.dot, msgspec.msgpack.encode(given))
-            if world.mail is not None and given.assertion.agent not in own and record not in world.genuine:
-                yield Violation("I14 nothing forged is live", f"{voiced(given)} on {machine.name}")
+        for partition, assertion in assertions_of(machine):
+            if assertion.assertion.tenant != "default":
+                yield Violation("I13 tenants are apart", f"{assertion.assertion.tenant} on {machine.name}")
+            record = (ASSERTIONS, partition.encode() + b"\0" + assertion.dot, msgspec.msgpack.encode(assertion))
+            if world.mail is not None and assertion.assertion.agent not in own and record not in world.genuine:
+                yield Violation("I14 nothing forged is live", f"{voiced(assertion)} on {machine.name}")
         for entry in node_of(machine).registry.entries() if world.mail is not None else ():
             put = record_of(entry)
             if entry.by not in own and (REGISTRY, put.key, put.value) not in world.genuine:
@@ -291,7 +291,7 @@ def _authentic(world: World) -> Iterator[Violation]:
 
 
 def _voices(machine: Machine) -> set[tuple[str, Voice]]:
-    return {(partition, voiced(given)) for partition, given in assertions_of(machine)}
+    return {(partition, voiced(assertion)) for partition, assertion in assertions_of(machine)}
 
 
 class LettingGo:
@@ -319,13 +319,13 @@ class LettingGo:
                 yield from self._lacking(machine, partition, event.sender, effects)
 
     def _lacking(self, machine: Machine, partition: str, holder: str, effects: Sequence[Effect]) -> Iterator[Violation]:
-        other = self._world.machines[holder]
-        if other.node is None or holder in self._world.restored:
+        other_machine = self._world.machines[holder]
+        if other_machine.node is None or holder in self._world.restored:
             return
         # A node that has let go of everything, and wrote none of it, keeps no share.
-        here, there = (shares_of(one).get(partition) for one in (machine, other))
-        for dot in {*_dropped(partition, effects), *(here.members.live if here is not None else ())}:
-            if there is None or not there.members.has_seen(dot):
+        replica, partition_replica = (shares_of(one).get(partition) for one in (machine, other_machine))
+        for dot in {*_dropped(partition, effects), *(replica.members.live if replica is not None else ())}:
+            if partition_replica is None or not partition_replica.members.has_seen(dot):
                 what = f"{machine.name} believes that {holder} has all of {partition}, and it has not {dot.hex()}"
                 yield Violation("I15 nobody lets go of what others have not got", what)
 

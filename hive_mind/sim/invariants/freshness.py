@@ -23,17 +23,17 @@ _AHEAD_MS = 5 * MINUTE_MS
 
 def check_fresh(world: World, settle: Callable[[], None]) -> Iterator[Violation]:
     """Write at every member, let them agree, and look whether everybody reads it."""
-    written = dict(_writes(world))
+    writes = dict(_writes(world))
     settle()
     latest_ms = START_MS + world.schedule.now_ms + _AHEAD_MS
     for machine in members(world):
         registry = node_of(machine).registry
-        for key, value in written.items():
+        for key, value in writes.items():
             found = registry.get(key)
             if found != msgspec.json.decode(value):
                 yield Violation("I10 what is written now wins everywhere", f"{key} is {found} on {machine.name}, not {value}")
         for entry in registry.entries():
-            if entry.key in written and entry.stamp.ms > latest_ms:
+            if entry.key in writes and entry.stamp.ms > latest_ms:
                 ahead_ms = entry.stamp.ms - START_MS - world.schedule.now_ms
                 yield Violation("I11 logical time is about true time", f"{entry.key} of {entry.by} is {ahead_ms} ms ahead")
 

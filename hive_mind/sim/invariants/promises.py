@@ -139,10 +139,10 @@ def check_moderated(world: World) -> Iterator[Violation]:
     gone = dict(_gone(world))
     for machine in world.honest():
         shares = shares_of(machine) if machine.name in world.topology.nodes else {}
-        for partition, given in assertions_of(machine) if shares else ():
-            request = gone.get(voiced(given))
+        for partition, assertion in assertions_of(machine) if shares else ():
+            request = gone.get(voiced(assertion))
             if request is not None and shares[partition].is_holder:
-                what = f"{voiced(given)}, said before a moderator's {request}, is live in {partition} of {machine.name}"
+                what = f"{voiced(assertion)}, said before a moderator's {request}, is live in {partition} of {machine.name}"
                 yield Violation("I3 what a moderator took back is gone", what)
 
 

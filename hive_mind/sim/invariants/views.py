@@ -39,11 +39,11 @@ def shares_of(machine: Machine) -> Mapping[str, PartitionReplica]:
 
 def state_of(machine: Machine) -> ReplicaView:
     """A node's state, as far as it must become equal to that of others."""
-    held = {name: share.members for name, share in shares_of(machine).items() if share.is_holder}
+    orsets = {name: share.members for name, share in shares_of(machine).items() if share.is_holder}
     entries = machine.node.registry.entries() if machine.node is not None else ()
     return ReplicaView(
-        {name: frozenset(members.live) for name, members in held.items()},
-        {name: members.context for name, members in held.items()},
+        {name: frozenset(members.live) for name, members in orsets.items()},
+        {name: members.context for name, members in orsets.items()},
         frozenset(entries),
     )
 
@@ -51,24 +51,24 @@ def state_of(machine: Machine) -> ReplicaView:
 def assertions_of(machine: Machine) -> Iterator[tuple[str, Sealed]]:
     """Every live assertion on a node, with its partition."""
     for name, share in shares_of(machine).items():
-        yield from ((name, given) for given in share.all_sealed())
+        yield from ((name, assertion) for assertion in share.all_sealed())
 
 
 def places_of(machine: Machine, request: Request) -> set[Place]:
     """Live dots on a node that a retraction may take back."""
     if isinstance(request, Retract):
         found = _of_facts(machine, set(request.fact_ids))
-        return {(name, given.dot) for name, given in found if request.by in (given.assertion.agent, MODERATOR)}
+        return {(name, assertion.dot) for name, assertion in found if request.by in (assertion.assertion.agent, MODERATOR)}
     return set()
 
 
 def note_promoted(machine: Machine, request: Promote, operation: Operation) -> None:
     """Note what became of a promotion: its dots, and where each voice is heard to say it. An old copy may say something else."""
     voices = {voice_of(promotion): promotion.confidence for promotion in request.promotions}
-    for name, given in _of_facts(machine, {voice.fact_id for voice in voices}):
-        if voices.get(voiced(given)) == given.assertion.confidence:
-            operation.dots.add((name, given.dot))
-            operation.partitions.setdefault(voiced(given), set()).add(name)
+    for name, assertion in _of_facts(machine, {voice.fact_id for voice in voices}):
+        if voices.get(voiced(assertion)) == assertion.assertion.confidence:
+            operation.dots.add((name, assertion.dot))
+            operation.partitions.setdefault(voiced(assertion), set()).add(name)
 
 
 def redacted_by(request: Request) -> set[str]:
@@ -77,8 +77,8 @@ def redacted_by(request: Request) -> set[str]:
     return {key.partition("/")[2] for key, _ in request.entries if key.startswith("redacted/")}
 
 
-def voiced(given: Sealed) -> Voice:
-    return Voice(given.assertion.fact_id, given.assertion.agent, given.assertion.root)
+def voiced(assertion: Sealed) -> Voice:
+    return Voice(assertion.assertion.fact_id, assertion.assertion.agent, assertion.assertion.root)
 
 
 def _of_facts(machine: Machine, fact_ids: set[str]) -> Iterator[tuple[str, Sealed]]:

@@ -51,26 +51,26 @@ def _wanted(world: World, promises: Promises) -> set[str]:
     shown: set[str] = set()
     for machine in members(world):
         policy = node_of(machine).policy.at(machine.now)
-        for _, given in assertions_of(machine):
-            is_shown = policy.is_visible(given) and not policy.is_quarantined(given.assertion.fact_id)
-            (shown if is_shown else hidden).add(given.assertion.fact_id)
+        for _, assertion in assertions_of(machine):
+            is_shown = policy.is_visible(assertion) and not policy.is_quarantined(assertion.assertion.fact_id)
+            (shown if is_shown else hidden).add(assertion.assertion.fact_id)
     return (promised & shown) - hidden
 
 
 def _check(
     world: World, machine: Machine, operation: Operation, wanted: set[str], redacted: frozenset[str]
 ) -> Iterator[Violation]:
-    found = operation.outcome
-    if not isinstance(found, Gathered):
+    outcome = operation.outcome
+    if not isinstance(outcome, Gathered):
         yield Violation("every request is answered in time", f"{machine.name} did not answer {operation.event.request}")
         return
-    if shown := redacted & set(found.pool.ids):
+    if shown := redacted & set(outcome.pool.ids):
         yield Violation("I3 redacted is for ever", f"{min(shown)} is found at {machine.name}")
     if not _is_trustworthy(world):
         return
-    if found.completeness != 1.0:
-        yield Violation("P13 a healed hive is complete", f"{found.missing} missing at {machine.name}, silent: {found.silent}")
-    if lost := wanted - set(found.pool.ids):
+    if outcome.completeness != 1.0:
+        yield Violation("P13 a healed hive is complete", f"{outcome.missing} missing at {machine.name}, silent: {outcome.silent}")
+    if lost := wanted - set(outcome.pool.ids):
         yield Violation("I1 what was acknowledged is found", f"{min(lost)} is not found at {machine.name}")
 
 

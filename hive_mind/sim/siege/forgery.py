@@ -45,21 +45,21 @@ class Forgery:
 
     def facts(self, node: str) -> Message:
         """Facts its agents never asserted, or asserted under another dot or elsewhere, and more heads than it has written."""
-        partition, given = self._partition(), self._heard_of()
+        partition, assertion = self._partition(), self._heard_of()
         adds = [self._asserted(node, partition) for _ in range(2)]
         incarnation = self._chance.getrandbits(64).to_bytes(8, "big")
-        if given is not None:
+        if assertion is not None:
             moved = dot(actor_id(node, incarnation), self._chance.randrange(1, 9))
-            adds += [given, Sealed(moved, given.assertion, given.seal)]
+            adds += [assertion, Sealed(moved, assertion.assertion, assertion.seal)]
         heads = (sealed_head(self._seal, partition, Head(node, incarnation, FAR)),)
         return self._replicate(Changes(partition, tuple(adds), (), heads))
 
     def removals(self, node: str) -> Message:
         """Removals of assertions, by their author, by the node, or by the moderator."""
-        if (given := self._heard_of()) is None:
+        if (assertion := self._heard_of()) is None:
             return self.entries(node)
-        by = self._chance.choice((given.assertion.agent, MODERATOR, *agents_of(node)))
-        removal = Removal(given.assertion.fact_id, (given.dot,), by, "retracted", given.assertion.stamp)
+        by = self._chance.choice((assertion.assertion.agent, MODERATOR, *agents_of(node)))
+        removal = Removal(assertion.assertion.fact_id, (assertion.dot,), by, "retracted", assertion.assertion.stamp)
         partition = self._partition()
         return self._replicate(Changes(partition, (), (sealed_removal(self._seal, partition, removal),)))
 
@@ -85,8 +85,8 @@ class Forgery:
 
     def state(self) -> tuple[str, str, SyncState] | None:
         """To the last offer, in the name of who got it: that all is equal and complete, and another time. From whom, to whom."""
-        heard = [one for one in self._overheard if isinstance(one.message, SyncOffer) and one.target != (one.sender,)]
-        if not heard or not isinstance(offer := heard[-1].message, SyncOffer):
+        envelopes = [one for one in self._overheard if isinstance(one.message, SyncOffer) and one.target != (one.sender,)]
+        if not envelopes or not isinstance(offer := envelopes[-1].message, SyncOffer):
             return None
         everything = tuple(summary.partition for summary in offer.summaries)
         wall_ms = self._now_ms + self._chance.choice((-YEAR_MS, YEAR_MS))
@@ -95,7 +95,7 @@ class Forgery:
         # Of a proof it knows no more than what the offer says.
         taken_over = tuple(TakenOver(summary.partition, summary.live) for summary in offer.summaries)
         state = SyncState(offer.session, incarnation, offer.incarnation, clock, everything, (), everything, (), taken_over)
-        return heard[-1].target[0], heard[-1].sender, state
+        return envelopes[-1].target[0], envelopes[-1].sender, state
 
     def _replicate(self, changes: Changes) -> Replicate:
         return Replicate(f"{self._chance.getrandbits(64):016x}", (changes,))
@@ -111,18 +111,18 @@ class Forgery:
 
     def _partition(self) -> str:
         named = [changes.partition for message in self._messages(Replicate) for changes in message.changes]
-        return self._chance.choice([*named, *(one.partition for one in self._messages(SyncStep))] or ["all"])
+        return self._chance.choice([*named, *(step.partition for step in self._messages(SyncStep))] or ["all"])
 
     def _heard_of(self) -> Sealed | None:
-        found = [add for message in self._messages(Replicate) for changes in message.changes for add in changes.adds]
-        found += [given for one in self._messages(SyncStep) for given in one.adds]
-        return self._chance.choice(found) if found else None
+        assertions = [add for message in self._messages(Replicate) for changes in message.changes for add in changes.adds]
+        assertions += [assertion for step in self._messages(SyncStep) for assertion in step.adds]
+        return self._chance.choice(assertions) if assertions else None
 
     def _messages(self, kind: type[_Kind]) -> Iterable[_Kind]:
-        return (one.message for one in self._overheard if isinstance(one.message, kind))
+        return (envelope.message for envelope in self._overheard if isinstance(envelope.message, kind))
 
     def _last(self, kind: type[_Kind]) -> _Kind | None:
-        return next((one.message for one in reversed(self._overheard) if isinstance(one.message, kind)), None)
+        return next((envelope.message for envelope in reversed(self._overheard) if isinstance(envelope.message, kind)), None)
 
 
 def another(chance: Chance, envelope: Envelope, names: Sequence[str], number: int) -> Envelope:

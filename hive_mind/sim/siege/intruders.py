@@ -52,8 +52,8 @@ class Forger:
         for _ in range(2):
             if overheard and self._chance.random() < 0.4:
                 self._count += 1
-                again = another(self._chance, self._chance.choice(overheard), names, self._count)
-                self._post(self._chance.choice(again.target or names), again)
+                envelope = another(self._chance, self._chance.choice(overheard), names, self._count)
+                self._post(self._chance.choice(envelope.target or names), envelope)
             else:
                 self._forge(names, overheard, now_ms)
 

@@ -59,8 +59,8 @@ class Liar:
         self._now = now
         out: list[Effect] = [self._twisted(node, one) if isinstance(one, Send) and self._lies() else one for one in effects]
         if isinstance(event, Tick):
-            others = tuple(name for name in node.topology.nodes if name != self._name)
-            out += [Send(others, message) for message in self._spam(node, now)]
+            names = tuple(name for name in node.topology.nodes if name != self._name)
+            out += [Send(names, message) for message in self._spam(node, now)]
         return out
 
     def reply(self, honest: SearchReply | None) -> SearchReply | None:
@@ -184,13 +184,13 @@ class Liar:
 
     def _forged_removals(self, node: HiveNode) -> tuple[Removal, ...]:
         """Somebody else's assertions, taken back in the moderator's name and in its own."""
-        live = [given for share in node.partitions.shares.values() for given in share.all_sealed()]
+        live = [given_assertion for share in node.partitions.shares.values() for given_assertion in share.all_sealed()]
         if not live:
             return ()
-        given = self._chance.choice(sorted(live, key=lambda one: one.dot))
+        assertion = self._chance.choice(sorted(live, key=lambda one: one.dot))
         why = self._chance.choice(_REASONS)
-        by = self._chance.choice((MODERATOR, self._name, given.assertion.agent))
-        return (Removal(given.assertion.fact_id, (given.dot,), by, why, given.assertion.stamp, b"\1" * 32),)
+        by = self._chance.choice((MODERATOR, self._name, assertion.assertion.agent))
+        return (Removal(assertion.assertion.fact_id, (assertion.dot,), by, why, assertion.assertion.stamp, b"\1" * 32),)
 
     def _forged_entries(self, now: Now) -> tuple[RegistryEntry, ...]:
         chance, stamp = self._chance, Stamp(now.wall_ms + self._chance.choice((0, YEAR_MS)), 0, b"liar")

@@ -130,8 +130,8 @@ class GraphLocation:
         seal = closed(msgspec.structs.replace(seal, size=size, crc=crc))
         unsealed = self._workshop / "graph.json"
         unsealed.write_bytes(msgspec.json.encode(seal))
-        for made, place in ((self.unfinished, self.database), (unsealed, self.seal)):
-            publish(made, place)
+        for path, place in ((self.unfinished, self.database), (unsealed, self.seal)):
+            publish(path, place)
         self.note.write_text(_NOTE.format(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"), "utf-8")
 
     def _leftovers(self) -> list[Path]:

@@ -38,12 +38,12 @@ def restore(copy: Path, path: Path) -> Path | None:
     path = path.resolve()
     with translating(path, FORMAT):
         private_folder(path.parent)
-    made = path.with_name(path.name + ".restoring")
+    made_path = path.with_name(path.name + ".restoring")
     with owned(path, FORMAT), translating(path, FORMAT):
         mend(path)
-        with replacing(made) as unfinished:
+        with replacing(made_path) as unfinished:
             _copy(copy.resolve(), unfinished)
-        return replace_database(path, made, "before")
+        return replace_database(path, made_path, "before")
 
 
 def _refuse_damaged(copy: Path) -> None:

@@ -74,8 +74,8 @@ class Commit:
         self._connection.executemany(_PUT_VECTOR, map(astuple, vectors))
         if batch.erased or batch.erased_texts:
             self._erase(batch)
-        named = (summed(NamedRow(key.encode(), value.encode(), self._next())) for key, value in batch.named.items())
-        self._connection.executemany(_PUT_NAMED, map(astuple, named))
+        rows = (summed(NamedRow(key.encode(), value.encode(), self._next())) for key, value in batch.named.items())
+        self._connection.executemany(_PUT_NAMED, map(astuple, rows))
         totals = [(self._rows[kind], sums, kind) for kind, sums in self._sums.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
 
@@ -145,8 +145,8 @@ class Commit:
         return place
 
     def _has_edge(self, *edge: int) -> bool:
-        found = self._connection.execute("SELECT 1 FROM edge WHERE from_seq = ? AND relation = ? AND to_seq = ?", edge)
-        return found.fetchone() is not None
+        cursor = self._connection.execute("SELECT 1 FROM edge WHERE from_seq = ? AND relation = ? AND to_seq = ?", edge)
+        return cursor.fetchone() is not None
 
     def _place(self, id: str) -> int | None:
         place = self.places.get(id) or self._known.get(id)

@@ -128,8 +128,8 @@ class RecordFile:
         path = self._health.path
         remove(path)
         # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
-        for made in (made for made in path.parent.glob("graph.*") if made.suffix != ".lock"):
-            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        for made_path in (made for made in path.parent.glob("graph.*") if made.suffix != ".lock"):
+            shutil.rmtree(made_path) if made_path.is_dir() else made_path.unlink()
         self._file.scrub()
 
     def close(self) -> None:

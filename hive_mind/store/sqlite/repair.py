@@ -45,30 +45,30 @@ def repair(path: Path) -> Repair:
     path = path.resolve()
     with owned(path, FORMAT):
         mend(path)
-        made = path.with_name(path.name + ".repaired")
-        done = _salvage(path, made)
-        done.kept_aside = replace_database(path, made, "damaged") or path
+        made_path = path.with_name(path.name + ".repaired")
+        done = _salvage(path, made_path)
+        done.kept_aside = replace_database(path, made_path, "damaged") or path
         return done
 
 
-def _salvage(path: Path, made: Path) -> Repair:
+def _salvage(path: Path, made_path: Path) -> Repair:
     done = Repair(path)
-    remove(made)
-    create(made, FORMAT)
+    remove(made_path)
+    create(made_path, FORMAT)
     unsound: dict[str, None] = {}
     counted: Counter[int] = Counter()
-    with closing(sqlite3.connect(made, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(made_path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
-            for one in rows(path, log_path(path), FORMAT.page_bytes, _is_sound):
-                row = row_of(one.rowid, one.values)
+            for salvaged_row in rows(path, log_path(path), FORMAT.page_bytes, _is_sound):
+                row = row_of(salvaged_row.rowid, salvaged_row.values)
                 if row is not None and is_sound(row):
                     connection.execute(_PUT[type(row)], astuple(row))
                 elif isinstance(row, NodeRow):
                     unsound[row.label] = None
-                elif total := _total(one.values):
+                elif total := _total(salvaged_row.values):
                     # The former number, as nothing that is counted is ever taken out.
-                    counted[one.rowid] = max(counted[one.rowid], total)
+                    counted[salvaged_row.rowid] = max(counted[salvaged_row.rowid], total)
             kept = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
             done.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in kept}
             _count(connection, done, counted)

@@ -117,9 +117,9 @@ class SqliteStore:
 
         def page(reading: Reading, part: Part) -> list[Any]:
             nonlocal rows, sums
-            found = reading.nodes(kind, part)
-            rows, sums = rows + len(found), sums + sum(row.sum for row in found)
-            return [value for _, value in reading.themselves(found)]
+            node_rows = reading.nodes(kind, part)
+            rows, sums = rows + len(node_rows), sums + sum(row.sum for row in node_rows)
+            return [value for _, value in reading.themselves(node_rows)]
 
         tick = await self._tick()
         async for values in self._pages(page):
@@ -139,11 +139,11 @@ class SqliteStore:
         coming = begun(0)
         try:
             for after in range(PAGE_TICKS, last + PAGE_TICKS, PAGE_TICKS):
-                found = await coming
+                answer = await coming
                 # The thread reads the next one meanwhile; the one behind the last is empty.
                 coming = begun(after)
-                if found:
-                    yield found
+                if answer:
+                    yield answer
         finally:
             coming.cancel()
 

@@ -46,8 +46,8 @@ class Rates:
             then_s, before = self._before
             same = [(now, before[name]) for name, now in current.items() if name in before and before[name].pid == now.pid]
             took_s = max(now_s - then_s, 1e-3)
-            self.cpu = {now.name: max(now.cpu_s - then.cpu_s, 0.0) / took_s for now, then in same}
-            self.messages = {now.name: max(now.messages - then.messages, 0) / took_s for now, then in same}
+            self.cpu = {now.name: max(now.cpu_s - process_view.cpu_s, 0.0) / took_s for now, process_view in same}
+            self.messages = {now.name: max(now.messages - process_view.messages, 0) / took_s for now, process_view in same}
         self._before = now_s, current
 
 

@@ -52,10 +52,10 @@ async def agent(name: AgentName, at: fleets.OneFleet) -> None:
     """Describe an agent, its process and its node."""
     async with at.opened() as controller:
         status = await controller.status()
-    found = agent_called(status, name)
-    process = next((one for one in status.processes if one.name == found.process), None)
-    value = {"agent": found, "process": process}
-    show_as(at.output, value, [f"agent/{name}"], lambda: show_agent(found, process))
+    agent_view = agent_called(status, name)
+    process = next((process_view for process_view in status.processes if process_view.name == agent_view.process), None)
+    value = {"agent": agent_view, "process": process}
+    show_as(at.output, value, [f"agent/{name}"], lambda: show_agent(agent_view, process))
 
 
 def show_hive(status: "FleetStatus") -> None:

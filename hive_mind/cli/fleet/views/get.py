@@ -63,8 +63,8 @@ async def hives(name: Name = "", home: options.Home = None, output: fleets.Outpu
     """List the fleets of the home folder, also those that are stopped."""
     folder = fleets.home_of(home)
     names = [fleets.chosen_fleet(folder, name)] if name else fleets.fleets_in(folder)
-    found = [await _status(folder, one) for one in names]
-    show_as(output, found, [f"hive/{one.name}" for one in found], lambda: show_hives(found, folder))
+    statuses = [await _status(folder, one) for one in names]
+    show_as(output, statuses, [f"hive/{status.name}" for status in statuses], lambda: show_hives(statuses, folder))
 
 
 @group.command(
@@ -89,14 +89,14 @@ async def agents(
 
 
 def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: FleetFormat) -> None:
-    found = selected([agent_called(status, name)] if name else status.agents, selector)
+    agent_views = selected([agent_called(status, name)] if name else status.agents, selector)
 
     def show_found() -> None:
-        show_agents(found, is_wide=output is FleetFormat.WIDE)
-        if not found:
+        show_agents(agent_views, is_wide=output is FleetFormat.WIDE)
+        if not agent_views:
             show(f"no agent is so: {selector}" if selector else f"fleet {status.name} has no agents now: {status.phase}")
 
-    show_as(output, found, [f"agent/{agent.name}" for agent in found], show_found)
+    show_as(output, agent_views, [f"agent/{agent.name}" for agent in agent_views], show_found)
 
 
 @group.command(epilog=examples("hive-mind get facts", "hive-mind get facts ada -n 20"))
@@ -126,18 +126,18 @@ async def facts(name: AgentName = "", limit: options.OfAList = 20, *, at: fleets
 async def events(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
     """List what processes of a fleet logged last, the oldest first. hive-mind events tail shows messages on a bus."""
     folder = fleets.folder_of(at.home, at.fleet)
-    found = await latest_lines(folder.path, processes_of(folder, name), limit)
-    rows = [(line.process, line.text) for line in found]
-    value = [asdict(line) for line in found]
-    show_as(at.output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))
+    lines = await latest_lines(folder.path, processes_of(folder, name), limit)
+    rows = [(line.process, line.text) for line in lines]
+    value = [asdict(line) for line in lines]
+    show_as(at.output, value, [line.process for line in lines], lambda: show_table(["process", "event"], rows))
 
 
 def agent_called(status: "FleetStatus", name: str) -> "AgentView":
     """One agent. Raises `InvalidInput` where there is none of this name."""
-    found = next((agent for agent in status.agents if agent.name == name), None)
-    if found is None:
+    agent_view = next((agent for agent in status.agents if agent.name == name), None)
+    if agent_view is None:
         raise InvalidInput(f"fleet {status.name!r} has no agent {name!r}; hive-mind get agents lists them")
-    return found
+    return agent_view
 
 
 async def _status(home: Path, fleet: str) -> "FleetStatus":
@@ -165,21 +165,21 @@ async def _facts_of(controller: "HiveController", agent: str, limit: int, *, is_
     return list(reply["facts"])
 
 
-def show_hives(found: Sequence["FleetStatus"], home: Path) -> None:
-    if not found:
+def show_hives(statuses: Sequence["FleetStatus"], home: Path) -> None:
+    if not statuses:
         show(f"there is no fleet in {home}: hive-mind apply -f MANIFEST")
         return
     rows: list[tuple[Cell, ...]] = [
         (
-            one.name,
-            phase_cell(one.phase),
-            one.topology,
-            str(len(one.agents)),
-            str(sum(agent.is_ready for agent in one.agents)),
-            *map(str, (one.facts, one.pending, one.lag, one.restarts, one.revision)),
-            one.last_error,
+            status.name,
+            phase_cell(status.phase),
+            status.topology,
+            str(len(status.agents)),
+            str(sum(agent.is_ready for agent in status.agents)),
+            *map(str, (status.facts, status.pending, status.lag, status.restarts, status.revision)),
+            status.last_error,
         )
-        for one in found
+        for status in statuses
     ]
     show_table(HIVE_TITLES, rows, right=range(3, 10))
 

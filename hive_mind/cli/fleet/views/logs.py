@@ -70,10 +70,10 @@ def processes_of(folder: "FleetFolder", agent: str) -> list[str]:
         return sorted(allocation)
     if agent in allocation:
         return [agent]
-    found = [name for name, nodes in allocation.items() if any(agent in agents for agents in nodes.values())]
+    names = [name for name, nodes in allocation.items() if any(agent in agents for agents in nodes.values())]
     # One that has left the fleet.
-    if not found and ProcessFiles(folder.path, agent).log.exists():
+    if not names and ProcessFiles(folder.path, agent).log.exists():
         return [agent]
-    if not found:
+    if not names:
         raise InvalidInput(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")
-    return found
+    return names

@@ -70,10 +70,10 @@ def wish_of(text: str) -> Wish:
     """The condition that `--for` names. Raises `InvalidInput`."""
     if text == "delete":
         return Wish("")
-    found = re.fullmatch(r"condition=([A-Za-z]+)(?:=(true|false|unknown))?", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"condition=([A-Za-z]+)(?:=(true|false|unknown))?", text, re.IGNORECASE)
+    if match is None:
         raise InvalidInput(f"--for is condition=Ready, condition=Ready=False (or Unknown) or delete, not {text!r}")
-    return Wish(found[1].lower(), (found[2] or "true").lower())
+    return Wish(match[1].lower(), (match[2] or "true").lower())
 
 
 def agent_of(subject: str) -> str:
@@ -94,23 +94,23 @@ def is_met(wish: Wish, status: "FleetStatus", agent: str) -> bool:
 def _there(status: "FleetStatus", agent: str) -> list[str]:
     """Processes that run: all of them, or that of the agent. One that leaves, or is being stopped, is no agent any more."""
     is_any = not agent or not status.agents
-    hosts = {agent, *(one.process for one in status.agents if one.name == agent)}
+    hosts = {agent, *(agent_view.process for agent_view in status.agents if agent_view.name == agent)}
     return [process.name for process in status.processes if process.pid and (is_any or process.name in hosts)]
 
 
 def _condition(wish: Wish, status: "FleetStatus", agent: str) -> "Condition":
     conditions = agent_called(status, agent).conditions if agent else status.conditions
-    found = next((condition for condition in conditions if condition.type.lower() == wish.condition), None)
-    if found is None:
+    found_condition = next((condition for condition in conditions if condition.type.lower() == wish.condition), None)
+    if found_condition is None:
         whose = "an agent" if agent else "a fleet"
-        known = ", ".join(one.type for one in conditions)
+        known = ", ".join(condition.type for condition in conditions)
         raise InvalidInput(f"--for: {whose} has no condition {wish.condition!r}; it has {known}")
-    return found
+    return found_condition
 
 
 def how_it_is(wish: Wish, status: "FleetStatus", agent: str) -> str:
     """Why it is not met, as a clause."""
     if not wish.condition:
         return f"process {', '.join(_there(status, agent))} still runs; hive-mind delete stops a fleet"
-    found = _condition(wish, status, agent)
-    return f"{found.type} is {found.status}" + (f": {found.message}" if found.message else "")
+    condition = _condition(wish, status, agent)
+    return f"{condition.type} is {condition.status}" + (f": {condition.message}" if condition.message else "")

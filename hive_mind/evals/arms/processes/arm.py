@@ -77,10 +77,10 @@ class _Remote:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
         reply = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
-        found = msgspec.convert(reply, SearchFound)
-        self.fan_out, self.completeness = max(self.fan_out, found.fan_out), min(self.completeness, found.completeness)
-        self.cpu_s, self.wall_s = self.cpu_s + found.cpu_s, self.wall_s + found.wall_s
-        return SearchResult(found.hits, completeness=found.completeness)
+        found_found = msgspec.convert(reply, SearchFound)
+        self.fan_out, self.completeness = max(self.fan_out, found_found.fan_out), min(self.completeness, found_found.completeness)
+        self.cpu_s, self.wall_s = self.cpu_s + found_found.cpu_s, self.wall_s + found_found.wall_s
+        return SearchResult(found_found.hits, completeness=found_found.completeness)
 
 
 class ProcessesArm(PerAgentArm):
@@ -137,8 +137,8 @@ class ProcessesArm(PerAgentArm):
             return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
         except BackendUnavailable:
             # It may be about to end, and how says more than that it can't be asked.
-            seen = await until(self._platform, _has_ended_one, Patience(_ENDS_WITHIN_S))
-            _refuse_ended(seen.values())
+            processes = await until(self._platform, _has_ended_one, Patience(_ENDS_WITHIN_S))
+            _refuse_ended(processes.values())
             raise
 
     async def _remote(self, question: LabelledQuestion, *, is_timed: bool) -> _Remote:
@@ -169,9 +169,9 @@ class ProcessesArm(PerAgentArm):
         )
 
     async def _teach(self) -> None:
-        for agent, some in lessons(self._cell, self._scope, self._means.progress):
+        for agent, scope in lessons(self._cell, self._scope, self._means.progress):
             await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
-            await self._keep(self._names[agent], worded(some.documents))
+            await self._keep(self._names[agent], worded(scope.documents))
 
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
         for start in range(0, len(documents), STORE_BATCH):
@@ -207,7 +207,7 @@ class ProcessesArm(PerAgentArm):
 
     def _memory_per_agent(self, running: Iterable[Running]) -> int | None:
         """Memory of the processes, pages that they share divided among them; None where the system does not tell."""
-        taken: list[Any] = [psutil.Process(one.pid).memory_full_info() for one in running]
+        taken: list[Any] = [psutil.Process(process.pid).memory_full_info() for process in running]
         known = [one.pss for one in taken if hasattr(one, "pss")]
         return sum(known) // len(self._names) if len(known) == len(taken) else None
 
@@ -237,18 +237,18 @@ def _process_name(number: int) -> str:
 def _are_in(seen: Mapping[str, Running]) -> bool:
     """Whether all agents are ready, and each node has heard all others. Raises `BackendUnavailable` where a process has ended."""
     _refuse_ended(seen.values())
-    ready = [one.status for one in seen.values() if one.status is not None and one.status.is_ready]
+    ready = [process.status for process in seen.values() if process.status is not None and process.status.is_ready]
     return len(ready) == len(seen) and not any(node.silent for status in ready for node in status.nodes)
 
 
 def _has_ended_one(seen: Mapping[str, Running]) -> bool:
-    return not all(one.is_alive for one in seen.values())
+    return not all(process.is_alive for process in seen.values())
 
 
 def _refuse_ended(running: Iterable[Running]) -> None:
-    for one in running:
-        if not one.is_alive:
-            raise BackendUnavailable(one.process, one.error)
+    for process in running:
+        if not process.is_alive:
+            raise BackendUnavailable(process.process, process.error)
 
 
 def _too_late(what: str) -> BackendTimeout:
@@ -256,7 +256,7 @@ def _too_late(what: str) -> BackendTimeout:
 
 
 def _cpu_s(running: Iterable[Running]) -> float:
-    return sum(one.cpu_s for one in running)
+    return sum(process.cpu_s for process in running)
 
 
 def _sent(states: Sequence[MembersState], before: Sequence[MembersState]) -> tuple[int, int]:

@@ -190,8 +190,8 @@ class Measuring:
         """Of all members that are not stopped."""
         return MembersState(
             unwritten=sum(len(member.member.node.outbox) for member in self.members.values()),
-            is_busy=any(one.is_busy for one in self.members.values()),
-            dead={name: tuple(sorted(one.member.node.questions.latencies.suspects)) for name, one in self.members.items()},
+            is_busy=any(member.is_busy for member in self.members.values()),
+            dead={name: tuple(sorted(member.member.node.questions.latencies.suspects)) for name, member in self.members.items()},
             learning=self.traffic.learning(),
             asking=self.traffic.asking(),
         )

@@ -67,14 +67,14 @@ async def open_guardian() -> Guardian:
         start_new_session=True,
     )
     try:
-        kept = await asyncio.wait_for(_said(process), _SERVER_WITHIN_S)
+        ready = await asyncio.wait_for(_said(process), _SERVER_WITHIN_S)
     except BaseException:
         await _ended(process)
         raise
-    if kept.error:
+    if ready.error:
         await _ended(process)
-        raise BackendUnavailable("redis", kept.error)
-    return Guardian(process, kept)
+        raise BackendUnavailable("redis", ready.error)
+    return Guardian(process, ready)
 
 
 async def _said(process: Process) -> GuardianReady:

@@ -43,12 +43,12 @@ def by_category(setting: Setting, metric: str, name: str) -> Plot | None:
 def _bars(axes: Axes, cell: CellCard, categories: Sequence[str], metric: str, places: Sequence[float]) -> None:
     colour, style = COLOURS[cell.arm.kind].light, line_style(cell.arm.kind)
     for category, place in zip(categories, places, strict=True):
-        found = cell.by.get("category", {}).get(category, {}).get(metric)
-        if found is None:
+        estimate = cell.by.get("category", {}).get(category, {}).get(metric)
+        if estimate is None:
             continue
-        axes.barh(place, found.mean, height=_BAR * 0.9, color=colour, alpha=0.3)
-        axes.plot([found.low, found.high], [place, place], color=colour, linewidth=1.4)
-        axes.plot([found.mean], [place], **{**style, "markersize": 4.5, "linestyle": "none"})
+        axes.barh(place, estimate.mean, height=_BAR * 0.9, color=colour, alpha=0.3)
+        axes.plot([estimate.low, estimate.high], [place, place], color=colour, linewidth=1.4)
+        axes.plot([estimate.mean], [place], **{**style, "markersize": 4.5, "linestyle": "none"})
 
 
 def _caption(title: str, cells: Sequence[CellCard], categories: Sequence[str]) -> str:

@@ -62,10 +62,10 @@ def _drawn(
 
 
 def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
-    for place, one in enumerate(arms):
-        ends = [value for value in (one.per_fact, one.per_query) if value is not None]
+    for place, spent in enumerate(arms):
+        ends = [value for value in (spent.per_fact, spent.per_query) if value is not None]
         axes.plot([min(ends), max(ends)], [place, place], color=COLOURS["line"].light, linewidth=3)
-        axes.annotate(one.arm, (0, place), (0, 6), textcoords="offset points", fontsize=8.5)
+        axes.annotate(spent.arm, (0, place), (0, 6), textcoords="offset points", fontsize=8.5)
     known = [(one.per_fact, place) for place, one in enumerate(arms) if one.per_fact is not None]
     asked = [(one.per_query, place) for place, one in enumerate(arms)]
     _points(axes, known, "o", "flat", "per learned fact")

@@ -45,8 +45,8 @@ def chosen(rows: Sequence[Row]) -> list[Row]:
     """The first that has its keywords, the first that lacks them, the first that was declined; others where one is missing."""
     kinds = ("has its keywords", "lacks its keywords", "declined")
     firsts = [next((row for row in rows if _verdict(row) == kind), None) for kind in kinds]
-    found = [row for row in firsts if row is not None]
-    return [*found, *(row for row in rows if row not in found)][:_SHOWN]
+    found_rows = [row for row in firsts if row is not None]
+    return [*found_rows, *(row for row in rows if row not in found_rows)][:_SHOWN]
 
 
 def _of_setting(setting: Setting) -> Markup:

@@ -18,8 +18,8 @@ def cost(material: Material) -> Markup:
         "process nothing is waited for: where a question takes longer than its CPU time, other programs had the processor. "
         "Memory per agent is what learning added to the process; of real processes it is all that they take."
     )
-    found = [part for setting in material.settings for part in (_learning(setting), _asking(setting), _model(setting))]
-    return section("cost", "Cost", paragraph(words), drawings(material.drawings.costs), *found) if any(found) else Markup()
+    markups = [part for setting in material.settings for part in (_learning(setting), _asking(setting), _model(setting))]
+    return section("cost", "Cost", paragraph(words), drawings(material.drawings.costs), *markups) if any(markups) else Markup()
 
 
 def _learning(setting: Setting) -> Markup:

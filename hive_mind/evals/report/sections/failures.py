@@ -14,10 +14,10 @@ def failures(material: Material) -> Markup:
         "Everything was learned before anything failed. Completeness is the share of the hive that an answer says it reached; "
         "lost messages and slow members are simulated, so their times are virtual."
     )
-    found = [_of_setting(material, setting) for setting in material.settings]
+    markups = [_of_setting(material, setting) for setting in material.settings]
     return (
-        section("failures", "Under failures", paragraph(introduction), drawings(material.drawings.failures), *found)
-        if any(found)
+        section("failures", "Under failures", paragraph(introduction), drawings(material.drawings.failures), *markups)
+        if any(markups)
         else Markup()
     )
 

@@ -20,8 +20,8 @@ def failed(material: Material) -> Markup:
         words("cell", _id),
     )
     cells = table("Cells without figures", columns, material.card.without_figures)
-    shown = cells or paragraph("Every cell that was planned was finished.")
-    return section("failed", "What failed", shown, _errors(material))
+    markup = cells or paragraph("Every cell that was planned was finished.")
+    return section("failed", "What failed", markup, _errors(material))
 
 
 def left_out(material: Material) -> Markup:
@@ -43,8 +43,8 @@ def left_out(material: Material) -> Markup:
         if absent and isinstance(absent, list)
         else ""
     )
-    whole = [name for name, reasons in found.items() if not reasons]
-    none = paragraph(f"Nothing was left out of {', '.join(whole)}.") if whole else Markup()
+    names = [name for name, reasons in found.items() if not reasons]
+    none = paragraph(f"Nothing was left out of {', '.join(names)}.") if names else Markup()
     return section("left-out", "What was left out of the data", gone, table("Left out", columns, rows), none)
 
 

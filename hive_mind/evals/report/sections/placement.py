@@ -33,7 +33,7 @@ def fan_out(material: Material) -> Markup:
 
 def _is_about_placement(cell: CellCard, setting: Setting) -> bool:
     """Of the exact topologies, those that are dealt coherently, or as a routed one is that has as many agents."""
-    routed = {(one.arm.agents, one.arm.deal) for one in setting.of_kind("routed")}
+    routed = {(card.arm.agents, card.arm.deal) for card in setting.of_kind("routed")}
     return cell.arm.kind == "routed" or cell.arm.deal != _APART or (cell.arm.agents, cell.arm.deal) in routed
 
 
@@ -63,7 +63,7 @@ def _pairs(setting: Setting) -> list[tuple[CellCard, CellCard]]:
     apart = {(cell.arm, cell.seed): cell for cell in setting.of_kind("routed", *EXACT) if cell.arm.deal == _APART}
     together = [cell for cell in setting.of_kind("routed", *EXACT) if cell.arm.deal != _APART]
     found = [(cell, apart.get((replace(cell.arm, deal=_APART), cell.seed))) for cell in together]
-    return [(cell, other) for cell, other in found if other is not None]
+    return [(cell, card) for cell, card in found if card is not None]
 
 
 def _messages(together: CellCard, apart: CellCard) -> str:

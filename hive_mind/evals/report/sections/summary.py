@@ -38,8 +38,8 @@ def summary(material: Material) -> Markup:
         _baselines,
         _messages,
     )
-    found = [tag("li", one) for part in parts for one in part(material)]
-    real = joined(tag("h3", "What came out"), tag("ul", found, class_="findings")) if found else Markup()
+    markups = [tag("li", markup) for part in parts for markup in part(material)]
+    real = joined(tag("h3", "What came out"), tag("ul", markups, class_="findings")) if markups else Markup()
     return section("summary", "In short", _compared(material), _failed(material), real, _glance(material), at_a_glance(material))
 
 
@@ -163,7 +163,7 @@ def _spread(material: Material, kinds: tuple[str, ...], title: str) -> Finding:
     if not beside:
         return
     ordered = sorted(beside, key=lambda one: (one[0].difference, one[1].id))
-    real = sum(one.is_real and one.difference < 0 for one, _, _ in beside)
+    real = sum(difference.is_real and difference.difference < 0 for difference, _, _ in beside)
     text = f": {metric_name(metric)} {_against(ordered[0])}"
     if len(ordered) > 1:
         text += f"; at the other end {_against(ordered[-1])}"
@@ -186,7 +186,7 @@ def _glance(material: Material) -> Markup:
 
 
 def _glanced(cells: Sequence[CellCard], metric: str, kind: str) -> Content:
-    cell = next((one for one in cells if one.arm.kind == kind), None)
+    cell = next((card for card in cells if card.arm.kind == kind), None)
     if cell is None:
         return figures.NOTHING
     return estimate(cell.metrics.get(metric)) if kind == SINGLE else against(cell, metric)
@@ -211,5 +211,5 @@ def _against(beside: Beside, *, with_place: bool = True) -> str:
 
 
 def _share(cell: CellCard) -> float | None:
-    found = cell.against_single.identical_top_k if cell.against_single else None
-    return found.mean if found else None
+    identical_top_k = cell.against_single.identical_top_k if cell.against_single else None
+    return identical_top_k.mean if identical_top_k else None

@@ -85,10 +85,10 @@ class _Parity:
     """A topology beside the single memory. `compared` are questions, None where there is no single."""
 
     def __init__(self, material: Material, setting: Setting, cell: CellCard) -> None:
-        found = cell.against_single.identical_top_k if cell.against_single else None
-        self.setting, self.cell, self.compared = setting, cell, found.n if found else None
+        estimate = cell.against_single.identical_top_k if cell.against_single else None
+        self.setting, self.cell, self.compared = setting, cell, estimate.n if estimate else None
         self.differing = material.differing(cell)
-        self.named = (first_of(self.differing, 5) or "none") if found else "there is no single to compare with"
+        self.named = (first_of(self.differing, 5) or "none") if estimate else "there is no single to compare with"
 
 
 def _ruled_out(row: _Parity) -> str:

@@ -50,7 +50,7 @@ def read_apart(format: str, body: bytes) -> Document | Unreadable:
     command = (sys.executable, "-P", "-c", _CODE, format, str(most_s))
     try:
         # Time that others take on a busy machine is not the document's.
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             command,
             input=body,
             capture_output=True,
@@ -60,11 +60,11 @@ def read_apart(format: str, body: bytes) -> Document | Unreadable:
         )
     except subprocess.TimeoutExpired:
         return Unreadable(_TOO_LONG.format(most_s))
-    if sys.platform != "win32" and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+    if sys.platform != "win32" and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Unreadable(_TOO_LONG.format(most_s))
-    if done.returncode:
+    if process.returncode:
         return Unreadable("can't be read: its reader failed")
-    said = json.loads(done.stdout)
+    said = json.loads(process.stdout)
     return Unreadable(said["refused"]) if "refused" in said else Document(said["text"], said["left_out"])
 
 

@@ -62,7 +62,7 @@ def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_hea
         for number in (2, 3):
             assert receiver.receive(f"forged {sender}", AppMessage(b"8 bytes!", number, 1, "", data), act) == ([], [])
     assert 20 << 20 < receiver.early_bytes <= 32 << 20
-    assert len(receiver._lanes) < 500
+    assert len(receiver._channels) < 500
 
     for number in (2, 1, 2, 3):
         receiver.receive("honest", AppMessage(b"8 bytes!", number, 1, "kind", data), act)
@@ -77,7 +77,7 @@ def test_long_names_of_senders_do_not_fill_the_memory() -> None:
     receiver = Receiver(SETTINGS)
     for sender in range(10_000):
         receiver.receive("\U0010ffff" * 250 + f"{sender}", AppMessage(b"8 bytes!", 1, 1, "", b""), lambda _: [])
-    assert sum(map(len, receiver._lanes)) <= 8 << 20
+    assert sum(map(len, receiver._channels)) <= 8 << 20
 
 
 @pytest.mark.parametrize("to", ["ann", "", "*", "half \udcff"])

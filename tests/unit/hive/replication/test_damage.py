@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.hive.effects import Put, SetAside
 from hive_mind.hive.replication.damage import with_damage_set_aside
-from hive_mind.hive.replication.reliable_channels import LANES, SENT
+from hive_mind.hive.replication.reliable_channels import CHANNELS, SENT
 from tests.hives import MODERATOR, PUMP_ID, Hive, federated
 
 SAID_KEY = b"\0\0\0\0\0\0\0\1ben"
@@ -46,7 +46,7 @@ def test_what_a_journal_found_damaged_stays_so() -> None:
     assert with_damage_set_aside([lost]) == [lost]
 
 
-def test_what_was_said_in_a_lane_that_is_lost_is_set_aside_with_it() -> None:
+def test_what_was_said_in_a_channel_that_is_lost_is_set_aside_with_it() -> None:
     said = Put(SENT, SAID_KEY, msgspec.msgpack.encode(("note", b"hello")))
-    assert with_damage_set_aside([said, Put(LANES, b"ben", b"12345678lane-id.")])[0] == said
-    assert with_damage_set_aside([SetAside(LANES, b"ben"), said])[1] == SetAside(SENT, SAID_KEY)
+    assert with_damage_set_aside([said, Put(CHANNELS, b"ben", b"12345678lane-id.")])[0] == said
+    assert with_damage_set_aside([SetAside(CHANNELS, b"ben"), said])[1] == SetAside(SENT, SAID_KEY)
