@@ -1,15 +1,49 @@
-"""`LearningAgent`: a name, a memory and a reader; it learns and it answers, and never knows the topology behind its memory."""
+"""`LearningAgent`: a name, a memory and a reader; it learns and it answers, and never knows the topology behind its memory.
+
+The OODA loop (observe, orient, decide, act; Boyd) as four steps that can each be called alone.
+"""
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 from hive_mind.agents.answering import AnsweringSteps, OnFound
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps, Progress
-from hive_mind.agents.loop import turn
 from hive_mind.cognition.reader import Reader
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.model.query import LIMIT, METHOD, Method
+
+Given = TypeVar("Given", contravariant=True)
+Observed = TypeVar("Observed")
+Oriented = TypeVar("Oriented")
+Decided = TypeVar("Decided")
+Done = TypeVar("Done", covariant=True)
+
+
+class Steps(Protocol[Given, Observed, Oriented, Decided, Done]):
+    """Four steps; each takes what the one before it gave."""
+
+    async def observe(self, given: Given) -> Observed:
+        """Take in what there is, and refuse what can't be worked with."""
+        ...
+
+    async def orient(self, observed: Observed) -> Oriented:
+        """Find out what it means here."""
+        ...
+
+    async def decide(self, oriented: Oriented) -> Decided:
+        """Choose what to do. Changes nothing yet."""
+        ...
+
+    async def act(self, decided: Decided) -> Done:
+        """Do it."""
+        ...
+
+
+async def turn(steps: Steps[Given, Observed, Oriented, Decided, Done], given: Given) -> Done:
+    """One pass through the loop."""
+    return await steps.act(await steps.decide(await steps.orient(await steps.observe(given))))
 
 
 class LearningAgent:

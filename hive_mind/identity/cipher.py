@@ -8,11 +8,9 @@ ever.
 import secrets
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hive_mind.bus.base import Envelope, type_of
 from hive_mind.errors import BackendUnavailable, WireError
@@ -20,6 +18,9 @@ from hive_mind.identity.epochs import EpochKeys
 from hive_mind.identity.keys import derived
 from hive_mind.model import wire
 from hive_mind.model.messages import Encrypted
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 PLAIN = "not encrypted"
 LOCKED = "of an epoch whose key is not here"
@@ -81,6 +82,8 @@ class Cipher:
         key = self._key(message.epoch, message.salt) if self.keys.secret(message.epoch) else None
         if key is None:
             return LOCKED
+        from cryptography.exceptions import InvalidTag
+
         try:
             inner = _decoder.decode(key.decrypt(_nonce(message.number), message.body, self._bound(envelope, message.epoch)))
             said = wire.decode(inner.data)
@@ -91,7 +94,9 @@ class Cipher:
         fields = {"type": inner.type, "message": said, "data": inner.data, "seal": inner.seal}
         return msgspec.structs.replace(envelope, correlation_id=inner.correlation_id, trace=inner.trace, **fields)
 
-    def _key_of(self, epoch: int, salt: bytes) -> AESGCM | None:
+    def _key_of(self, epoch: int, salt: bytes) -> "AESGCM | None":
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         secret = self.keys.secret(epoch)
         return AESGCM(derived(secret, b"messages", salt)) if secret is not None else None
 

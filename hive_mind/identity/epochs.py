@@ -6,10 +6,6 @@ hand it on, and nobody else reads it.
 
 from collections.abc import Iterable
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.certificate import Certificate, Epoch, issued, read
 from hive_mind.identity.keys import KEY_BYTES, PrivateKey, derived
@@ -21,6 +17,9 @@ _EPOCHS_MAX = 64
 
 def handed_out(root: PrivateKey, fleet: str, number: int, to: Iterable[Certificate]) -> bytes:
     """An epoch, as the root signs it. Its secret is the same however often it is handed out."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     secret = derived(root.raw, b"epoch/" + str(number).encode(), fleet.encode())
     one_off = X25519PrivateKey.generate()
     public = one_off.public_key().public_bytes_raw()
@@ -74,6 +73,10 @@ class EpochKeys:
         return True
 
     def _keep(self, epoch: Epoch, wrapped: bytes) -> None:
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         box = self._own.box
         try:
             shared = box.exchange(X25519PublicKey.from_public_bytes(epoch.one_off))

@@ -240,7 +240,7 @@ def _time(at_us: int) -> str:
 class ServedAgent(Protocol):
     """One agent, wherever it runs."""
 
-    async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+    async def call(self, request: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
         """Put a request of `api.requests` to it. Raises `HiveError`."""
         ...
 

@@ -75,17 +75,17 @@ class ProcessAgent:
         self.fleet, self.name, self.silence_s = fleet, name, silence_s
         self._known = contact
 
-    async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+    async def call(self, request: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
         """Put a request to it, see `api.requests`. Raises `HiveError`.
 
         Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
         shared; the reply says whose it is. Where it may be revived, a request is put again, with a key if it changes something.
         """
         if self.may_revive:
-            fields = self._with_key(what, fields)
+            fields = self._with_key(request, fields)
         for left in reversed(range(_TRIES if self.may_revive else 1)):
             try:
-                return await self._answered(what, progress, fields)
+                return await self._answered(request, progress, fields)
             except BackendUnavailable:
                 if not left:
                     raise
@@ -106,25 +106,25 @@ class ProcessAgent:
     async def revive(self) -> None:
         """Start its process again, where it has ended."""
 
-    def _with_key(self, what: str, fields: dict[str, object]) -> dict[str, object]:
+    def _with_key(self, request: str, fields: dict[str, object]) -> dict[str, object]:
         # The register is loaded by those that need it: a question to a process does not.
         from hive_mind.api.requests import REQUESTS
 
-        return {"key": uuid4().hex, **fields} if REQUESTS.entry(what).again else fields
+        return {"key": uuid4().hex, **fields} if REQUESTS.entry(request).again else fields
 
-    async def _answered(self, what: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
+    async def _answered(self, request: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
         try:
-            return await self._asked(self.name, what, progress, fields)
+            return await self._asked(self.name, request, progress, fields)
         except (ProcessSilent, ProcessGone) as error:
-            other = await self.other() if what in _QUESTIONS else ""
+            other = await self.other() if request in _QUESTIONS else ""
             if not other:
                 raise
-            reply = await self._asked(other, what, progress, fields)
+            reply = await self._asked(other, request, progress, fields)
             instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
         return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
 
-    async def _asked(self, agent: str, what: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
-        return await called(await self.contact_of(agent), agent, what, fields, silence_s=self.silence_s, progress=progress)
+    async def _asked(self, agent: str, request: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
+        return await called(await self.contact_of(agent), agent, request, fields, silence_s=self.silence_s, progress=progress)
 
 
 async def said(contact: Contact, method: str, path: str, request: object, *, silence_s: float = SILENCE_S) -> bytes:

@@ -72,9 +72,9 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         self._sources = sources or LearnedSources()
         self._put_again = PutAgain()
 
-    async def answer(self, what: str, on_event: OnEvent | None = None, /, **fields: object) -> Any:
+    async def answer(self, request: str, on_event: OnEvent | None = None, /, **fields: object) -> Any:
         """The answer to a request of this name with these fields, whichever way they came. Raises `HiveError`."""
-        return await self.do(self.requests.entry(what).request(fields), on_event)
+        return await self.do(self.requests.entry(request).request(fields), on_event)
 
     async def do(self, request: Request, on_event: OnEvent | None = None) -> Any:
         """The answer to a request; `on_event` gets what is known before that, if it is given. Raises `HiveError`."""

@@ -183,6 +183,9 @@ def test_a_disk_is_named_before_it_is_full_and_when_it_is(redis: RedisServer, tm
         assert refused.code == 1
         assert "disk is full" in condition(refused, "WritesAccepted")["message"]
         filler.unlink()
+        # A node whose journal met the full disk has stopped, and says that it has to be started again.
+        if "has stopped" in town("status", "--output", "json").out:
+            assert town("rollout", "restart").code == 0
         assert condition(until_ready(town), "DiskSpace")["status"] == "True"
     finally:
         if (disk / "filler").exists():

@@ -22,7 +22,7 @@ def clients() -> set[str]:
 
 def _asks(arguments: ast.arguments) -> bool:
     first = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][1:2]
-    return first == ["what"] and arguments.kwarg is not None
+    return first == ["request"] and arguments.kwarg is not None
 
 
 def members_of(protocol: type) -> set[str]:

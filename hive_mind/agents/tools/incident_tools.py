@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hive_mind.agents.agent import turn
 from hive_mind.agents.learning import LearningSteps
-from hive_mind.agents.loop import turn
 from hive_mind.agents.tools.memory_tools import fact_shown, source_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.counted import counted

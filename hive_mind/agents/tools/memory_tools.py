@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hive_mind.agents.agent import turn
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.learning import Learned, LearningPlan, LearningSteps
-from hive_mind.agents.loop import turn
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput

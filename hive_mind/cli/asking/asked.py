@@ -17,6 +17,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cli.output import say
 from hive_mind.cli.serving.direct import resident
 from hive_mind.control import RESIDENT
+from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class Called(Protocol):
     """A process or agent that answers the requests of `api.requests`."""
 
-    async def call(self, what: str, /, **fields: object) -> Any:
+    async def call(self, request: str, /, **fields: object) -> Any:
         """Put a request to it. Raises `HiveError`."""
         ...
 
@@ -55,17 +56,17 @@ class OpenedAgent:
         self._memory: Memory | None = None
         self._seen: list[tuple[int, int]] = []
 
-    async def call(self, what: str, /, **fields: object) -> Any:
+    async def call(self, request: str, /, **fields: object) -> Any:
         """See `AnsweringAgent`. A reader sees what others have written before its request."""
         from hive_mind.api.requests import REQUESTS
 
-        is_reading = REQUESTS.entry(what).reads
+        is_reading = REQUESTS.entry(request).reads
         if not is_reading or self._seen != self._signature():
             await self._let_go(is_reading=is_reading)
         self._calls = self._calls or await self._opened()
         try:
             # As it would come over a wire.
-            return msgspec.to_builtins(await self._calls.answer(what, **fields))
+            return msgspec.to_builtins(await self._calls.answer(request, **fields))
         finally:
             if not is_reading:
                 await self._let_go(is_reading=True)
@@ -100,28 +101,38 @@ class OpenedAgent:
 
 
 @asynccontextmanager
+async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIterator[ProcessAgent | None]:
+    """The agent that is meant, where its memory is open in another process, told in one line; None where it is not.
+
+    Raises `HiveError`.
+    """
+    direct = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
+    if direct is None:
+        async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
+            yield running
+        return
+    say(f"using agent {direct.name} of fleet {direct.fleet}", style="dim")
+    version = (await direct.contact_of(direct.name)).version
+    if version != __version__:
+        say(f"note: its process runs version {version or 'unknown'}: hive-mind serve starts it anew", style="yellow")
+    yield direct
+
+
+@asynccontextmanager
 async def asked_agent(
     settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None, *, may_begin: bool = False
 ) -> AsyncIterator[AnsweringAgent]:
-    """The agent that is meant; one line names it where it runs elsewhere. `ranking`: of one that is opened here.
+    """The agent that is meant. `ranking`: of one that is opened here; `may_begin`: it may be one that knows nothing yet.
 
-    `may_begin`: it may be one that knows nothing yet, and learns. Raises `HiveError`.
+    Raises `HiveError`.
     """
-    found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
-    if found is not None:
-        say(f"using agent {found.name} of fleet {found.fleet}", style="dim")
-        version = (await found.contact_of(found.name)).version
-        if version != __version__:
-            say(f"note: its process runs version {version or 'unknown'}: hive-mind serve starts it anew", style="yellow")
-        yield found
-        return
-    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
+    async with agent_elsewhere(settings, fleet, agent) as running:
         if running is not None:
             yield running
             return
     name = agent or DEFAULT_AGENT
-    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as opened_agent:
-        yield opened_agent
+    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as here:
+        yield here
 
 
 def knows_it_all(agent: AnsweringAgent) -> bool:

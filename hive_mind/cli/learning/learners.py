@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from hive_mind.cli.asking.asked import Called
-from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.asking.asked import Called, agent_elsewhere
 from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.model.content import Content, KnownSource, LeftOut, SourceNote
 from hive_mind.runtime.settings import Settings
@@ -182,7 +181,7 @@ OpenedLearner = AbstractAsyncContextManager[tuple[str, Learner]]
 
 @asynccontextmanager
 async def opened_learner(settings: Settings, agent: str, fleet: str) -> AsyncIterator[tuple[str, Learner]]:
-    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
+    async with agent_elsewhere(settings, fleet, agent) as running:
         if running is not None:
             yield running.name, RemoteLearner(running)
             return

@@ -7,12 +7,11 @@ How `hive-mind inbox` shows what waits: a line for each cause, an item with all 
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
 from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.learning.files import STDIN, stdin_text
@@ -25,6 +24,9 @@ from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
 from hive_mind.judge.items import BY_RUN, NOBODY, Decision, Item, ItemKind, ItemView, Line, Reopening, cause, grouped
 from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.runtime.texts.document import Unreadable
+
+if TYPE_CHECKING:
+    from hive_mind.agents.desk import LedgerDesk
 
 _DONE = {
     JudgmentAction.ACCEPT: "approved",
@@ -174,7 +176,7 @@ async def decide(at: AtDesk, given: str, wish: Wish) -> None:
         raise CommandError(f"{'; '.join(late)}. Your text is kept as a comment; to decide again: hive-mind inbox reopen ID")
 
 
-async def others_like(desk: LedgerDesk, view: ItemView) -> list[ItemView]:
+async def others_like(desk: "LedgerDesk", view: ItemView) -> list[ItemView]:
     """The other items that wait for the same cause."""
     alike = await desk.open(view.item.kind, view.item.agent)
     return [item_view for item_view in alike if item_view.item.id != view.item.id and cause(item_view.item) == cause(view.item)]
@@ -343,7 +345,7 @@ async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDes
         show(f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}")
 
 
-async def _latest(desk: LedgerDesk, agent: str, limit: int) -> list[ItemView]:
+async def _latest(desk: "LedgerDesk", agent: str, limit: int) -> list[ItemView]:
     views: list[ItemView] = []
     for item_id in await desk.ids():
         if len(views) == limit:

@@ -5,24 +5,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_mind import backends
-from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names, fleets_in
 from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
-from hive_mind.judge.items import ItemView
-from hive_mind.ledger.base import Ledger
 from hive_mind.memory.fact_called import IDS_SHOWN
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_ledger
+
+if TYPE_CHECKING:
+    # Commands that only need a name or a folder of here load no engine.
+    from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.judge.items import ItemView
+    from hive_mind.ledger.base import Ledger
 
 Agent = Annotated[
     str,
@@ -46,11 +48,13 @@ class AtDesk:
 
 
 @asynccontextmanager
-async def desk_of(home: Path | None, agent: str) -> AsyncIterator[LedgerDesk]:
+async def desk_of(home: Path | None, agent: str) -> AsyncIterator["LedgerDesk"]:
     """Where people decide for an agent, or for the fleet of the home folder; what nobody decided in time is decided first.
 
     Looking at an agent that asked nothing makes no file.
     """
+    from hive_mind.agents.desk import LedgerDesk
+
     settings = settings_for(home, embed="none")
     ledger = await ledger_of(settings, _whose(settings.home, agent))
     try:
@@ -71,7 +75,7 @@ def _whose(home: Path, agent: str) -> str:
     return several[0] if several else DEFAULT_AGENT
 
 
-async def item_called(desk: LedgerDesk, given: str) -> ItemView:
+async def item_called(desk: "LedgerDesk", given: str) -> "ItemView":
     """The one item whose id begins like this. Raises `InvalidInput` for none and for several."""
     prefix = given.strip().lower()
     ids = [id for id in await desk.ids() if id.startswith(prefix)] if len(prefix) >= PREFIX_CHARACTERS_MIN else []
@@ -95,8 +99,10 @@ def person(name: str) -> str:
     return found
 
 
-async def ledger_of(settings: Settings, agent: str) -> Ledger:
+async def ledger_of(settings: Settings, agent: str) -> "Ledger":
     """An agent's ledger, shared; an empty one in memory where there is none. Raises `CommandError` and what a ledger raises."""
+    from hive_mind.runtime.wiring import open_ledger
+
     if not ledger_path(settings, agent).exists():
         empty: Ledger = await backends.load("ledger", "memory").open()
         return empty

@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from hive_mind.console.paging import PER_PAGE
+from hive_mind.console.rendering import PER_PAGE
 from hive_mind.console.visit import Page, Visit, required, together
 from hive_mind.model.fact import is_about
 

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from hive_mind.console.fleet import ProcessSeen
-from hive_mind.console.paging import Paged, paged
+from hive_mind.console.rendering import Paged, paged
 from hive_mind.console.visit import Page, Visit
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
 

@@ -6,47 +6,25 @@ another agent more or less changes nobody else's group.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from hive_mind.control.manifests.manifest import Agent, HiveManifest, Trigger
+from hive_mind.control.manifests.manifest import Agent, HiveManifest
 from hive_mind.hive.topology.spec import reads
 
 NUMBER = "{n}"
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSpec:
-    """One agent. `sources` are patterns still; texts may hold references."""
-
-    name: str
-    domain: str = ""
-    group: str = ""
-    prompt: str = ""
-    model: str = ""
-    sources: tuple[str, ...] = ()
-    worker: str = ""
-    """The text of a worker file, once it was read."""
-    tools: tuple[str, ...] = ()
-    limits: Mapping[str, float] = field(default_factory=dict)
-    triggers: tuple[Trigger, ...] = ()
-    sleep_after_s: float = 0.0
-    memory_mb: int = 0
-    cpu: float = 0.0
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def env_key(self) -> tuple[tuple[str, str], ...]:
-        """Equal for agents that may share a process."""
-        return tuple(sorted(self.env.items()))
+def env_key(agent: Agent) -> tuple[tuple[str, str], ...]:
+    """Equal for agents that may share a process."""
+    return tuple(sorted(agent.env.items()))
 
 
-def expanded(manifest: HiveManifest, groups_before: Mapping[str, str] = _NONE) -> tuple[AgentSpec, ...]:
+def expanded(manifest: HiveManifest, groups_before: Mapping[str, str] = _NONE) -> tuple[Agent, ...]:
     """All agents in the manifest's order. `groups_before`: in which groups they were, by name."""
     agents = tuple(spec for agent in manifest.spec.agents for spec in _counted(agent, manifest.spec.llm.model))
     if not reads(manifest.spec.topology.kind, "groups"):
-        return tuple(replace(agent, group="") for agent in agents)
+        return tuple(_in_group(agent, "") for agent in agents)
     return _dealt(agents, group_names(manifest), groups_before)
 
 
@@ -65,34 +43,19 @@ def names_of(agent: Agent) -> tuple[str, ...]:
     return tuple(pattern.replace(NUMBER, str(number)) for number in range(1, agent.count + 1))
 
 
-def _counted(agent: Agent, model: str) -> Iterator[AgentSpec]:
+def _counted(agent: Agent, model: str) -> Iterator[Agent]:
     for name in names_of(agent):
-        yield AgentSpec(
-            name=name,
-            domain=agent.domain,
-            group=agent.group,
-            prompt=agent.prompt,
-            model=agent.model or model,
-            sources=tuple(agent.sources),
-            worker=agent.worker,
-            tools=tuple(agent.tools),
-            limits=agent.limits.model_dump(exclude_none=True),
-            triggers=tuple(agent.triggers),
-            sleep_after_s=agent.resources.sleep_after_s,
-            memory_mb=agent.resources.memory_mb or 0,
-            cpu=agent.resources.cpu or 0.0,
-            env=dict(agent.env),
-        )
+        yield agent.model_copy(update={"name": name, "count": None, "model": agent.model or model})
 
 
-def _dealt(agents: Sequence[AgentSpec], groups: tuple[str, ...], before: Mapping[str, str]) -> tuple[AgentSpec, ...]:
+def _dealt(agents: Sequence[Agent], groups: tuple[str, ...], before: Mapping[str, str]) -> tuple[Agent, ...]:
     names = {agent.name for agent in agents if not agent.group}
-    settled = [agent if agent.group else replace(agent, group=_still(agent, groups, before)) for agent in agents]
+    settled = [agent if agent.group else _in_group(agent, _still(agent, groups, before)) for agent in agents]
     sizes = Counter(agent.group for agent in settled if agent.group)
     for number, agent in enumerate(settled):
         if not agent.group:
             smallest = min(groups, key=lambda group: (sizes[group], groups.index(group)))
-            settled[number] = replace(agent, group=smallest)
+            settled[number] = _in_group(agent, smallest)
             sizes[smallest] += 1
     # A new group is there to be filled, though all stay where they were.
     for empty in (group for group in groups if not sizes[group]):
@@ -101,10 +64,14 @@ def _dealt(agents: Sequence[AgentSpec], groups: tuple[str, ...], before: Mapping
             break
         number = max(free, key=lambda place: (sizes[settled[place].group], place))
         sizes.subtract([settled[number].group])
-        settled[number] = replace(settled[number], group=empty)
+        settled[number] = _in_group(settled[number], empty)
         sizes[empty] += 1
     return tuple(settled)
 
 
-def _still(agent: AgentSpec, groups: tuple[str, ...], before: Mapping[str, str]) -> str:
+def _in_group(agent: Agent, group: str) -> Agent:
+    return agent.model_copy(update={"group": group})
+
+
+def _still(agent: Agent, groups: tuple[str, ...], before: Mapping[str, str]) -> str:
     return group if (group := before.get(agent.name, "")) in groups else ""

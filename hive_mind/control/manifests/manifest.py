@@ -10,10 +10,17 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from hive_mind.bus.schemes import in_words
-from hive_mind.control.manifests.identity import Identity, WrittenIdentity
-from hive_mind.control.manifests.models import Embedding, Llm
-from hive_mind.control.manifests.oversight import Health, Notify, Queen
-from hive_mind.control.manifests.part import OFF, ManifestSection
+from hive_mind.control.manifests.sections import (
+    OFF,
+    Embedding,
+    Health,
+    Identity,
+    Llm,
+    ManifestSection,
+    Notify,
+    Queen,
+    WrittenIdentity,
+)
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from hive_mind.control.manifests.expansion import AgentSpec
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests.expansion import env_key
+from hive_mind.control.manifests.manifest import Agent, HiveManifest
 from hive_mind.errors import ManifestError, Problem
 from hive_mind.hive.topology.spec import has_node_per, is_shared
 from hive_mind.regex import regex
@@ -51,7 +51,7 @@ class Allocation(msgspec.Struct, frozen=True):
         return {**gone, **self.processes}
 
 
-def allocate(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Placed = _NOTHING) -> Allocation:
+def allocate(agents: Sequence[Agent], manifest: HiveManifest, previous: Placed = _NOTHING) -> Allocation:
     """The place of every agent. Raises `ManifestError` where one process would have to run agents with different variables."""
     if is_one_process(agents, manifest):
         return _in_one(agents, manifest, previous)
@@ -62,13 +62,13 @@ def allocate(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Plac
     return Allocation({process: {process: tuple(sorted(placed[process]))} for process in sorted(placed)})
 
 
-def is_one_process(agents: Sequence[AgentSpec], manifest: HiveManifest) -> bool:
+def is_one_process(agents: Sequence[Agent], manifest: HiveManifest) -> bool:
     """Whether nothing may be in another process. Agents that share nothing need none of what a bus is for."""
     spec = manifest.spec
     if spec.platform.kind == "inprocess":
         return True
     if not is_shared(spec.topology.kind):
-        is_alike = len({agent.env_key for agent in agents}) == 1
+        is_alike = len({env_key(agent) for agent in agents}) == 1
         return is_alike and spec.platform.agents_per_process >= max(len(agents), 2)
     return spec.bus.url.partition(":")[0] == "memory"
 
@@ -81,8 +81,8 @@ def _shards(manifest: HiveManifest, agents_count: int) -> int | None:
     return min(topology.shards, agents_count)
 
 
-def _in_one(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Placed) -> Allocation:
-    if len({agent.env_key for agent in agents}) > 1:
+def _in_one(agents: Sequence[Agent], manifest: HiveManifest, previous: Placed) -> Allocation:
+    if len({env_key(agent) for agent in agents}) > 1:
         problem = "agents of one process have the same variables; give all the same env, or name a bus that joins processes"
         raise ManifestError([Problem("spec.agents", 0, problem)])
     fleet, topology = manifest.metadata.name, manifest.spec.topology
@@ -98,7 +98,7 @@ def _in_one(agents: Sequence[AgentSpec], manifest: HiveManifest, previous: Place
     return Allocation({fleet: {node: tuple(sorted(nodes[node])) for node in sorted(nodes)}})
 
 
-def _placed(agents: Sequence[AgentSpec], manifest: HiveManifest, before: Mapping[str, Sequence[str]], count: int | None) -> Room:
+def _placed(agents: Sequence[Agent], manifest: HiveManifest, before: Mapping[str, Sequence[str]], count: int | None) -> Room:
     dealing = _Dealing(agents, manifest, count)
     dealing.keep(before)
     dealing.give_up()
@@ -110,7 +110,7 @@ def _placed(agents: Sequence[AgentSpec], manifest: HiveManifest, before: Mapping
 class _Dealing:
     """One allocation under way. `count`: how many places there are to be, or None for as many as the limit makes."""
 
-    def __init__(self, agents: Sequence[AgentSpec], manifest: HiveManifest, count: int | None) -> None:
+    def __init__(self, agents: Sequence[Agent], manifest: HiveManifest, count: int | None) -> None:
         self._agents = {agent.name: agent for agent in agents}
         self._fleet = manifest.metadata.name
         self._kinds = {self._kind(agent) for agent in agents}
@@ -125,8 +125,8 @@ class _Dealing:
         for place in sorted(before, key=_natural):
             specs = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken]
             fitting = [agent for agent in specs if _is_named(place, self._prefix(agent))]
-            env = _commonest(agent.env_key for agent in fitting)
-            staying = [agent.name for agent in fitting if agent.env_key == env][: self._limit]
+            env = _commonest(env_key(agent) for agent in fitting)
+            staying = [agent.name for agent in fitting if env_key(agent) == env][: self._limit]
             taken.update(staying)
             if len(staying) < len(specs):
                 self._giving.add(place)
@@ -163,7 +163,7 @@ class _Dealing:
                     place for place, names in self.places.items() if names and self._kind(self._first(place)) == kind
                 )
 
-    def _place_for(self, agent: AgentSpec) -> str:
+    def _place_for(self, agent: Agent) -> str:
         kind = self._kind(agent)
         same = [place for place, names in self.places.items() if names and self._kind(self._first(place)) == kind]
         free = [place for place in same if len(self.places[place]) < self._limit]
@@ -175,7 +175,7 @@ class _Dealing:
             return self._opened(agent)
         return min(choice, key=lambda place: (len(self.places[place]), _natural(place)))
 
-    def _opened(self, agent: AgentSpec) -> str:
+    def _opened(self, agent: Agent) -> str:
         """A new place, of the lowest number that is free; one that gives agents away is not taken again in the same step."""
         prefix, number = self._prefix(agent), 0
         while (place := f"{prefix}-{number}") in self.places or place in self._giving:
@@ -190,14 +190,14 @@ class _Dealing:
         """Those that still need a place of their own."""
         return self._kinds - {self._kind(self._first(place)) for place, names in self.places.items() if names}
 
-    def _first(self, place: str) -> AgentSpec:
+    def _first(self, place: str) -> Agent:
         return self._agents[self.places[place][0]]
 
-    def _prefix(self, agent: AgentSpec) -> str:
+    def _prefix(self, agent: Agent) -> str:
         return agent.group or self._fleet
 
-    def _kind(self, agent: AgentSpec) -> object:
-        return agent.group, agent.env_key
+    def _kind(self, agent: Agent) -> object:
+        return agent.group, env_key(agent)
 
 
 def _commonest(keys: Iterable[tuple[tuple[str, str], ...]]) -> tuple[tuple[str, str], ...] | None:

@@ -14,10 +14,9 @@ from typing import Any
 import msgspec
 
 from hive_mind.control.manifests.bus_checking import is_elsewhere
-from hive_mind.control.manifests.expansion import AgentSpec, expanded
-from hive_mind.control.manifests.identity import IdentityMode
-from hive_mind.control.manifests.manifest import HiveManifest, Mcp, Trigger
-from hive_mind.control.manifests.oversight import Notify
+from hive_mind.control.manifests.expansion import expanded
+from hive_mind.control.manifests.manifest import Agent, HiveManifest, Mcp, Trigger
+from hive_mind.control.manifests.sections import IdentityMode, Notify
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
@@ -136,7 +135,7 @@ class _Shared:
     run: str
     identity: IdentityMode
 
-    def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[AgentSpec]) -> WorkerConfig:
+    def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[Agent]) -> WorkerConfig:
         mine = {agent for names in nodes.values() for agent in names}
         specs = sorted((agent for agent in agents if agent.name in mine), key=lambda agent: agent.name)
         spec, fleet = self.manifest.spec, self.manifest.metadata.name
@@ -176,11 +175,11 @@ class _Shared:
         url = self._seen_from_here(server.url)
         return McpConfig(server.name, tuple(server.command), url, env, tuple(server.idempotent))
 
-    def _node(self, name: str, names: tuple[str, ...], agents: Iterable[AgentSpec]) -> NodeConfig:
+    def _node(self, name: str, names: tuple[str, ...], agents: Iterable[Agent]) -> NodeConfig:
         is_joining = self.hive.topology != SINGLE and (name not in founders_of(self.hive) or name in self.left)
         return NodeConfig(name, names, next((agent.group for agent in agents if agent.name in names), ""), is_joining)
 
-    def _agent(self, agent: AgentSpec) -> AgentConfig:
+    def _agent(self, agent: Agent) -> AgentConfig:
         return AgentConfig(
             name=agent.name,
             domain=agent.domain,
@@ -189,12 +188,12 @@ class _Shared:
             model=agent.model,
             sources=self.sources.get(agent.name, ()),
             roots=roots_of(agent.sources, self.folder),
-            worker=worker_with(agent.worker, agent.limits),
-            tools=agent.tools,
+            worker=worker_with(agent.worker, agent.limits.model_dump(exclude_none=True)),
+            tools=tuple(agent.tools),
             triggers=tuple(triggers(agent.triggers, self._seen_from_here)),
-            sleep_after_s=agent.sleep_after_s,
-            memory_mb=agent.memory_mb,
-            cpu=agent.cpu,
+            sleep_after_s=agent.resources.sleep_after_s,
+            memory_mb=agent.resources.memory_mb or 0,
+            cpu=agent.resources.cpu or 0.0,
         )
 
     def _absolute_models(self) -> ModelsConfig:
@@ -227,7 +226,7 @@ def _quota(state: FleetState, identity: IdentityMode) -> int:
 
 
 def _hive(
-    manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, state: FleetState, identity: IdentityMode
+    manifest: HiveManifest, agents: Iterable[Agent], allocation: Allocation, state: FleetState, identity: IdentityMode
 ) -> HiveConfig:
     """The hive as it would be founded now. Settings without a meaning in its topology stay at their defaults."""
     topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, state.generation)

@@ -1,9 +1,15 @@
-"""Which setting each field of a manifest tunes. Units change here: a manifest has seconds, settings have milliseconds."""
+"""Which setting each field of a manifest tunes: the one of its name, but for those that are named here.
 
-from collections.abc import Iterable, Mapping
+Units change here: a manifest has seconds, settings have milliseconds.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from hive_mind.control.manifests.expansion import names_of
-from hive_mind.control.manifests.manifest import Gossip, Lifecycle, Observability, Promotion, Retrieval, Spec, Trust
+from hive_mind.control.manifests.manifest import Gossip, Observability, Promotion, Retrieval, Spec
+from hive_mind.control.manifests.sections import ManifestSection
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
@@ -17,6 +23,8 @@ from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers.config import ModelsConfig, SeenConfig, WatchConfig
 
+Settings = TypeVar("Settings")
+
 
 def milliseconds(seconds: float) -> int:
     """At least one: 0 often means "never"."""
@@ -29,10 +37,10 @@ def tuning(spec: Spec, quota_per_agent: int) -> HiveSettings:
         standing=PolicySettings(
             moderators=_moderators(spec),
             quota_per_agent=spec.trust.quota_per_agent or quota_per_agent,
-            expiry=_expiry(spec.lifecycle),
-            trust=_trust(spec.trust),
+            expiry=_filled(ExpirySettings, spec.lifecycle, is_on=spec.lifecycle.forget, max_age_hours=spec.lifecycle.ttl_hours),
+            trust=_filled(TrustSettings, spec.trust, quarantine_trust=spec.trust.quarantine_below),
         ),
-        gossip=GossipSettings(fanout=spec.gossip.fanout, period_ms=milliseconds(spec.gossip.period_s)),
+        gossip=_filled(GossipSettings, spec.gossip, period_ms=milliseconds(spec.gossip.period_s)),
         scatter=ScatterSettings(deadline_ms=milliseconds(spec.retrieval.deadline_s)),
         housekeeping_ms=milliseconds(spec.lifecycle.gc_period_s),
     )
@@ -44,16 +52,8 @@ def membership(gossip: Gossip) -> MembershipSettings:
 
 def gate(promotion: Promotion) -> PromotionSettings:
     """Settings of the gate that facts pass to leave home."""
-    return PromotionSettings(
-        confidence_min=promotion.confidence_min,
-        words_min=promotion.words_min,
-        letters_share_min=promotion.letters_share_min,
-        hold_back_secrets=promotion.hold_back_secrets,
-        hold_back_personal=promotion.hold_back_personal,
-        hold_back_instructions=promotion.hold_back_instructions,
-        allowed_instructions=tuple(sorted(promotion.allow_instructions)),
-        is_open=promotion.open,
-    )
+    allowed = tuple(sorted(promotion.allow_instructions))
+    return _filled(PromotionSettings, promotion, allowed_instructions=allowed, is_open=promotion.open)
 
 
 def desk_of(spec: Spec) -> str:
@@ -81,26 +81,11 @@ def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
     if not {health.agent, queen} & set(here) - {""}:
         return WatchConfig()
     domains = {name: tuple(filter(None, (agent.domain,))) for agent in spec.agents for name in names_of(agent)}
-    return WatchConfig(
-        health.agent, queen, health.every_s, health.warn, health.degraded, health.critical, health.stall_min, domains
-    )
+    return _filled(WatchConfig, health, watcher=health.agent, queen=queen, agents=domains)
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:
-    return RankingSettings(
-        semantic_weight=retrieval.semantic_weight,
-        evidence_strength=retrieval.evidence_strength,
-        depth=retrieval.depth,
-        fusion=retrieval.fusion,
-        rrf_k=retrieval.rrf_k,
-        neighbour_weight=retrieval.neighbour_weight,
-        second_hop=retrieval.second_hop,
-        expansion=retrieval.expansion,
-        rerank=retrieval.rerank,
-        rerank_model=retrieval.rerank_model,
-        rerank_weight=retrieval.rerank_weight,
-        refine_within_ms=milliseconds(retrieval.deadline_s),
-    )
+    return _filled(RankingSettings, retrieval, refine_within_ms=milliseconds(retrieval.deadline_s))
 
 
 def models(spec: Spec) -> ModelsConfig:
@@ -125,7 +110,7 @@ def models(spec: Spec) -> ModelsConfig:
 
 def seen(observability: Observability) -> SeenConfig:
     """Settings of logs, metrics and traces."""
-    return SeenConfig(log=observability.log, metrics=observability.metrics, trace=observability.trace)
+    return _filled(SeenConfig, observability)
 
 
 def _moderators(spec: Spec) -> tuple[str, ...]:
@@ -137,20 +122,10 @@ def _moderators(spec: Spec) -> tuple[str, ...]:
 def _judging_model(spec: Spec) -> ModelReviewConfig:
     """The fleet's model judges facts; runs are judged by that of their agent, where none is named for judging."""
     judge = spec.judge
-    return ModelReviewConfig(
-        judge.model or (spec.llm.model if judge.facts == "model" else ""),
-        judge.threshold,
-        judge.calls_per_minute,
-        judge.unattended,
-        judge.audit,
-        judge.weights,
-        judge.degrade,
-    )
+    return _filled(ModelReviewConfig, judge, name=judge.model or (spec.llm.model if judge.facts == "model" else ""))
 
 
-def _expiry(lifecycle: Lifecycle) -> ExpirySettings:
-    return ExpirySettings(is_on=lifecycle.forget, max_age_hours=lifecycle.ttl_hours, decay_per_hour=lifecycle.decay_per_hour)
-
-
-def _trust(trust: Trust) -> TrustSettings:
-    return TrustSettings(half_life_days=trust.half_life_days, quarantine_trust=trust.quarantine_below)
+def _filled(kind: Callable[..., Settings], section: ManifestSection, **others: object) -> Settings:
+    """Settings with the values of a section's fields of the same names, and these others."""
+    names = inspect.signature(kind).parameters.keys() & type(section).model_fields.keys()
+    return kind(**{name: getattr(section, name) for name in names} | others)

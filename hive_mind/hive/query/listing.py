@@ -1,12 +1,93 @@
-"""Listing what a hive holds: the newest facts of every replica set, put together. Only decides, like `scatter`."""
+"""Listing what a hive holds: the newest facts of every replica set, put together. Only decides, like `scatter`.
 
+Counting over a hive: the rows of every replica set put together, each fact once. Only decides, like `scatter`.
+"""
+
+from itertools import pairwise
 from typing import NamedTuple
 
-from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send
+from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send, Tallied, Tally
 from hive_mind.hive.query.paged import Asker, PagedScatter
 from hive_mind.hive.query.rounds import To
+from hive_mind.hive.trust import signature
+from hive_mind.model.aggregation import ROW_BYTES, earliest_of, rows_in
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.messages import ListPlace, ListReply, ListRequest, PrefixRequest, SearchReply
+from hive_mind.model.messages import (
+    ListPlace,
+    ListReply,
+    ListRequest,
+    PrefixRequest,
+    SearchReply,
+    TallyReply,
+    TallyRequest,
+    WordingRequest,
+)
+
+_ROWS_MAX = 1 << 14
+# Of one member to one question: more than any hive was measured with, so that one that lies costs 100 MB and not everything.
+_BYTES_OF_ONE_MAX = ROW_BYTES << 22
+# Some 30 ms of work the first time a member is asked for them; its own are signed ahead.
+_WORDINGS_MAX, _OWN_WORDINGS_MAX = 1 << 8, 1 << 12
+
+
+def rows_that_fit(bytes_max: int) -> int | None:
+    """How many rows a message takes, one at least; None for all of them, where nothing travels (`bytes_max` 0)."""
+    return min(max(bytes_max // ROW_BYTES, 1), _ROWS_MAX) if bytes_max else None
+
+
+def wordings_that_fit(bytes_max: int) -> int:
+    """How many rows of `hive.trust.signature` a message takes, or a piece of what a node asks itself."""
+    return min(max(bytes_max // signature.ROW_BYTES, 1), _WORDINGS_MAX) if bytes_max else _OWN_WORDINGS_MAX
+
+
+class TallyScatter(PagedScatter):
+    """One tally."""
+
+    def __init__(self, tally: Tally, asker: Asker, now_ms: int) -> None:
+        super().__init__(tally.deadline_ms, asker, now_ms)
+        self._tally = tally
+        self._row_bytes = signature.ROW_BYTES if tally.with_wording else ROW_BYTES
+        self._pages: dict[tuple[str, str], list[bytes]] = {}
+        """By replica set and member: its rows so far, in ascending order."""
+
+    def take(self, sender: str, reply: SearchReply, now_ms: int) -> list[Send | SearchLocal]:
+        """Take a reply. A late, repeated, unsolicited or impossible one changes nothing."""
+        if self.is_done or not isinstance(reply, TallyReply) or not self._round.expects(sender, reply.replica_set):
+            return []
+        name, pages = reply.replica_set, self._pages.setdefault((reply.replica_set, sender), [])
+        if not self._follows(reply, self._last(pages)):
+            return []
+        if reply.rows:
+            pages.append(reply.rows)
+        is_endless = sum(map(len, pages)) > _BYTES_OF_ONE_MAX
+        if reply.is_cut and not is_endless:
+            return self._ask_for_rest(sender, name, now_ms)
+        still = self._round.open_of(name)
+        return self._sent(self._round.take(sender, name, still if is_endless else reply.missing, now_ms), now_ms)
+
+    def gathered(self) -> Tallied:
+        pages, open_items = (page for some in self._pages.values() for page in some), self._round.open_items()
+        if self._tally.with_wording:
+            return Tallied({}, self._partitions, open_items, self._silent, signature.first_of_each(pages))
+        rows = (row for page in pages for row in rows_in(page))
+        return Tallied(earliest_of(rows), self._partitions, open_items, self._silent)
+
+    def _request(self, to: To, left_ms: int, bytes_max: int) -> TallyRequest | WordingRequest:
+        request, after = self._tally.request, self._last(self._pages.get((to.part, to.node), []))
+        if self._tally.with_wording:
+            return WordingRequest(request, to.part, self._epoch, signature.FORM, left_ms, after, bytes_max)
+        return TallyRequest(request, to.part, self._epoch, self._tally.about, left_ms, after, bytes_max)
+
+    def _last(self, pages: list[bytes]) -> bytes:
+        return pages[-1][-self._row_bytes :] if pages else b""
+
+    def _follows(self, reply: TallyReply, last: bytes) -> bool:
+        """Whether a page can be one, and goes on after the last row; the same one may come twice."""
+        rows, size = reply.rows, self._row_bytes
+        if len(rows) % size or (reply.is_cut and not rows):
+            return False
+        each = [last, *(rows[start : start + size] for start in range(0, len(rows), size))]
+        return all(one < other for one, other in pairwise(each))
 
 
 class _Given(NamedTuple):

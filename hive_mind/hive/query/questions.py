@@ -13,11 +13,10 @@ from hive_mind.hive.index.replica import Replica
 from hive_mind.hive.policy.node_policy import PolicyNow
 from hive_mind.hive.query.fetching import FetchScatter
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.listing import ListScatter
+from hive_mind.hive.query.listing import ListScatter, TallyScatter, rows_that_fit, wordings_that_fit
 from hive_mind.hive.query.paged import Asker
 from hive_mind.hive.query.pages import page
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
-from hive_mind.hive.query.tallying import TallyScatter, rows_that_fit, wordings_that_fit
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.hive.trust import signature

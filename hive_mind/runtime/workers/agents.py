@@ -136,14 +136,14 @@ class WorkerAgent:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
-    async def call(self, what: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
+    async def call(self, request: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
         """Put a request to it; `on_event` gets what is known before the answer. Raises `HiveError`."""
         if not self._is_open:
             raise BackendUnavailable(self.name, self._error or "the agent is not open yet; ask again")
         self._using += 1
         try:
-            answer = await self._calls.answer(what, on_event, **fields)
-            if what == "learn_files":
+            answer = await self._calls.answer(request, on_event, **fields)
+            if request == "learn_files":
                 self._bad_sources = {path: why for path, why in self._bad_sources.items() if path not in self._sources.digests}
             return answer
         finally:

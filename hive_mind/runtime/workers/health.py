@@ -24,12 +24,14 @@ HMAC of its body by the secret HIVE_MIND_HOOK_SECRET, and a reply with its own t
 Errors are JSON, and a defect is in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further
 ones are refused: 503, with Retry-After and the kind `BackendBusy`; nothing of them was begun.
 On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
+
+A reply as server-sent events: what is known before it, then the reply or why there is none.
 """
 
 import asyncio
 import hmac
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
@@ -40,6 +42,7 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from hive_mind.api.request import OnEvent
 from hive_mind.api.requests import REQUESTS
 from hive_mind.clocks import FINISH_S, LEAVE_S
 from hive_mind.counted import counted
@@ -65,8 +68,42 @@ from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
 from hive_mind.runtime.workers.status import WorkerStatus
-from hive_mind.runtime.workers.streaming import replying
 from hive_mind.runtime.workers.worker import Worker
+
+# A reader that does not read keeps no more than this waiting; figures of progress are left out then.
+_WAITING_MAX = 1000
+
+
+async def replying(work: Callable[[OnEvent], Coroutine[Any, Any, Any]]) -> AsyncIterator[bytes]:
+    """Events of one request. It goes on where the reader stops."""
+    events: asyncio.Queue[bytes] = asyncio.Queue(_WAITING_MAX)
+
+    def on_event(name: str, says: object) -> None:
+        if not events.full():
+            events.put_nowait(_event(name, says))
+
+    async def done() -> bytes:
+        try:
+            return _event("reply", {"ok": await work(on_event)})
+        except HiveError as error:
+            return _event("error", refusal(error))
+
+    task = asyncio.ensure_future(done())
+    while not task.done():
+        coming = asyncio.ensure_future(events.get())
+        await asyncio.wait([task, coming], return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            yield coming.result()
+        else:
+            coming.cancel()
+    while not events.empty():
+        yield events.get_nowait()
+    yield task.result()
+
+
+def _event(name: str, says: object) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(says))
+
 
 _log = logging.getLogger(__name__)
 

@@ -63,21 +63,11 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
 
 
 def settings_of(config: WorkerConfig) -> Settings:
-    models, default = config.models, Settings()
-    return Settings(
-        home=Path(config.home),
-        store=models.store,
-        embed=models.embed,
-        embed_model=models.embed_model or default.embed_model,
-        embed_url=models.embed_url,
-        ann=models.ann,
-        llm=models.llm,
-        llm_url=models.llm_url,
-        llm_timeout_s=models.llm_timeout_s,
-        llm_tries=models.llm_tries,
-        token_budget=models.token_budget,
-        lock_wait_s=LOCK_WAIT_S,
-    )
+    models = msgspec.structs.asdict(config.models)
+    # Keys are references, and resolved where they are used.
+    del models["embed_key"], models["llm_key"]
+    models["embed_model"] = models["embed_model"] or Settings().embed_model
+    return Settings(home=Path(config.home), lock_wait_s=LOCK_WAIT_S, **models)
 
 
 async def open_embedder_of(config: WorkerConfig) -> Embedder:

@@ -114,11 +114,11 @@ class Worker:
 
     # ── what it does ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def call(self, agent: str, what: str, /, **fields: object) -> Any:
+    async def call(self, agent: str, request: str, /, **fields: object) -> Any:
         """Put a request of `api.requests` to an agent; what it answers. Raises `HiveError`."""
-        return await self.put(agent, what, fields)
+        return await self.put(agent, request, fields)
 
-    async def put(self, agent: str, what: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
+    async def put(self, agent: str, request: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
         """The same with fields from outside; `on_event` gets what is known before the answer."""
         if agent not in {config.name for config in self.config.agents}:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}")
@@ -127,7 +127,7 @@ class Worker:
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
         try:
-            return await running.call(what, fields, on_event)
+            return await running.call(request, fields, on_event)
         except HiveError as error:
             redact_error(error, self._hidden)
             raise

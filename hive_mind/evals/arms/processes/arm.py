@@ -131,10 +131,10 @@ class ProcessesArm(PerAgentArm):
         finally:
             await self._platform.close()
 
-    async def _ask(self, agent: str, what: str, **fields: object) -> Any:
+    async def _ask(self, agent: str, request: str, **fields: object) -> Any:
         process = _process_name(self._names.index(agent) % self._count)
         try:
-            return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
+            return await self._platform.call(process, agent, request, timeout_s=_ANSWERS_WITHIN_S, **fields)
         except BackendUnavailable:
             # It may be about to end, and how says more than that it can't be asked.
             processes = await until(self._platform, _has_ended_one, Patience(_ENDS_WITHIN_S))

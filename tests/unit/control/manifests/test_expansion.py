@@ -1,6 +1,6 @@
 from collections import Counter
 
-from hive_mind.control.manifests.expansion import expanded, names_of
+from hive_mind.control.manifests.expansion import env_key, expanded, names_of
 from hive_mind.control.manifests.manifest import Agent
 from tests.unit.control.manifests_drawn import counted, manifest_of
 
@@ -59,4 +59,4 @@ def test_agents_of_other_variables_are_told_apart():
     ada, bob, cyd = expanded(
         manifest_of({"agents": [{"name": n, "env": e} for n, e in (("ada", {}), ("bob", {"A": "1"}), ("cyd", {}))]})
     )
-    assert ada.env_key == cyd.env_key != bob.env_key
+    assert env_key(ada) == env_key(cyd) != env_key(bob)

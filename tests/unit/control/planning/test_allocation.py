@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from hive_mind.control.manifests.expansion import expanded
+from hive_mind.control.manifests.expansion import env_key, expanded
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.errors import ManifestError
 from tests.unit.control.manifests_drawn import REDIS, counted, manifest_of, manifests
@@ -163,7 +163,7 @@ def test_who_runs_where_is_allowed_and_stays(first, second):
     assert Counter(after.hosts.keys()) == Counter(agents.keys())
     assert placed(second, after) == after
     for names in hosts(after).values():
-        assert len({agents[name].env_key for name in names}) == 1
+        assert len({env_key(agents[name]) for name in names}) == 1
         if len(after.processes) > 1:
             assert len({agents[name].group for name in names}) == 1
     if second.spec.topology.kind != "sharded" and second.spec.platform.kind != "inprocess" and second.spec.bus.url != "memory:":
