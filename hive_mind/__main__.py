@@ -20,7 +20,8 @@ def main() -> None:
     _open_closed_streams()
     # Loading makes much that stays; looking through it again and again takes a sixth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    if _BRIEF.intersection(sys.argv[1:2]):
+    # A process that it starts would inherit that, and is not brief.
+    if _BRIEF.intersection(sys.argv[1:2]) and "--watch" not in sys.argv:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if _is_answered(sys.argv[1:]):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.bounds import Bounds
+from hive_mind.model.bounds import Bounds, shown_value
 
 Door = Literal["command", "http", "mcp", "console"]
 """Where it comes in, and so who puts it: a person at a command line or at the pages, a program of an operator, a model."""
@@ -98,7 +98,7 @@ class Entry:
                 bounds.refuse(name, given[name])
         for name, words in self.choices.items():
             if name in given and given[name] not in words:
-                raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {str(given[name])[:40]!r}")
+                raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {shown_value(given[name])!r}")
         try:
             return msgspec.convert(given, self.kind)
         except msgspec.ValidationError as error:

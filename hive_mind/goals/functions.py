@@ -223,5 +223,5 @@ def _is_found(meter: Meter, compiled: "re2._Regexp", text: object) -> bool:
 
 def _error_text(error: Exception) -> str:
     """RE2 says it in bytes."""
-    arg = error.args[0] if error.args else ""
-    return arg.decode("utf-8", "replace") if isinstance(arg, bytes) else str(arg)
+    detail = error.args[0] if error.args else ""
+    return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)

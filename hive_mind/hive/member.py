@@ -106,8 +106,8 @@ class Member:
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
-        wake = self.membership.wake_at_ms(now)
-        return wake if self._node is None else min(wake, self._node.wake_at_ms(now))
+        wake_ms = self.membership.wake_at_ms(now)
+        return wake_ms if self._node is None else min(wake_ms, self._node.wake_at_ms(now))
 
     def leave(self, now: Now) -> list[Effect]:
         """Let others take over, and be a member no more. When `has_handed_over`, the process may end."""

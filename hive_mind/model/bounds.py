@@ -26,10 +26,11 @@ class Bounds:
         if is_number and self.least <= value <= self.most:  # type: ignore[operator]
             return
         kind = "a whole number, " if self.is_whole else "a number from "
-        raise InvalidInput(f"`{name}` is {kind}{self.least} to {self.most}, not {_shown(value)}")
+        raise InvalidInput(f"`{name}` is {kind}{self.least} to {self.most}, not {shown_value(value)}")
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """Anything that somebody gave, in a message."""
     # A whole number of more digits than Python prints is one that nobody meant.
     text = hex(value) if isinstance(value, int) and value.bit_length() > 1 << 10 else str(value)
     return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"

@@ -33,8 +33,8 @@ def diversified(relevance: Sequence[float], likeness: Likeness, count: int, shar
 
 def likeness_of_vectors(vectors: NDArray[np.float32]) -> Likeness:
     """By cosine of unit rows, shape (candidates, dimension); a row with NaN or zeros is like nothing."""
-    nan = np.nan_to_num(vectors)
-    return lambda number: np.vecdot(nan, nan[number])
+    finite = np.nan_to_num(vectors)
+    return lambda number: np.vecdot(finite, finite[number])
 
 
 def likeness_of_terms(terms: Sequence[frozenset[str]]) -> Likeness:

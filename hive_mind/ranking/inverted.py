@@ -179,13 +179,13 @@ class Bm25Index:
 
     def occurrences(self, terms: Iterable[str], matched: Matched, chosen: Positions) -> Occurrences:
         """Of the terms in the documents at some ascending positions."""
-        found_among = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
-        counts = found_among.counts
+        postings_there = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
+        counts = postings_there.counts
         if len(asked := dict.fromkeys(terms)) > len(matched.terms):
             count_of = dict(zip(matched.terms, counts, strict=True))
             counts = [count_of.get(term, 0) for term in asked]
-        rows = found_among.rows.astype(np.uint16).tobytes()
-        return Occurrences(matched.own, self._lengths[chosen], tuple(counts), rows, found_among.weights)
+        rows = postings_there.rows.astype(np.uint16).tobytes()
+        return Occurrences(matched.own, self._lengths[chosen], tuple(counts), rows, postings_there.weights)
 
     def _among_all(self, matched: Matched, chosen: Positions) -> Among:
         """Where there are too many occurrences to look at each."""

@@ -83,15 +83,13 @@ class ProcessAgent:
         """
         if self.may_revive:
             fields = self._with_key(request, fields)
-        for left in reversed(range(_TRIES if self.may_revive else 1)):
+        for _ in range(_TRIES - 1 if self.may_revive else 0):
             try:
                 return await self._answered(request, progress, fields)
             except BackendUnavailable:
-                if not left:
-                    raise
                 await self.revive()
                 await asyncio.sleep(_PAUSE_S)
-        return None
+        return await self._answered(request, progress, fields)
 
     async def contact_of(self, agent: str) -> Contact:
         """How the process of an agent is reached. Raises `HiveError` where it is not."""

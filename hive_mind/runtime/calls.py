@@ -100,11 +100,11 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
                 on_event("progress", {"done": done, "total": total})
 
         content = Content(request.text, request.source, request.said_at, title=request.title, is_whole=request.whole)
-        learn = await self._agent.learn_from_content(content, progress)
-        done = {"facts": [fact.id for fact in learn.facts], "added": learn.added, "confirmed": learn.confirmed}
-        done |= {"held_back": {fact.id: fact.held_back for fact in learn.facts if fact.held_back}}
-        done |= {"skipped": learn.skipped, "missing": learn.missing, "left_out": dict(learn.reasons)}
-        return done | {"former": learn.former, "episode": learn.episode.id}
+        outcome = await self._agent.learn_from_content(content, progress)
+        done = {"facts": [fact.id for fact in outcome.facts], "added": outcome.added, "confirmed": outcome.confirmed}
+        done |= {"held_back": {fact.id: fact.held_back for fact in outcome.facts if fact.held_back}}
+        done |= {"skipped": outcome.skipped, "missing": outcome.missing, "left_out": dict(outcome.reasons)}
+        return done | {"former": outcome.former, "episode": outcome.episode.id}
 
     async def _do_replace(self, request: api.Replace) -> Any:
         changed = await self._agent.memory.supersede_former(request.source, request.episodes)

@@ -51,7 +51,7 @@ def is_running(identity: Identity) -> bool:
     return _found(identity) is not None
 
 
-def send(identity: Identity, signals: signal.Signals) -> bool:
+def send(identity: Identity, signum: signal.Signals) -> bool:
     """Signal this very process; False where it is gone."""
     # A descriptor stays with its process: its number can't change hands between looking and sending. Not every system has them.
     try:
@@ -61,7 +61,7 @@ def send(identity: Identity, signals: signal.Signals) -> bool:
     except (OSError, OverflowError):
         descriptor = None
     try:
-        return _sent(identity, signals, descriptor)
+        return _sent(identity, signum, descriptor)
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
     finally:
@@ -114,12 +114,12 @@ def _is_over(process: psutil.Process) -> bool:
     return process.status() == psutil.STATUS_DEAD or (process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
 
 
-def _sent(identity: Identity, signals: signal.Signals, descriptor: int | None) -> bool:
+def _sent(identity: Identity, signum: signal.Signals, descriptor: int | None) -> bool:
     process = _found(identity)
     if process is None:
         return False
     if descriptor is None:
-        process.send_signal(signals)
+        process.send_signal(signum)
     else:
-        signal.pidfd_send_signal(descriptor, signals)
+        signal.pidfd_send_signal(descriptor, signum)
     return True

@@ -92,10 +92,10 @@ def _key_of(function: Function, name: str) -> Hashable | None:
     """The key under which its schema is cached: holds neither the function nor its closure. None where there is no such key."""
     if not isinstance(function, FunctionType):
         return None
-    kwdefaults = function.__kwdefaults__ or {}
+    keyword_defaults = function.__kwdefaults__ or {}
     # 0 and False are equal, and not the same default.
-    defaults = [(type(one), one) for one in (*(function.__defaults__ or ()), *kwdefaults.values())]
-    key = (function.__code__, function.__module__, name, *function.__annotations__.items(), *kwdefaults, *defaults)
+    defaults = [(type(one), one) for one in (*(function.__defaults__ or ()), *keyword_defaults.values())]
+    key = (function.__code__, function.__module__, name, *function.__annotations__.items(), *keyword_defaults, *defaults)
     try:
         hash(key)
     except TypeError:

@@ -47,8 +47,8 @@ def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
     """The dates that "yesterday" and the like stand for in a text said then: those its own words don't hold, each once."""
     found = list(_resolved(text, said_at))
-    isos = {moment.iso for moment, rule in found if not rule.is_relative}
-    resolved = dict.fromkeys(moment.iso for moment, _ in found if moment.iso not in isos)
+    times = {moment.iso for moment, rule in found if not rule.is_relative}
+    resolved = dict.fromkeys(moment.iso for moment, _ in found if moment.iso not in times)
     return tuple(resolved)[:_RESOLVED_MAX]
 
 
@@ -60,8 +60,8 @@ def normalised(stamp: str, anchor: str = "") -> str:
     if clock := _BARE_CLOCK.fullmatch(stamp):
         said, time = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX]), time_of(clock)
         return f"{said.day.isoformat()}T{time}" if said and said.knows_day and time else ""
-    isos = {moment.iso for moment in moments(stamp, anchor)}
-    return isos.pop() if len(isos) == 1 else ""
+    times = {moment.iso for moment in moments(stamp, anchor)}
+    return times.pop() if len(times) == 1 else ""
 
 
 def _resolved(text: str, anchor: str) -> Iterator[tuple[Moment, Rule]]:

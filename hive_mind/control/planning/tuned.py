@@ -23,7 +23,7 @@ from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers.config import ModelsConfig, SeenConfig, WatchConfig
 
-Settings = TypeVar("Settings")
+Tuned = TypeVar("Tuned")
 
 
 def milliseconds(seconds: float) -> int:
@@ -125,7 +125,7 @@ def _judging_model(spec: Spec) -> ModelReviewConfig:
     return _filled(ModelReviewConfig, judge, name=judge.model or (spec.llm.model if judge.facts == "model" else ""))
 
 
-def _filled(kind: Callable[..., Settings], section: ManifestSection, **others: object) -> Settings:
+def _filled(kind: Callable[..., Tuned], section: ManifestSection, **others: object) -> Tuned:
     """Settings with the values of a section's fields of the same names, and these others."""
     names = inspect.signature(kind).parameters.keys() & type(section).model_fields.keys()
     return kind(**{name: getattr(section, name) for name in names} | others)

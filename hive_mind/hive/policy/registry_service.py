@@ -154,12 +154,12 @@ class RegistryService:
     def _erase(self, by: str, stamp: Stamp, at: PolicyNow, *, is_just_written: bool = False) -> dict[str, Taken]:
         """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
         is_time_known = at.trusted_ms() is not None
-        keys_view = self._policy.erasures().keys()
-        if keys_view <= self._erased or not (is_time_known or is_just_written):
+        keys = self._policy.erasures().keys()
+        if keys <= self._erased or not (is_time_known or is_just_written):
             return {}
         shares = self._partitions.withdraw(self._partitions.erased(), by, stamp, at, is_just_written=is_just_written)
         forget_texts()
-        self._erased.update(keys_view if is_time_known else ())
+        self._erased.update(keys if is_time_known else ())
         return shares
 
     def disown(self) -> list[Record]:

@@ -41,17 +41,17 @@ class _SqliteLedger:
 
     async def append(self, stream: str, seq: int, entries: Sequence[Entry]) -> bool:
         """All entries, durable when this returns, or False and none."""
-        wanted_append = Append(stream, seq, tuple(entries))
-        check(stream, seq, wanted_append.entries)
-        await self._worker.write((wanted_append,))
-        return wanted_append.is_kept
+        append = Append(stream, seq, tuple(entries))
+        check(stream, seq, append.entries)
+        await self._worker.write((append,))
+        return append.is_kept
 
     async def drop(self, heads: Sequence[Head], stream: str, entries: Sequence[Entry]) -> bool:
         """All of them, durable when this returns, or False and none."""
-        wanted_drop = Drop(tuple(heads), stream, tuple(entries))
-        check_drop(stream, wanted_drop.entries)
-        await self._worker.write((wanted_drop,))
-        return wanted_drop.is_kept
+        drop = Drop(tuple(heads), stream, tuple(entries))
+        check_drop(stream, drop.entries)
+        await self._worker.write((drop,))
+        return drop.is_kept
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
         return await self._worker.do(lambda database: database.read(stream, since))

@@ -146,11 +146,11 @@ async def _write(folder: Path, work: Resettlement) -> None:
         await _write_one(sqlite, folder, journal)
 
 
-async def _write_one(sqlite: Any, folder: Path, made_journal: Journal) -> None:
-    path = folder / f"{made_journal.node}.sqlite"
+async def _write_one(sqlite: Any, folder: Path, new_journal: Journal) -> None:
+    path = folder / f"{new_journal.node}.sqlite"
     journal = await sqlite.open(path)
     try:
-        await journal.write(made_journal.records)
+        await journal.write(new_journal.records)
     finally:
         await journal.close()
     # A node that opens it leaves this behind; so it is seen whether one ever did.

@@ -19,6 +19,8 @@
 A client that sends the header Hive-Mind-Beats gets a blank every few seconds while its request to /v1 is under way, and may give
 up where none comes (`runtime.worker_http`). Once one was sent the status is 200, and the body alone tells an error.
 
+A request that is for the command line alone (`api.requests`) is refused without the header `Hive-Mind-Door: command`.
+
 Paths below /v1 need the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
 HMAC of its body by the secret HIVE_MIND_HOOK_SECRET, and a reply with its own token. The same `Idempotency-Key` begins one run.
 Errors are JSON, and a defect is in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further

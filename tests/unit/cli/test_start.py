@@ -1,5 +1,6 @@
 """What a command loads before it does anything."""
 
+import os
 import subprocess
 import sys
 from types import ModuleType
@@ -42,6 +43,17 @@ def test_a_command_does_not_load_the_others():
 
 def test_the_list_of_commands_loads_none_of_them():
     assert loaded("--help") & COMMANDS == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "threads"), [(("facts", "--help"), "1"), (("learn", "--watch", "--help"), "None"), (("eval", "--help"), "None")]
+)
+def test_only_what_is_brief_does_with_one_thread(arguments, threads):
+    code = f"import os, sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.__main__ import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
+    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, env=others)
+    assert ended.stderr.split()[-1] == threads
 
 
 def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):

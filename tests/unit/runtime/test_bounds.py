@@ -121,6 +121,16 @@ def test_every_number_of_a_request_is_in_the_table() -> None:
     assert {asked.name for asked, field, bounds in bounded() if bounds == OF_A_LIST and field == "limit"} == LISTS
 
 
+def test_a_word_that_is_no_choice_is_refused_whatever_it_is() -> None:
+    choices = [(entry, field) for entry in REQUESTS.values() for field in entry.choices]
+    assert choices
+    for entry, field in choices:
+        for value in (HUGE**20, -HUGE, "x" * 1_000_000, "\ud800", [["x"] * 100] * 100, {"a": nan}, True, 1.5, ""):
+            with pytest.raises(InvalidInput, match=f"^`{field}` is one of ") as refused:
+                entry.request(needed(entry) | {field: value})
+            assert len(str(refused.value)) < 300
+
+
 def test_the_description_of_http_says_the_bounds() -> None:
     said = document()["paths"]
     for asked, field, bounds in bounded():

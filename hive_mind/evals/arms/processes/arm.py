@@ -77,10 +77,10 @@ class _Remote:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
         reply = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
-        found_found = msgspec.convert(reply, SearchFound)
-        self.fan_out, self.completeness = max(self.fan_out, found_found.fan_out), min(self.completeness, found_found.completeness)
-        self.cpu_s, self.wall_s = self.cpu_s + found_found.cpu_s, self.wall_s + found_found.wall_s
-        return SearchResult(found_found.hits, completeness=found_found.completeness)
+        search = msgspec.convert(reply, SearchFound)
+        self.fan_out, self.completeness = max(self.fan_out, search.fan_out), min(self.completeness, search.completeness)
+        self.cpu_s, self.wall_s = self.cpu_s + search.cpu_s, self.wall_s + search.wall_s
+        return SearchResult(search.hits, completeness=search.completeness)
 
 
 class ProcessesArm(PerAgentArm):

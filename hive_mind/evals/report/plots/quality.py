@@ -123,16 +123,16 @@ def draw(
     axes = figure.subplots()
     axes.set_xlabel(words[0])
     axes.set_ylabel(words[1])
-    _scale(axes, [point.x for sery in series for point in sery.points], across)
-    top = max((point.high for sery in series for point in sery.points), default=1.0)
+    _scale(axes, [point.x for curve in series for point in curve.points], across)
+    top = max((point.high for curve in series for point in curve.points), default=1.0)
     axes.set_ylim(0, min(highest or float("inf"), max(top, 1e-9)) * 1.08)
     step = min(_ASIDE, _ASIDE_MAX / len(series)) if series else 0.0
     for place, one in enumerate(series):
         _series(figure, axes, one, step * (place - (len(series) - 1) / 2) if is_joined else 0.0, is_joined=is_joined)
-    key(figure, list(dict.fromkeys((sery.kind, sery.role, sery.place) for sery in series)))
+    key(figure, list(dict.fromkeys((curve.kind, curve.role, curve.place) for curve in series)))
     # Only a figure that is laid out knows what lies where.
     lay_out(figure)
-    _marks(axes, [point for sery in series for point in sery.points if point.mark])
+    _marks(axes, [point for curve in series for point in curve.points if point.mark])
 
 
 def _series(figure: Figure, axes: Axes, series: Series, aside: float, *, is_joined: bool) -> None:
@@ -201,7 +201,7 @@ def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
         return at(cell.system.messages.mean, cell.metrics.get(metric), size_mark(cell.arm)) if cell.system else None
 
     series = by_kind(setting.healthy, point)
-    if not any(point.x > 0 for sery in series for point in sery.points):
+    if not any(point.x > 0 for curve in series for point in curve.points):
         return None
     title = f"{metric_name(metric)} against messages per query: {setting.name}"
     with canvas() as figure:
@@ -229,7 +229,7 @@ def latency_by_agents(setting: Setting, name: str) -> Plot | None:
 
 def caption(title: str, series: list[Series]) -> str:
     """The content of a drawing in words, for readers that don't see it: each series with its first and last point."""
-    return f"{title}. " + "; ".join(f"{sery.name}: {_ends(sery)}" for sery in series) + ". The figures are in the tables."
+    return f"{title}. " + "; ".join(f"{curve.name}: {_ends(curve)}" for curve in series) + ". The figures are in the tables."
 
 
 def _against_agents(
@@ -237,7 +237,7 @@ def _against_agents(
 ) -> Plot | None:
     name, title, upwards = words
     series = by_kind([cell for cell in setting.healthy if cell.arm.kind not in BASELINES], point)
-    if len({one.x for sery in series for one in sery.points}) < 2:
+    if len({one.x for curve in series for one in curve.points}) < 2:
         return None
     with canvas() as figure:
         draw(figure, series, ("agents", upwards), "tenfold", highest=highest)
