@@ -10,7 +10,7 @@ exchange needs no memory to be correct; its memory is a cache, a count of steps,
 """
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -201,10 +201,9 @@ class Exchanges:
         except ValueError:
             return Answer()  # Bytes that no exchange sends.
 
-    def lag(self, peer: str, partition: str) -> Lag | None:
-        """How far behind this node a peer was when they last compared; None if they never did."""
-        noted = self._lags.get((peer, partition))
-        return noted and noted[1]
+    def lagging(self) -> Iterator[tuple[str, str, Lag]]:
+        """Peers that lacked something when they were last compared, each with the partition."""
+        return ((peer, partition, lag) for (peer, partition), (_, lag) in self._lags.items() if lag.missing)
 
     def is_open(self, peer: str) -> bool:
         """Whether what was last offered to a peer has not come to its end: something is still expected from it."""

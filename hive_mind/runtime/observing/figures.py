@@ -21,7 +21,7 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
             node=node.name,
             facts=_facts_of(node),
             outbox_batches=len(node.outbox),
-            lag_dots=_lag_of(node),
+            lag_dots=lag_of(node),
             inbox_waiting=counted.waiting,
             sends_lost=counted.sends_lost,
             bus=runner.health,
@@ -39,11 +39,13 @@ def set_aside(health: BusHealth) -> dict[str, int]:
     return unreadable | ({"that it could not take": handled} if handled > 0 else {})
 
 
-def _lag_of(node: HiveNode) -> int:
+def lag_of(node: HiveNode) -> int:
     """Number of assertions that this node holds and others lacked, when they last compared."""
-    exchanges, topology = node.repair.exchanges, node.topology
-    pairs = ((peer, name) for name in topology.held_by(node.name) for peer in topology.holders(name) if peer != node.name)
-    return sum(lag.missing for peer, name in pairs if (lag := exchanges.lag(peer, name)) is not None)
+    lagging = [(peer, partition, lag.missing) for peer, partition, lag in node.repair.exchanges.lagging()]
+    if not lagging:
+        return 0
+    topology, held = node.topology, frozenset(node.topology.held_by(node.name))
+    return sum(missing for peer, partition, missing in lagging if partition in held and peer in topology.holders(partition))
 
 
 def _facts_of(node: HiveNode) -> int:

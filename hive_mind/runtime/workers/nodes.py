@@ -13,7 +13,7 @@ from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
-from hive_mind.runtime.observing.figures import figures_of, set_aside
+from hive_mind.runtime.observing.figures import figures_of, lag_of, set_aside
 from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.workers.config import NodeConfig, WorkerConfig
@@ -91,6 +91,12 @@ class WorkerNode:
     def is_ready(self) -> bool:
         """Whether it can share and ask."""
         return self.has_entered and self.running.is_in and self.is_connected and not self._refusal
+
+    @property
+    def is_even(self) -> bool:
+        """Whether nothing of it is on its way, and nobody lacks what it holds."""
+        member = self.running.member
+        return not member.is_ready or not (len(member.node.outbox) or lag_of(member.node))
 
     async def enter(self) -> None:
         """Return when it is a member. Tried until it works."""

@@ -263,8 +263,8 @@ class Worker:
                     self._begin(self._settle(name))
                 was_ready[name] = node.is_ready
                 self._begin(node.erase())
+                self._dates(node)
             self._note_failures()
-            self._node_statuses()
             for agent in self._agents.values():
                 self._transitions.since_ms(agent.name, "phase", agent.phase)
             await _all((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
@@ -308,18 +308,17 @@ class Worker:
             self._phase, self._since_ms = phase, _now_ms()
 
     def _node_statuses(self) -> tuple[NodeStatus, ...]:
-        """Asked for often: what has changed is dated by the first look that sees it."""
-        return tuple(self._dated(node.status()) for node in self._nodes.values())
+        return tuple(msgspec.structs.replace(node.status(), **self._dates(node)) for node in self._nodes.values())
 
-    def _dated(self, node: NodeStatus) -> NodeStatus:
+    def _dates(self, node: WorkerNode) -> dict[str, int]:
+        """Asked for often: what has changed is dated by the first look that sees it."""
         since_ms = partial(self._transitions.since_ms, node.name)
-        return msgspec.structs.replace(
-            node,
-            ready_since_ms=since_ms("ready", node.is_ready),
-            connected_since_ms=since_ms("connected", node.is_connected),
-            heard_since_ms=since_ms("heard", not node.silent),
-            even_since_ms=since_ms("even", not (node.lag or node.outbox)),
-        )
+        return {
+            "ready_since_ms": since_ms("ready", node.is_ready),
+            "connected_since_ms": since_ms("connected", node.is_connected),
+            "heard_since_ms": since_ms("heard", not node.running.silent()),
+            "even_since_ms": since_ms("even", node.is_even),
+        }
 
     def _nodes_to_come(self) -> tuple[NodeStatus, ...]:
         if not is_shared(self.config.hive.topology):

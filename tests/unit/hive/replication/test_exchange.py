@@ -126,18 +126,26 @@ def test_a_state_tells_the_time_and_what_it_answers():
 
 def test_the_lag_of_a_peer_is_what_it_lacked_and_since_when():
     ada, bert = two()
-    assert ada.exchanges.lag("bert", "all") is None
+    assert not list(ada.exchanges.lagging())
     first, *_ = ada.say("One.", "Two.", "Three.").adds
     (step,) = first_steps(ada, bert)
 
     ada.receive("bert", step, NOW)
-    assert ada.exchanges.lag("bert", "all") == Lag(3, first.assertion.stamp.ms)
+    assert list(ada.exchanges.lagging()) == [("bert", "all", Lag(3, first.assertion.stamp.ms))]
+
+    ada.exchanges.keep_only({"cleo"})
+    assert not list(ada.exchanges.lagging())
+
+
+def test_nobody_lags_who_has_everything():
+    ada, bert = two()
+    ada.say("One.", "Two.", "Three.")
+    (step,) = first_steps(ada, bert)
+    ada.receive("bert", step, NOW)
 
     meet(ada, bert)
     meet(ada, bert)
-    assert ada.exchanges.lag("bert", "all") == bert.exchanges.lag("ada", "all") == Lag()
-    ada.exchanges.keep_only({"cleo"})
-    assert ada.exchanges.lag("bert", "all") is None
+    assert not [*ada.exchanges.lagging(), *bert.exchanges.lagging()]
 
 
 def test_an_exchange_is_open_until_nothing_more_is_expected():
