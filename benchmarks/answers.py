@@ -24,13 +24,12 @@ from pathlib import Path
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
-from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.scoring import answered_figures
+from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_locomo
-from hive_mind.evals.demo import documents, questions
-from hive_mind.evals.demo.scoring import outcome
+from hive_mind.evals.demo import documents, outcome, questions
 from hive_mind.evals.generating.generate import generate
+from hive_mind.evals.scoring import answered_figures
 from hive_mind.memory.intake import statement
 from hive_mind.model.ids import fact_id
 from hive_mind.runtime.settings import Settings

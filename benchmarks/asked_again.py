@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks.hive_query import plain_evidence, receiver, request_of
-from hive_mind.evals.arms.dealing import deal_by
+from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.hive.effects import Ask

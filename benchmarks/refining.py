@@ -29,8 +29,7 @@ from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
 from hive_mind.evals.generating import generate
 from hive_mind.evals.rows import Row
 from hive_mind.evals.running.cell import Asking, put
-from hive_mind.evals.running.embedding import fill
-from hive_mind.evals.running.vector_cache import CachedEmbedder
+from hive_mind.evals.running.vector_cache import CachedEmbedder, fill
 from hive_mind.measure.differences import Difference, differences
 from hive_mind.measure.intervals import Estimate, estimate
 from hive_mind.memory.refining.cross_encoders import of_this_process

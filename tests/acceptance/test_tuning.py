@@ -8,11 +8,11 @@ import pytest
 
 from hive_mind.cognition.budget import Budget
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.retrieval.deploying.deploying import Order as DeployOrder
-from hive_mind.retrieval.deploying.deploying import deploy
+from hive_mind.retrieval.deployment import Order as DeployOrder
+from hive_mind.retrieval.deployment import deploy
 from hive_mind.retrieval.files.starting import init
 from hive_mind.retrieval.measuring.evaluation import bench_of
-from hive_mind.retrieval.tuning.llm_tuner import LlmTuner
+from hive_mind.retrieval.tuning.asked_tuners import LlmTuner
 from hive_mind.retrieval.tuning.loop import Order, tune
 from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
 from hive_mind.runtime.settings import Settings

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.evals.arms.dealing import DEALS
+from hive_mind.evals.arms.keeping import DEALS
 from hive_mind.evals.experiments.values import Arm
 from tests.chance import examples
 from tests.unit.evals.arms.notes import WORDS, scope_of, told

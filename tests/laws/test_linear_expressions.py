@@ -167,7 +167,7 @@ MADE = {
     "memory/gate/instructions.py:_rule",
     "model/fact.py:_as_words",
     "regex.py:__getattr__",
-    "retrieval/files/taking_over.py:_take_config",
+    "retrieval/files/starting.py:_take_config",
     "retrieval/tuning/loop.py:check_name",
     "retrieval/tuning/loop.py:step_name",
 }

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.scoring import score
+from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
+from hive_mind.evals.scoring import score
 from hive_mind.measure.cohesion import cohesion
 from hive_mind.measure.keywords import holds_all, holds_any
 from hive_mind.measure.results import coverage_gap, likeness, source_diversity

@@ -24,9 +24,8 @@ from hive_mind.cli.running import command
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.dealing import names_of
-from hive_mind.evals.demo import DemoQuestion, documents, questions
-from hive_mind.evals.demo.scoring import DemoResult, summaries
+from hive_mind.evals.arms.keeping import names_of
+from hive_mind.evals.demo import DemoQuestion, DemoResult, documents, questions, summaries
 from hive_mind.hive.topology.spec import NAMES, is_shared, spec_of
 from hive_mind.model.answer import Answer
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet

@@ -14,7 +14,7 @@ from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted, first_of
 
 if TYPE_CHECKING:
-    from hive_mind.evals.scorecards.comparing import CellChange, RunChange
+    from hive_mind.evals.scorecards.gating import CellChange, RunChange
     from hive_mind.measure.differences import MetricChange
 
 _EPILOG = examples(
@@ -43,7 +43,7 @@ async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Outp
 
     Questions are paired; those that only one side was asked or answered are counted and named.
     """
-    from hive_mind.evals.scorecards.comparing import compare_sides, side_of
+    from hive_mind.evals.scorecards.gating import compare_sides, side_of
 
     change = compare_sides(side_of(a), side_of(b), metric or ())
     if output is Format.JSON:

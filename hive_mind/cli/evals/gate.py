@@ -35,8 +35,7 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
     questions, documents or k differ, or a cell is missing, failed or has questions without a result, an answer or a
     verdict; that does not pass either.
     """
-    from hive_mind.evals.scorecards.comparing import side_of
-    from hive_mind.evals.scorecards.gating import judge_run
+    from hive_mind.evals.scorecards.gating import judge_run, side_of
 
     judgement = judge_run(side_of(against), side_of(run), metric or ())
     if output is Format.JSON:

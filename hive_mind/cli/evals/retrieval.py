@@ -16,7 +16,7 @@ from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import FAILED, exit_codes, shown_notices
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.dealing import DEALS
+from hive_mind.evals.arms.keeping import DEALS
 from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.experiments.values import Arm

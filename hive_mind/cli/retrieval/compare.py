@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from hive_mind.measure.differences import MetricChange
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.measuring.comparing import Comparison, RankChange
     from hive_mind.retrieval.measuring.measured import Metric
+    from hive_mind.retrieval.measuring.verdict import Comparison, RankChange
 
 First = Annotated[str, typer.Argument(metavar="A", help="The one to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
@@ -52,14 +52,14 @@ async def compare(
 
     Differences are paired: the interval is a bootstrap over questions, p a randomisation test. Nothing is deployed.
     """
-    from hive_mind.retrieval.measuring import comparing
+    from hive_mind.retrieval.measuring.verdict import compare as compared
 
     kind = picture_kind(plot)
     folder = workspaces.opened(workspace)
     configs = [workspaces.usable(folder, config) for config in _pair(folder, a, b)]
     async with workspaces.bench_for(folder, configs, embed, model) as bench:
         before, after = [await evaluated(bench, config, questions) for config in configs]
-    comparison = comparing.compare(before, after)
+    comparison = compared(before, after)
     if output is Format.JSON:
         show_json(plain_comparison(comparison))
     else:

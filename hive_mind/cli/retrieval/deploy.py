@@ -15,7 +15,7 @@ from hive_mind.cli.running import FAILED, USAGE, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.deploying.deploying import DeploymentResult
+    from hive_mind.retrieval.deployment import DeploymentResult
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import Verdict
@@ -55,8 +55,8 @@ async def deploy(
     Refused are a lower nUDCG, more distractors, and a loss that the 95 % interval does not rule out: exit code 1, with the
     evidence. A file that is wrong is never deployed: exit code 2.
     """
-    from hive_mind.retrieval.deploying.deploying import Order
-    from hive_mind.retrieval.deploying.deploying import deploy as deployed
+    from hive_mind.retrieval.deployment import Order
+    from hive_mind.retrieval.deployment import deploy as deployed
 
     if force and not reason.strip():
         raise InvalidInput('--force overrules the measurements and is recorded: say why with --reason "…"')
@@ -92,8 +92,7 @@ def figures(measured: dict[str, Any]) -> str:
 
 
 async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
-    from hive_mind.retrieval.deploying.deploying import DeploymentResult
-    from hive_mind.retrieval.deploying.gate import judge_file
+    from hive_mind.retrieval.deployment import DeploymentResult, judge_file
 
     _, verdict = await judge_file(bench, bench.workspace.active(), name)
     return DeploymentResult(verdict, None)

@@ -12,7 +12,7 @@ from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.checking.describing import Description, FieldDescription
+    from hive_mind.retrieval.checking.configurations import Description, FieldDescription
     from hive_mind.retrieval.files.collection import Collection as CollectionFile
     from hive_mind.retrieval.files.workspace import Workspace
 
@@ -37,7 +37,7 @@ async def describe(
 
     Read it before you write a configuration: a filter on a value that no document has finds nothing.
     """
-    from hive_mind.retrieval.checking.describing import contents, described
+    from hive_mind.retrieval.checking.configurations import contents, described
 
     folder = workspaces.opened(workspace)
     names = (collection,) if collection else folder.collections()

@@ -70,7 +70,7 @@ async def evaluate(
     nDCG beside it does not see distractors. Contamination is the share of shown chunks that come from distractors. The result is
     kept under results/.
     """
-    from hive_mind.retrieval.measuring.result_files import environment, write_results
+    from hive_mind.retrieval.measuring.evaluation import environment, write_results
 
     kind = picture_kind(plot)
     folder = workspaces.opened(workspace)

@@ -12,7 +12,7 @@ from hive_mind.cli.retrieval.deploy import By, figures, user
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.deploying.history import Deployment
+    from hive_mind.retrieval.deployment import Deployment
 
 _WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
 
@@ -30,7 +30,7 @@ async def history(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show the deployments, the latest first: person, time, reason and figures."""
-    from hive_mind.retrieval.deploying.deploying import read_deployments
+    from hive_mind.retrieval.deployment import read_deployments
 
     folder = workspaces.opened(workspace)
     entries = read_deployments(folder)[::-1][:limit]
@@ -52,7 +52,7 @@ async def rollback(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Put back what was in use before, as it was then, even if its file has changed since. Repeated, it goes back further."""
-    from hive_mind.retrieval.deploying.deploying import rollback as rolled_back
+    from hive_mind.retrieval.deployment import rollback as rolled_back
 
     entry = rolled_back(workspaces.opened(workspace), by or user(), reason)
     if output is Format.JSON:

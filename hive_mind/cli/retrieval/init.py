@@ -76,8 +76,7 @@ async def init(
 
 
 def _take_over(source: Path, folder: Path, output: Format, *, is_given: bool) -> None:
-    from hive_mind.retrieval.files.starting import begin
-    from hive_mind.retrieval.files.taking_over import taken_over
+    from hive_mind.retrieval.files.starting import begin, taken_over
 
     over = taken_over(source)
     workspace = begin(folder, over.files)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.files.collection import GoldenQuery
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.indexing.selecting import QueryResult, Result
+    from hive_mind.retrieval.indexing.searching import QueryResult, Result
 
 _EPILOG = examples(
     'hive-mind retrieval query "How do I renew a token?"',

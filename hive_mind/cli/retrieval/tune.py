@@ -168,7 +168,7 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
         async with _llm_tuner() as tuner:
             yield tuner
     elif how is How.PERSON:
-        from hive_mind.retrieval.tuning.person_tuner import PersonTuner
+        from hive_mind.retrieval.tuning.asked_tuners import PersonTuner
 
         yield PersonTuner(Keyboard().ask, say)
     else:
@@ -180,7 +180,7 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
 @asynccontextmanager
 async def _llm_tuner() -> "AsyncIterator[Tuner]":
     from hive_mind.cognition.budget import Budget
-    from hive_mind.retrieval.tuning.llm_tuner import LlmTuner
+    from hive_mind.retrieval.tuning.asked_tuners import LlmTuner
     from hive_mind.runtime.wiring import open_model
 
     settings = settings_for()

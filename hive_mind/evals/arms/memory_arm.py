@@ -1,18 +1,39 @@
-"""One memory that has everything: the reference for all other arms."""
+"""Arms without a hive: one memory that has everything, the reference for all others; an agent that runs; and the baselines that
+every arm has to beat: keywords alone, chance, and handing over everything.
 
+The agent that runs is asked in its own process: a person would get the same from it now, from the whole of its hive. Nothing is
+learned there and nothing is stopped, and its messages and the CPU of its members are not seen from here.
+"""
+
+import random
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from hashlib import blake2b
 
-from hive_mind.evals.arms.base import ArmResult, Means, Progress
+import msgspec
+
+from hive_mind.api.replies import FoundReply, HitJson
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.arms.base import ArmResult, Cost, Means, Progress
 from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
-from hive_mind.evals.arms.keeping import keep
+from hive_mind.evals.arms.keeping import documents_by_fact, facts_of, keep
 from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.datasets import LabelledQuestion, Scope
+from hive_mind.evals.datasets.from_memory import AgentCall, running_agent
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.memory.base import Memory
+from hive_mind.model.fact import Fact, fact_of
+from hive_mind.model.gathered import SearchResult
+from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.query import LIMIT, Hit, Query
+from hive_mind.model.scores import ComponentScores, Contributions
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.wiring import memory_with
 
@@ -67,3 +88,119 @@ def _name_for(scope: Scope, model: str) -> str:
     # A scope may be called what no agent may be called.
     name = re.sub(r"[^A-Za-z0-9._-]", "-", scope.name[:20])
     return f"eval-{name}-{digest.hexdigest()}"
+
+
+class _RunningMemory:
+    """The searches of one question. It adds up how much of the hive they reached."""
+
+    def __init__(self, call: AgentCall) -> None:
+        self._call = call
+        self.asked: set[str] = set()
+        self.completeness = 1.0
+
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
+        """The best facts for a query, best first."""
+        query = query if isinstance(query, Query) else Query(query, limit)
+        reply: FoundReply = await self._call("search", query=query.text, limit=query.limit, method=query.method)
+        self.asked.update(reply["asked"])
+        self.completeness = min(self.completeness, reply["completeness"])
+        return SearchResult(map(_hit_of, reply["hits"]), completeness=reply["completeness"])
+
+
+class RunningArm:
+    """One agent in its process. A document is a fact, and has its id."""
+
+    def __init__(self, opened: AsyncExitStack, call: AgentCall, search: Search, documents: Mapping[str, Sequence[str]]) -> None:
+        self._opened, self._call, self._search = opened, call, search
+        self.documents, self.learned = documents, Learned(len(documents))
+
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
+        memory, began_s = _RunningMemory(self._call), time.perf_counter()
+        hits = await self._search(memory, question.text, limit)
+        cost = Cost(fan_out=len(memory.asked), completeness=memory.completeness)
+        return ArmResult(tuple(hits), cost, wall_s=time.perf_counter() - began_s)
+
+    async def close(self) -> None:
+        await self._opened.aclose()
+
+
+async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -> RunningArm:
+    """The agent whose memory the data set is. Raises `InvalidInput` where it does not run."""
+    async with AsyncExitStack() as opening:
+        call = await opening.enter_async_context(running_agent(means.settings.home, cell.data.memory))
+        if call is None:
+            raise InvalidInput(
+                f"agent {cell.data.memory!r} runs in no process of {means.settings.home}: start its fleet (hive-mind apply) or "
+                "hive-mind serve, or take the arm single, which learns a copy of its facts"
+            )
+        documents = {document.id: (document.id,) for document in scope.documents}
+        return RunningArm(opening.pop_all(), call, search, documents)
+
+
+def _hit_of(reply: HitJson) -> Hit:
+    components = msgspec.convert(reply["components"], ComponentScores)
+    return Hit(fact_of(reply), reply["score"], components, msgspec.convert(reply["contributions"], Contributions))
+
+
+Find = Callable[[LabelledQuestion, int], Sequence[Hit]]
+
+
+class BaselineArm:
+    """Facts of a scope and one plain way to find some of them."""
+
+    def __init__(self, find: Find, documents: Mapping[str, Sequence[str]], learned: Learned) -> None:
+        self._find, self.documents, self.learned = find, documents, learned
+
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
+        async def search() -> Sequence[Hit]:
+            return self._find(question, limit)
+
+        return await outcome_of(search)
+
+    async def close(self) -> None:
+        """Nothing: it is all in RAM."""
+
+
+def bm25(scope: Scope, progress: Progress | None = None) -> BaselineArm:
+    """Our index's BM25 and nothing else: no vectors, no identifiers, no evidence. Scores are shares of the best."""
+    learning = Learning()
+    facts = {fact.id: fact for fact in facts_of(scope)}
+    index = FactIndex(None)
+    for number, fact in enumerate(facts.values(), start=1):
+        index.add(fact.id, weighted_terms(fact), None)
+        if progress and number % 1000 == 0:
+            progress(f"{scope.name}: documents", number, len(facts))
+    learned = learning.done().of(len(facts), 1, None)
+
+    def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:
+        pool = index.pool(Probe(tuple(tokenize(question.text)), Anchors(), None, limit))
+        found = sorted(zip(pool.keyword.tolist(), pool.ids, strict=True), key=lambda one: (-one[0], one[1]))[:limit]
+        best = found[0][0] if found else 1.0
+        return [_hit(facts[name], score / best, score) for score, name in found]
+
+    return BaselineArm(find, documents_by_fact(scope.documents), learned)
+
+
+def chance(scope: Scope, seed: int) -> BaselineArm:
+    """Facts drawn by the seed and the question's id, so one question draws the same whatever was asked before."""
+    facts = facts_of(scope)
+
+    def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:
+        drawn = random.Random(f"{seed} {question.id}")  # noqa: S311 - it has to be the same again
+        return [_hit(fact) for fact in drawn.sample(facts, min(limit, len(facts)))]
+
+    return BaselineArm(find, documents_by_fact(scope.documents), Learned(len(facts)))
+
+
+def full_context(scope: Scope) -> BaselineArm:
+    """All facts in their order, whatever the limit: a model's input if nothing were looked up. Nothing is retrieved."""
+    hits = [_hit(fact) for fact in facts_of(scope)]
+
+    def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:  # noqa: ARG001
+        return hits
+
+    return BaselineArm(find, documents_by_fact(scope.documents), Learned(len(hits)))
+
+
+def _hit(fact: Fact, score: float = 0.0, keyword: float = 0.0) -> Hit:
+    return Hit(fact, score, ComponentScores(keyword, None, 0.0, 0.0, 0.0))

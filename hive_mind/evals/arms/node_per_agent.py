@@ -7,8 +7,7 @@ from typing import cast
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.dealing import names_of
-from hive_mind.evals.arms.keeping import documents_by_fact
+from hive_mind.evals.arms.keeping import documents_by_fact, names_of
 from hive_mind.evals.arms.methods import NEEDS_VECTORS, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import cast
 
-from hive_mind.evals.arms import baselines, memory_arm, routed, running, seed_federated, trained_fleet
+from hive_mind.evals.arms import memory_arm, trained_fleet
 from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
@@ -28,14 +28,14 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
         return await memory_arm.open_arm(cell, scope, means, search)
     match cell.arm.kind:
         case "running":
-            return await running.open_arm(cell, scope, means, search)
+            return await memory_arm.open_running(cell, scope, means, search)
         case "routed":
-            return await routed.open_arm(cell, scope, means, search)
+            return await trained_fleet.open_routed(cell, scope, means, search)
         case "seed-federated":
-            return await seed_federated.open_arm(cell, scope, means)
+            return await trained_fleet.open_seed_federated(cell, scope, means)
         case "bm25":
-            return baselines.bm25(scope, means.progress)
+            return memory_arm.bm25(scope, means.progress)
         case "random":
-            return baselines.chance(scope, cell.seed)
+            return memory_arm.chance(scope, cell.seed)
         case _:
-            return baselines.full_context(scope)
+            return memory_arm.full_context(scope)

@@ -14,17 +14,21 @@ from typing import Annotated, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._reading import Corpus
-from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
-from hive_mind.evals.datasets.files import in_words, one_of, read_lines, read_text
-from hive_mind.evals.datasets.reasons import (
+from hive_mind.evals.datasets.base import (
     NO_DOCUMENT_LEFT,
     REPEATED_JUDGEMENT,
     SILENT_DOCUMENT,
     SILENT_QUESTION,
     UNJUDGED_QUESTION,
     UNKNOWN_QUESTION,
+    Corpus,
+    Dataset,
+    Document,
+    LabelledQuestion,
+    Scope,
+    says_something,
 )
+from hive_mind.evals.datasets.files import in_words, one_of, read_lines, read_text
 from hive_mind.regex import regex
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"

@@ -7,21 +7,46 @@ becomes the same fact.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path, PurePath
+from typing import Any, Protocol
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._reading import Corpus
-from hive_mind.evals.datasets.base import Dataset, Document, Scope
+from hive_mind.evals.datasets.base import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT, Corpus, Dataset, Document, Scope
 from hive_mind.evals.datasets.files import read_text
-from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT
-from hive_mind.evals.running_agent import running_agent
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Fact, fact_of
 from hive_mind.model.ids import canonical
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
+
+
+class AgentCall(Protocol):
+    """Puts a request of `api.requests` to an agent."""
+
+    def __call__(self, what: str, /, **fields: object) -> Awaitable[Any]:
+        """Its reply. Raises `HiveError`."""
+        ...
+
+
+@asynccontextmanager
+async def running_agent(home: Path, agent: str) -> AsyncIterator[AgentCall | None]:
+    """The agent, in the first fleet of this home that runs and has it; None where none does."""
+    # Loaded where an agent is looked for: they bring what knows fleets, and data sets of files need none of it.
+    from hive_mind.control.controller import HiveController
+    from hive_mind.control.state import fleets
+
+    for fleet in fleets(home):
+        async with HiveController.open(home, fleet) as controller:
+            status = await controller.status()
+            process = next((agent_view.process for agent_view in status.agents if agent_view.name == agent), None)
+            if process is not None and any(process_view.pid for process_view in status.processes if process_view.name == process):
+                yield partial(controller.call, agent)
+                return
+    yield None
 
 
 async def load_memory(settings: Settings, agent: str) -> Dataset:

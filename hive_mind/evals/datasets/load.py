@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import Dataset, Document, Scope
+from hive_mind.evals.datasets.base import LONG_DOCUMENT, Dataset, Document, Scope
 from hive_mind.evals.datasets.beir import CORPUS, QRELS, QUERIES, is_beir, load_beir
 from hive_mind.evals.datasets.files import read_bytes
 from hive_mind.evals.datasets.from_memory import load_export
 from hive_mind.evals.datasets.jsonl import CORPUS_SUFFIX, load_jsonl
 from hive_mind.evals.datasets.locomo import load_locomo
 from hive_mind.evals.datasets.longmemeval import load_longmemeval
-from hive_mind.evals.datasets.reasons import LONG_DOCUMENT
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import canonical

@@ -13,10 +13,23 @@ from typing import Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._reading import iso_time, turns_named
-from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged, says_something
+from hive_mind.evals.datasets.base import (
+    EMPTY_TURN,
+    NO_EVIDENCE,
+    NO_TURN_LEFT,
+    SILENT_QUESTION,
+    UNKNOWN_TURN,
+    UNREADABLE,
+    Dataset,
+    Document,
+    LabelledQuestion,
+    Scope,
+    iso_time,
+    merged,
+    says_something,
+    turns_named,
+)
 from hive_mind.evals.datasets.files import in_words, read_json, shaped
-from hive_mind.evals.datasets.reasons import EMPTY_TURN, NO_EVIDENCE, NO_TURN_LEFT, SILENT_QUESTION, UNKNOWN_TURN, UNREADABLE
 from hive_mind.regex import regex
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

@@ -13,10 +13,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._reading import iso_time_slashed
-from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged, says_something
-from hive_mind.evals.datasets.files import in_words, read_json, shaped
-from hive_mind.evals.datasets.reasons import (
+from hive_mind.evals.datasets.base import (
     NO_EVIDENCE,
     NO_TURN_LEFT,
     REPEATED_SESSION,
@@ -24,7 +21,15 @@ from hive_mind.evals.datasets.reasons import (
     SILENT_TURN,
     UNKNOWN_SESSION,
     UNMARKED_SESSION,
+    Dataset,
+    Document,
+    LabelledQuestion,
+    Scope,
+    iso_time_slashed,
+    merged,
+    says_something,
 )
+from hive_mind.evals.datasets.files import in_words, read_json, shaped
 
 ABSTENTION = "_abs"
 GAP = "the history does not hold the answer"

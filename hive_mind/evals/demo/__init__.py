@@ -1,16 +1,23 @@
 """A small world to try everything on: eight months in the life of a tidal power cooperative, and questions about them.
 
 Written for this project; the island, its people and its rules are invented. The conversations, notes and logs hold what makes
-remembering hard: figures that change, pumps and rules with nearly the same name, "last Friday". Measuring is left to the caller.
+remembering hard: figures that change, pumps and rules with nearly the same name, "last Friday". Asking is left to the caller;
+answers are scored here: whether the quoted evidence was found, how early, and what was answered. As a data set, the corpus's
+paragraphs are the documents, and the quoted ones are relevant.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal, get_args
 
 import msgspec
 
+from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
+from hive_mind.measure.intervals import macro_mean
+from hive_mind.model.answer import Answer
 from hive_mind.model.content import Content
+from hive_mind.model.query import Hit
 
 Kind = Literal["who", "when", "what", "number", "identifier", "multi-hop", "changed", "unanswerable"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -42,3 +49,92 @@ def questions() -> list[DemoQuestion]:
     """The questions in the order of the file."""
     lines = files(__name__).joinpath("questions.jsonl").read_bytes().splitlines()
     return [msgspec.json.decode(line, type=DemoQuestion) for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """One question's result.
+
+    `recall` is the share of the needed evidence among the hits, `reciprocal_rank` 1 / place of the first evidence (0: not found);
+    both are None where there is none to find. `is_right`: the answer holds an accepted word, or rightly was "not known".
+    """
+
+    question: DemoQuestion
+    recall: float | None
+    reciprocal_rank: float | None
+    is_known: bool
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Outcomes of one kind taken together. `unknown` counts the answers "not known"."""
+
+    kind: str
+    questions: int
+    recall: float | None
+    reciprocal_rank: float | None
+    right: int
+    unknown: int
+
+
+def outcome(question: DemoQuestion, hits: Sequence[Hit], answer: Answer) -> DemoResult:
+    """The result of one question; `hits` are those that count, best first."""
+    right = any(word in answer.text for word in question.keywords) if question.evidence else not answer.is_known
+    return DemoResult(question, _recall(question, hits), _reciprocal_rank(question, hits), answer.is_known, right)
+
+
+def summaries(outcomes: Iterable[DemoResult]) -> list[Summary]:
+    """One per kind in its usual order, then "all" over every kind."""
+    everything = list(outcomes)
+    kinds = [(kind, [one for one in everything if one.question.kind == kind]) for kind in KINDS]
+    return [_summary(name, group) for name, group in [*kinds, ("all", everything)] if group]
+
+
+def _summary(kind: str, group: Sequence[DemoResult]) -> Summary:
+    return Summary(
+        kind,
+        len(group),
+        macro_mean(one.recall for one in group),
+        macro_mean(one.reciprocal_rank for one in group),
+        sum(one.is_right for one in group),
+        sum(not one.is_known for one in group),
+    )
+
+
+def _recall(question: DemoQuestion, hits: Sequence[Hit]) -> float | None:
+    if not question.evidence:
+        return None
+    found = sum(any(quote in hit.fact.content for hit in hits) for quote in question.evidence)
+    return found / len(question.evidence) if question.kind == "multi-hop" else float(found > 0)
+
+
+def _reciprocal_rank(question: DemoQuestion, hits: Sequence[Hit]) -> float | None:
+    if not question.evidence:
+        return None
+    places = (place for place, hit in enumerate(hits, 1) if any(quote in hit.fact.content for quote in question.evidence))
+    return next((1 / place for place in places), 0.0)
+
+
+def demo_dataset() -> Dataset:
+    """One scope. A question that nothing answers has no relevant document."""
+    found = tuple(part for content in documents() for part in _paragraphs(content))
+    return Dataset("demo", (Scope("demo", found, tuple(_labelled(question, found) for question in questions())),))
+
+
+def _paragraphs(content: Content) -> Iterator[Document]:
+    kind = "chat" if content.source[:4].isdecimal() else content.source.rpartition(".")[0]
+    before = ""
+    for number, line in enumerate(line.strip() for line in content.text.splitlines()):
+        if any(character.isalnum() for character in line):
+            id = f"{content.source}:{number + 1}"
+            yield Document(id, line, content.source, content.said_at, section=content.source, before=before, kind=kind)
+            before = line
+
+
+def _labelled(question: DemoQuestion, found_documents: tuple[Document, ...]) -> LabelledQuestion:
+    relevant = {document.id: 1 for document in found_documents if any(quote in document.text for quote in question.evidence)}
+    answerable = question.kind != "unanswerable"
+    return LabelledQuestion(
+        question.id, question.question, relevant, question.kind, acceptable=question.keywords, is_answerable=answerable
+    )

@@ -12,11 +12,9 @@ from random import Random
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import TURNS_MAX
-from hive_mind.evals.generating.drafts import Draft, DraftTurn, Exchange, Story, documents_of
-from hive_mind.evals.generating.incidents import IncidentPair
-from hive_mind.evals.generating.narrator import Narrator
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Exchange, Narrator, Story, documents_of
+from hive_mind.evals.generating.incidents import IncidentPair, SecurityPair
 from hive_mind.evals.generating.projects import ProjectPair
-from hive_mind.evals.generating.security import SecurityPair
 from hive_mind.evals.generating.words import Topic
 from hive_mind.evals.generating.world import World
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Story
-from hive_mind.evals.generating.narrator import Narrator, SpokenExchange, Subject
-from hive_mind.evals.generating.values import Values, core
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Narrator, SpokenExchange, Story, Subject
 from hive_mind.evals.generating.words import Attribute, Discovery, ProjectWords
-from hive_mind.evals.generating.world import World, spoken
+from hive_mind.evals.generating.world import Values, World, core, spoken
 
 
 @dataclass(frozen=True, slots=True)

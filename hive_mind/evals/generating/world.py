@@ -1,12 +1,155 @@
-"""The world of one seed: speakers, subjects and days. Nothing here depends on how many stories came before."""
+"""The world of one seed: speakers, subjects and days. Nothing here depends on how many stories came before.
 
+The same number has the same name, and two numbers never share one, so that stories can be made one by one, in any order, without
+asking what the others used. A second thing of a pair has nearly the first one's name; that is what distractors are made of.
+Values (money, days, people, places) are no two of a story the same, and none is part of another.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from random import Random
 
-from hive_mind.evals.generating.naming import Naming
-from hive_mind.evals.generating.words import Words, words
+from hive_mind.evals.generating.words import Names, Words, words
+
+# Incident numbers come in threes: the pair's two, and one that nobody ever opened.
+_INCIDENT_STRIDE = 3
+_INCIDENTS = 2_999
+# Coprime to the above, so that neighbours in time are no neighbours in number.
+_SPREAD = 37
+
+
+class Naming:
+    """Names of one world. The seed decides which number has which."""
+
+    def __init__(self, names: Names, chance: Random) -> None:
+        self._first, self._last = _shuffled(names.first, chance), _shuffled(names.last, chance)
+        self._project_first = _shuffled(names.projects_first, chance)
+        self._project_second = _shuffled(names.projects_second, chance)
+        self._hosts, self._roles = _shuffled(names.hosts, chance), _shuffled(names.host_roles, chance)
+        self._domains = _shuffled(names.domains, chance)
+        self._incident_offset = chance.randrange(_INCIDENTS)
+        self.places = names.places.split()
+        self.companies = (names.companies_first.split(), names.companies_second.split())
+
+    def person(self, number: int) -> str:
+        count = len(self._first) * len(self._last)
+        again, number = divmod(number, count)
+        row, column = divmod(number, len(self._first))
+        last = self._last[(row + 7 * column) % len(self._last)]
+        return f"{self._first[column]} {last}" + ("" if not again else f" {'I' * (again + 1)}")
+
+    def projects(self, pair: int) -> tuple[str, str]:
+        """Two code names with the same first word."""
+        row, column = divmod(pair, len(self._project_first))
+        count = len(self._project_second)
+        again, row = divmod(row, count // 2)
+        suffix = "" if not again else f" {again + 1}"
+        at = 2 * row + 3 * column
+        return (
+            f"{self._project_first[column]} {self._project_second[at % count]}{suffix}",
+            f"{self._project_first[column]} {self._project_second[(at + 1) % count]}{suffix}",
+        )
+
+    def short_projects(self, pair: int) -> tuple[str, str]:
+        """Short names of the two: their second words. Where an earlier project has that word, in full."""
+        one, other = self.projects(pair)
+        return self._short(one, pair), self._short(other, pair)
+
+    def _short(self, name: str, pair: int) -> str:
+        half = name.split(" ", 1)[1]
+        return half if self._first_bearers.get(half) == pair else name
+
+    @cached_property
+    def _first_bearers(self) -> dict[str, int]:
+        """By second word, the first pair that has it."""
+        bearers: dict[str, int] = {}
+        for pair in range(len(self._project_first) * len(self._project_second)):
+            for name in self.projects(pair):
+                bearers.setdefault(name.split(" ", 1)[1], pair)
+            if len(bearers) >= len(self._project_second):
+                break
+        return bearers
+
+    def hosts(self, pair: int) -> tuple[str, str]:
+        rest, word = divmod(pair, len(self._hosts))
+        row, role = divmod(rest, len(self._roles))
+        stem = f"{self._hosts[word]}-{self._roles[role]}"
+        return f"{stem}-{10 + 2 * row}", f"{stem}-{11 + 2 * row}"
+
+    def accounts(self, pair: int) -> tuple[str, str]:
+        """Two service accounts with consecutive numbers."""
+        row, word = divmod(pair, len(self._hosts))
+        return f"svc-{self._hosts[word]}-{100 + 2 * row}", f"svc-{self._hosts[word]}-{101 + 2 * row}"
+
+    def doors(self, pair: int) -> tuple[str, str]:
+        row, letter = divmod(pair, 26)
+        return f"{chr(65 + letter)}{100 + 2 * row}", f"{chr(65 + letter)}{101 + 2 * row}"
+
+    def incidents(self, pair: int, year: int) -> tuple[str, str, str]:
+        """The numbers of two incidents, and one that looks like them and was never opened."""
+        again, within = divmod(pair, _INCIDENTS)
+        first = 1000 + 10_000 * again + _INCIDENT_STRIDE * ((within * _SPREAD + self._incident_offset) % _INCIDENTS)
+        return f"INC-{year}-{first}", f"INC-{year}-{first + 1}", f"INC-{year}-{first + 2}"
+
+    def domain(self, number: int) -> str:
+        return self._domains[number]
+
+
+def _shuffled(words: str, chance: Random) -> list[str]:
+    listed = words.split()
+    chance.shuffle(listed)
+    return listed
+
+
+# None of these is a word of a project's name, so that a name never looks like an answer.
+COLOURS = "red green black white grey pink brown beige maroon navy khaki mauve cyan turquoise".split()
+_WEEKDAYS = "Mondays Tuesdays Wednesdays Thursdays Fridays".split()
+_AFTER, _BEFORE = date(2027, 1, 4), date(2021, 3, 1)
+
+
+class Values:
+    """Draws values for one story. `person` gives its next person."""
+
+    def __init__(self, names: Naming, chance: Random, person: Callable[[], str]) -> None:
+        self._chance, self._taken = chance, set[str]()
+        between = chance.randint
+        self._draw: dict[str, Callable[[], str]] = {
+            "money": lambda: f"{between(11, 98)},{between(1, 9)}00 euros",
+            "date": lambda: spoken(_AFTER + timedelta(days=between(0, 360))),
+            "past_date": lambda: spoken(_BEFORE + timedelta(days=between(0, 720))),
+            "person": person,
+            "company": lambda: " ".join(map(chance.choice, names.companies)),
+            "place": lambda: chance.choice(names.places),
+            "seconds": lambda: f"{between(11, 179)} seconds",
+            "days": lambda: f"{between(12, 390)} days",
+            "version": lambda: f"{between(2, 9)}.{between(1, 30)}.{between(1, 12)}",
+            "kilos": lambda: f"{between(120, 990)} kilos",
+            "people": lambda: f"{between(11, 70)} people",
+            "bar": lambda: f"{between(3, 19)}.{between(1, 9)} bar",
+            "kilowatts": lambda: f"{between(14, 290)} kilowatts",
+            "weekly": lambda: f"{chance.choice(_WEEKDAYS)} at {between(8, 17)}:{between(1, 5)}0",
+            "percent": lambda: f"{between(61, 98)} percent",
+            "colour": lambda: chance.choice(COLOURS),
+            "room": lambda: f"room {between(1, 7)}.{between(101, 480)}",
+            "permit": lambda: f"{chance.choice('KLMN')}-{between(1200, 9800)}",
+            "address": lambda: f"10.{between(16, 250)}.{between(1, 250)}.{between(2, 250)}",
+            "badge": lambda: f"{between(200_000, 990_000)}",
+        }
+
+    def draw(self, kind: str) -> str:
+        """A value of this kind that was not drawn before."""
+        while (value := self._draw[kind]()) in self._taken:
+            pass
+        self._taken.add(value)
+        return value
+
+
+def core(value: str) -> str:
+    """The part of a value an answer must have: a sum of money may have another name or sign of its currency."""
+    return value.removesuffix(" euros")
+
 
 # Not from the calendar of this machine, which may speak another language.
 _MONTHS = "January February March April May June July August September October November December".split()

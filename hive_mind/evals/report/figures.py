@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 NOTHING = "–"
 MORE = "…"
+FILTERS = ("share", "score", "change", "number", "size", "milliseconds", "seconds", "money", "counted")
+"""Those that a template writes a value with."""
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 _MINUS = "\N{MINUS SIGN}"
 

@@ -6,31 +6,34 @@ All figures as CSV: a line per question, a line per cell. Safe to open in a spre
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.resources import files
+from functools import cache
 from io import StringIO
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hive_mind.drawing.palette import declarations
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.evals.report.markup import Markup, joined, tag
-from hive_mind.evals.report.material import Drawings, Material, material_of, no_drawings
-from hive_mind.evals.report.sections.answers import examples
-from hive_mind.evals.report.sections.cost import cost
-from hive_mind.evals.report.sections.failures import failures
-from hive_mind.evals.report.sections.gaps import failed, left_out
-from hive_mind.evals.report.sections.placement import fan_out
-from hive_mind.evals.report.sections.provenance import environment, reading, repeating
-from hive_mind.evals.report.sections.results import results
-from hive_mind.evals.report.sections.summary import summary
-from hive_mind.evals.report.sections.topologies import baselines, merged_by_rank, parity
+from hive_mind.evals.report import figures, findings, naming
+from hive_mind.evals.report.naming import KINDS
+from hive_mind.evals.report.selecting import (
+    ANSWERS,
+    EXACT,
+    Drawings,
+    Material,
+    data_name,
+    material_of,
+    no_drawings,
+    representatives,
+)
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.evals.running.reading import MeasuredRun, read_run
 from hive_mind.evals.scorecards.card import CellCard, Scorecard, read_scorecard
 from hive_mind.evals.scorecards.metrics import COSTS
+from hive_mind.hive.topology.spec import SINGLE
+from hive_mind.printable import in_one_line
 from hive_mind.replacing import READABLE, write_whole
 from hive_mind.retrieval.files.writing import writable
 
@@ -117,54 +120,41 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Value]]:
         yield name, value
 
 
-_SECTIONS = (
-    summary,
-    parity,
-    merged_by_rank,
-    fan_out,
-    baselines,
-    results,
-    examples,
-    failures,
-    cost,
-    failed,
-    left_out,
-    reading,
-    environment,
-    repeating,
-)
-
-
 PAGE = "report.html"
 
 
 def page(material: Material) -> str:
-    title = f"Evaluation: {material.card.name}"
-    body = joined(_missing(material), (section(material) for section in _SECTIONS))
-    style = Template(_resource("page.css")).substitute(light=declarations(dark=False), dark=declarations(dark=True))
-    words = {"title": joined(title), "style": style, "about": _about(material), "contents": _contents(body), "main": body}
-    return Template(_resource("page.html")).substitute(words)
+    return _environment().get_template("page.html").render(m=material)
 
 
-def _about(material: Material) -> Markup:
-    known = material.card.environment
-    version, started = known.get("hive_mind") or known.get("version"), known.get("started")
-    parts = [f"hive-mind {version}" if version else "hive-mind", f"measured {started}" if started else ""]
-    return tag("p", ", ".join(one for one in parts if one), class_="about")
+@cache
+def _environment() -> Environment:
+    """The templates. Everything they show is escaped: names come from data sets and from files of others. Control characters and
+    those that turn the direction of writing are taken out."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: in_one_line(value) if type(value) is str else value,
+    )
+    environment.filters |= {name: getattr(figures, name) for name in figures.FILTERS}
+    environment.filters |= {"at": _at, "representatives": lambda setting: representatives(setting.healthy, tuple(KINDS))}
+    environment.filters["titles"] = lambda body: re.findall(r'<h2 id="([a-z0-9-]+)-title">([^<]*)</h2>', str(body))
+    environment.globals |= {"between": figures.between, "milliseconds": figures.milliseconds, "data_name": data_name}
+    for module in (naming, findings):
+        environment.globals |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    environment.globals |= {"ANSWERS": ANSWERS, "EXACT": EXACT, "SINGLE": SINGLE}
+    environment.globals |= {"light": declarations(dark=False), "dark": declarations(dark=True)}
+    return environment
 
 
-def _missing(material: Material) -> Markup:
-    return tag("p", material.drawings.missing, class_="missing") if material.drawings.missing else Markup()
-
-
-def _contents(body: Markup) -> Markup:
-    """Links to what is there: headings are made by `section` only, and hold escaped text."""
-    found = re.findall(r'<h2 id="([a-z0-9-]+)-title">([^<]*)</h2>', body)
-    return tag("ul", (tag("li", tag("a", Markup(title), href=f"#{id}")) for id, title in found))
-
-
-def _resource(name: str) -> str:
-    return files("hive_mind.evals.report").joinpath(name).read_text("utf-8")
+def _at(value: object, path: str) -> object:
+    """What lies there; None where something on the way is None."""
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 def write_report(folder: Path) -> Path:

@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.evals.answers.answering import Answerer, GivenAnswer, open_answerer
-from hive_mind.evals.answers.judging import GroundingJudge, fact_judge
-from hive_mind.evals.answers.scoring import GROUNDED, Figures, answered_figures, lacks_verdict, score, shown_scores
-from hive_mind.evals.answers.spending import FILE as TOKENS
-from hive_mind.evals.answers.spending import RunBudget, since
+from hive_mind.evals.answering import FILE as TOKENS
+from hive_mind.evals.answering import Answerer, GivenAnswer, GroundingJudge, RunBudget, fact_judge, open_answerer, since
 from hive_mind.evals.arms.base import ArmResult, Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import by_texts, candidate_of, firsts_of, texts_found, worded
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
@@ -31,6 +28,7 @@ from hive_mind.evals.running.data import asked_of, row_id
 from hive_mind.evals.running.folder import CellFolder, Pen, RunFolder, as_json
 from hive_mind.evals.running.reading import NOTES
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
+from hive_mind.evals.scoring import GROUNDED, Figures, answered_figures, lacks_verdict, score, shown_scores
 from hive_mind.llm.base import Usage
 from hive_mind.measure.cohesion import cohesion
 from hive_mind.memory.intake import statement

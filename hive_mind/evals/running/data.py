@@ -28,7 +28,7 @@ async def dataset_of(source: DataSource, seed: int, settings: Settings) -> Datas
         dataset = pooled(dataset)
     if source.questions is None:
         return dataset
-    from hive_mind.evals.datasets.question_file import with_questions
+    from hive_mind.evals.datasets.jsonl import with_questions
 
     return with_questions(dataset, source.questions)
 
@@ -77,7 +77,7 @@ async def _read(source: DataSource, seed: int, settings: Settings) -> Dataset:
 
             return generate(source.turns, source.agents, seed)
         case "demo":
-            from hive_mind.evals.demo.dataset import demo_dataset
+            from hive_mind.evals.demo import demo_dataset
 
             return demo_dataset()
         case "memory":

@@ -20,15 +20,12 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.evals import JOBS
 from hive_mind.evals.arms.methods import BY_WORDS
 from hive_mind.evals.datasets import Dataset
-from hive_mind.evals.experiments.matrix import ALONE, RUNNING, cells_of
-from hive_mind.evals.experiments.values import Cell, DataSource, Experiment, Retrieval
+from hive_mind.evals.experiments.values import ALONE, RUNNING, Cell, DataSource, Experiment, Retrieval, cells_of
 from hive_mind.evals.rows import CellReport
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
 from hive_mind.evals.running.data import asked_of, data_key, fingerprint, unknown_ids
-from hive_mind.evals.running.embedding import Filled, fill
-from hive_mind.evals.running.environment import environment_of
-from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
-from hive_mind.evals.running.vector_cache import Vectors
+from hive_mind.evals.running.folder import RunFolder, environment_of, open_run, refuse_other_things
+from hive_mind.evals.running.vector_cache import Filled, Vectors, fill
 from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 from hive_mind.runtime.settings import Settings
 

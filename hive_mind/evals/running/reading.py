@@ -12,8 +12,7 @@ import msgspec
 
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.matrix import cells_of
-from hive_mind.evals.experiments.values import Cell, Experiment
+from hive_mind.evals.experiments.values import Cell, Experiment, cells_of
 from hive_mind.evals.rows import CellReport, Row, Timing
 from hive_mind.evals.running.data import data_key
 

@@ -14,11 +14,10 @@ from typing import Literal
 import msgspec
 
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.evals.arms.dealing import deal_by
+from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.arms.methods import mode_of
 from hive_mind.evals.datasets import load_dataset
-from hive_mind.evals.experiments.matrix import nodes_of, plain_arm, takes
-from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, nodes_of, plain_arm, takes
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import CellCard

@@ -21,8 +21,7 @@ from hive_mind.evals.datasets.files import read_json
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import MeasuredRun, read_run
-from hive_mind.evals.scorecards.comparing import Side
-from hive_mind.evals.scorecards.gating import Judgement, judge_run
+from hive_mind.evals.scorecards.gating import Judgement, Side, judge_run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
 from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.fact import Fact

@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.evals.arms.node_per_agent import remains_of
-from hive_mind.evals.experiments.matrix import BASELINES, RUNNING
-from hive_mind.evals.experiments.values import Cell, Fault
+from hive_mind.evals.experiments.values import BASELINES, RUNNING, Cell, Fault
 from hive_mind.evals.rows import Learned, Row
 from hive_mind.evals.running.reading import MeasuredCell, read_run
 from hive_mind.evals.scorecards.card import FILE, AgainstSingle, CellCard, DataPart, Learning, RetrievalPart, Scorecard, System

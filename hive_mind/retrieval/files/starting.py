@@ -1,16 +1,33 @@
-"""A workspace to begin with: forty documents of an invented product, questions about them, and a naive configuration.
+"""A workspace to begin with: the example, or one of document 000's project.
 
-Written for this project. Help pages and old changelogs use the words of the questions and answer something else, so a search
-through everything misleads; what the documents say of themselves is enough to mend that.
+The example was written for this project: forty documents of an invented product, questions about them, and a naive configuration.
+Help pages and old changelogs use the words of the questions and answer something else, so a search through everything misleads;
+what the documents say of themselves is enough to mend that.
+
+A project is taken over into a folder of its own: converted, with every change listed. It is only read. Its index and its results
+are left behind: both are made anew. Mistakes in a file beyond the differences of form stay, and `validate` shows them.
 """
 
+import json
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any, get_args
 
 from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.forms.form import Form
+from hive_mind.forms.reading import tree_of, validated
+from hive_mind.forms.tree import Path as FormPath
+from hive_mind.forms.tree import spelled
+from hive_mind.retrieval.files.collection import FieldOf
+from hive_mind.retrieval.files.configuration import NAME
+from hive_mind.retrieval.files.documents import DOCUMENT_SUFFIXES
+from hive_mind.retrieval.files.workspace import COLLECTION, CONFIG, GOLDEN, Workspace
 from hive_mind.retrieval.files.writing import write_whole
 
 NAIVE = "v1-naive"
@@ -35,18 +52,18 @@ def begin(folder: Path, files: dict[str, str]) -> Workspace:
 
 def example(*, has_embeddings: bool = True) -> dict[str, str]:
     """The files of the example by their path. The golden set comes last: nothing is measured in half a workspace."""
-    found = dict(_files(files("hive_mind.retrieval").joinpath("example"), ""))
+    found = dict(_example_files(files("hive_mind.retrieval").joinpath("example"), ""))
     naive = f"configs/{NAIVE}.json"
     if not has_embeddings:
         found[naive] = found[naive].replace('"method": "hybrid"', '"method": "keyword"')
     return dict(sorted(found.items(), key=lambda one: (one[0].startswith("evals/"), one[0])))
 
 
-def _files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
+def _example_files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for entry in folder.iterdir():
         if entry.is_dir():
-            found += _files(entry, f"{prefix}{entry.name}/")
+            found += _example_files(entry, f"{prefix}{entry.name}/")
         else:
             found.append((prefix + entry.name, entry.read_text("utf-8")))
     return found
@@ -64,3 +81,181 @@ def _refuse_others(folder: Path, wanted: dict[str, str]) -> None:
 def _is_ours(path: Path, folder: Path, wanted: dict[str, str]) -> bool:
     text = wanted.get(path.relative_to(folder).as_posix())
     return text is not None and path.read_bytes() == text.encode()
+
+
+Object = dict[str, Any]
+
+_TYPES = get_args(FieldOf.model_fields["type"].annotation)
+_WHY = {"embedding": ": the model is chosen by HIVE_MIND_EMBED_MODEL or --model"}
+
+_ACTIVE = "configs/active.json"
+
+
+@dataclass(slots=True)
+class Converted:
+    """A file's value as it is now, and what was changed about it."""
+
+    value: Object
+    changes: list[str] = field(default_factory=list)
+
+    def without_unknown(self, form: Form[Any]) -> "Converted":
+        """Without the keys that this form does not know."""
+        _, errors = validated(self.value, form)
+        for error in errors:
+            if error["type"] == "extra_forbidden":
+                _take(self.value, error["loc"])
+                self.changes.append(f"{spelled(error['loc'])} is left out{_WHY.get(str(error['loc'][-1]), ', nothing reads it')}")
+        return self
+
+
+def converted_collection(value: Object, documents_dir: str) -> Converted:
+    """A collection whose documents lie in this folder of the workspace."""
+    found = Converted(dict(value))
+    named = value.get("filterable_fields")
+    if isinstance(named, dict):
+        fields = {name: {"type": _type_of(declared), "filterable": True} for name, declared in named.items()}
+        found.value["fields"] = {**fields, **_object(value, "fields")}
+        del found.value["filterable_fields"]
+        found.changes.append(f"filterable_fields is not a list: {', '.join(fields)} declared under fields")
+    if (written := value.get("documents_dir", "documents")) != documents_dir:
+        found.value["documents_dir"] = documents_dir
+        found.changes.append(f"documents_dir {written} is {documents_dir}, as seen from the workspace")
+    return found
+
+
+def converted_configuration(value: Object) -> Converted:
+    """A configuration. Where more results were allowed than are ever shown, the smaller number stays: it finds the same."""
+    found = Converted(dict(value))
+    top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
+    if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
+        found.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
+        found.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
+    return found
+
+
+def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
+    """Questions whose documents may be given by a path that begins with one of these folders."""
+    found = Converted(dict(value))
+    queries = value.get("queries")
+    if not isinstance(queries, list):
+        return found
+    found.value["queries"] = [_relabelled(query, documents_dirs) if isinstance(query, dict) else query for query in queries]
+    if found.value["queries"] != queries:
+        found.changes.append("documents are called by their path below the documents' folder")
+    return found
+
+
+def _relabelled(query: Object, folders: Sequence[str]) -> Object:
+    labels = {name: list(_ids(query[name], folders)) for name in ("relevant", "distractors") if isinstance(query.get(name), list)}
+    return query | labels
+
+
+def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
+    for path in paths:
+        inside = (path.removeprefix(f"{one}/") for one in folders if isinstance(path, str) and path.startswith(f"{one}/"))
+        yield next(inside, path)
+
+
+def _type_of(declared: Any) -> str:
+    type = str(declared.get("type")) if isinstance(declared, dict) else ""
+    return type if type in _TYPES and type != "text" else "keyword"
+
+
+def _object(value: Object, key: str) -> Object:
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _take(value: Any, path: FormPath) -> None:
+    *above, last = path
+    for step in above:
+        value = value[step]
+    del value[last]
+
+
+@dataclass(slots=True)
+class TakenOver:
+    """Files by their path in the new workspace, and what was changed, a line each."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+
+    def take(self, name: str, text: str, converted: Converted, label: str = "") -> None:
+        """A file; as it stands, comments and all, where nothing is changed."""
+        self.files[name] = f"{json.dumps(converted.value, indent=2, ensure_ascii=False)}\n" if converted.changes else text
+        self.changes += [f"{label or name}: {change}" for change in converted.changes]
+
+
+def taken_over(source: Path) -> TakenOver:
+    """Everything to be written. Raises `InvalidInput` for what is no workspace, and for a file that can't be read."""
+    project, takeover = Workspace.open(source), TakenOver()
+    folders: dict[str, Path] = {}
+    named: set[str] = set()
+    for name, text, value in _files(project, "collections", COLLECTION):
+        written = str(value.get("documents_dir", "documents"))
+        folder, place = _documents(project, f"collections/{name}.json", written)
+        folders[folder] = place
+        named |= {written.strip("/"), folder}
+        takeover.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
+    for name, text, value in _files(project, "configs", CONFIG):
+        _take_config(takeover, name, text, value)
+    if project.golden_file.exists():
+        text, value = _read(project, project.golden_file, GOLDEN)
+        # The longest first: one may lie in another.
+        converted = converted_golden(value, sorted(named, key=len, reverse=True))
+        takeover.take("evals/golden.json", text, converted.without_unknown(GOLDEN))
+    for folder, place in folders.items():
+        _take_documents(takeover, folder, place)
+        if not place.resolve().is_relative_to(source.resolve()):
+            takeover.changes.append(f"{folder}/ is a copy of {place}, which lies beside the project")
+    return takeover
+
+
+def _take_config(takeover: TakenOver, file: str, text: str, value: Object) -> None:
+    """The file is called as the configuration calls itself, unless another one is."""
+    old, name = f"configs/{file}.json", str(value.get("name", ""))
+    if old == _ACTIVE and not name:
+        # It only names the one in use, as ours does.
+        takeover.files[old] = text
+        return
+    new = old if old == _ACTIVE or not re.fullmatch(NAME, name) else f"configs/{name}.json"
+    if new in takeover.files or new == _ACTIVE:
+        new = old
+    takeover.take(new, text, converted_configuration(value).without_unknown(CONFIG), old)
+    if new != old:
+        takeover.changes.append(f"{old} is {new}, as it calls itself")
+
+
+def _take_documents(takeover: TakenOver, folder: str, place: Path) -> None:
+    for path in sorted(place.rglob("*")):
+        if path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file() and path.resolve().is_relative_to(place.resolve()):
+            name = f"{folder}/{path.relative_to(place).as_posix()}"
+            try:
+                takeover.files[name] = path.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                takeover.changes.append(f"{name} is left out: {error}")
+
+
+def _documents(project: Workspace, file: str, written: str) -> tuple[str, Path]:
+    """Where a collection's documents are to be, and where they are: a path may begin at the repository, above the project."""
+    root, parts = project.root.resolve(), Path(written).parts
+    if ".." not in parts and not Path(written).is_absolute():
+        inner = [(root, parts[start:]) for start in range(len(parts))]
+        for above, some in (*inner, (root.parent, parts)):
+            if some and above.joinpath(*some).is_dir():
+                return "/".join(some), above.joinpath(*some)
+    raise InvalidInput(f"{project.root / file}: there is no folder {written} in {root} or beside it: correct documents_dir")
+
+
+def _files(project: Workspace, folder: str, form: Form[Any]) -> Iterator[tuple[str, str, Object]]:
+    for file in sorted((project.root / folder).glob("*.json")):
+        yield file.stem, *_read(project, file, form)
+
+
+def _read(project: Workspace, file: Path, form: Form[Any]) -> tuple[str, Object]:
+    text, problems = project.text_of(file, form)
+    tree, wrong = tree_of(text, form) if not problems else (None, problems)
+    if tree is None or wrong or not isinstance(tree.value, dict):
+        reason = "; ".join(f"line {problem.line}: {problem.message}" for problem in wrong) or "it is not an object {…}"
+        raise InvalidInput(f"{file} can't be read: {reason}: fix it first")
+    return text, deepcopy(tree.value)

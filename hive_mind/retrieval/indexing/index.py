@@ -24,10 +24,28 @@ from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import Method, RetrievalConfig, TextForm
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow
-from hive_mind.retrieval.indexing.memory_index import MemoryIndex, first
-from hive_mind.retrieval.indexing.searching import Candidate, SearchQuery, asked, is_answered_by_words, ranked
-from hive_mind.retrieval.indexing.selecting import QueryResult, Result, reranked, selected
-from hive_mind.retrieval.indexing.updating import Changes, Indexed, Report, changes_since, embedded_text, text_key, write
+from hive_mind.retrieval.indexing.searching import (
+    Candidate,
+    QueryResult,
+    Result,
+    SearchQuery,
+    asked,
+    is_answered_by_words,
+    ranked,
+    reranked,
+    selected,
+)
+from hive_mind.retrieval.indexing.updating import (
+    Changes,
+    Indexed,
+    MemoryIndex,
+    Report,
+    changes_since,
+    embedded_text,
+    first,
+    text_key,
+    write,
+)
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 

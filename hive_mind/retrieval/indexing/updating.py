@@ -3,21 +3,34 @@
 A file whose size and times are as before is not even read; one that was read and has the same bytes is not cut again; a chunk
 whose text is known is not embedded again. Embeddings are kept as they are made, everything else in one transaction at the end:
 an interruption leaves the former index, and the next update goes on where this one stopped.
+
+In RAM a collection is the index that agents' memories use, and beside it what filters and boosts need (`MemoryIndex`): one per
+text form, because the configuration decides what of a text is indexed, and all of it rebuilt from the file.
 """
 
+import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from hive_mind.model.ids import canonical
+from hive_mind.ranking.form import mixed_vector, weighted_terms
+from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.vector import Vector, VectorArm
+from hive_mind.ranking.within import Within
 from hive_mind.retrieval.files.collection import Chunking
+from hive_mind.retrieval.files.configuration import TextForm
 from hive_mind.retrieval.files.documents import Document, ListedFile, Skipped, listed, read
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
-from hive_mind.retrieval.indexing.chunking import chunks_of
+from hive_mind.retrieval.indexing.chunking import chunks_of, tail
 
 Report = Callable[[str, int, int], None]
 
@@ -152,3 +165,174 @@ def chunk_rows(document: Document, number: int, first: int, chunking: Chunking) 
         row = ChunkRow(first + ordinal, number, ordinal, chunk.heading, chunk.text, b"")
         rows.append(replace(row, key=text_key(embedded_text(document.title, document.field("speaker"), row))))
     return rows
+
+
+Rows = NDArray[np.int64]
+Filters = Mapping[str, Sequence[str]]
+_Key = tuple[tuple[str, tuple[str, ...]], ...]
+
+# As much of the chunk before as a reader would look back at; all of it would drown the chunk's own words.
+_BEFORE_TOKENS = 48
+DATE_FIELDS = ("date", "said_at")
+_NO_DATE = -1
+# Bounds of what is cached of parts: their number, and their chunks as a multiple of the collection.
+_PARTS_MAX, _PARTS_CHUNKS = 16, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A chunk as `ranking.form` takes it."""
+
+    content: str
+    concept: str
+    said_at: str
+    speaker: str
+    before: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredChunks:
+    """Chunks that filters let through, chosen before scoring. `copies` are its text keys in order, for counting equals."""
+
+    within: Within
+    copies: NDArray[np.uint64]
+    newest: int
+
+
+class MemoryIndex:
+    """Documents and their chunks, findable. Chunks are added in order, a whole document at a time."""
+
+    def __init__(self, form: TextForm, arm: VectorArm | None) -> None:
+        self._form = form
+        self.index = FactIndex(arm)
+        self.documents: dict[int, DocumentRow] = {}
+        self.numbers, self.owners, self._texts, self._days = array("q"), array("q"), array("Q"), array("q")
+        self._holders: dict[int, list[int]] = {}
+        self._parts: dict[_Key, FilteredChunks] = {}
+        self._last: tuple[Filters, FilteredChunks] | None = None
+        self.without_vector = 0
+
+    def add(self, document: DocumentRow, chunks: Sequence[ChunkRow], vectors: Mapping[bytes, Vector]) -> None:
+        self._forget_parts()
+        self.documents[document.number] = document
+        self._holders[document.number] = list(range(len(self.numbers), len(self.numbers) + len(chunks)))
+        day = _day_of(document)
+        for chunk, worded in zip(chunks, self._worded(document, chunks), strict=True):
+            vector = self._vector(document, chunk, vectors)
+            self.without_vector += vector is None
+            self.index.add(id_of(document.id, chunk.ordinal), weighted_terms(worded), vector)
+            self.numbers.append(chunk.number)
+            self.owners.append(document.number)
+            self._texts.append(int.from_bytes(text_key(canonical(chunk.text))[:8], "big"))
+            self._days.append(day)
+
+    def remove(self, number: int, chunks: Sequence[ChunkRow]) -> None:
+        """Take a document out; `chunks` are those it was added with."""
+        self._forget_parts()
+        document = self.documents.pop(number)
+        for chunk, worded in zip(chunks, self._worded(document, chunks), strict=True):
+            id = id_of(document.id, chunk.ordinal)
+            self.without_vector -= self.index.vector(id) is None
+            self.index.remove(id, weighted_terms(worded))
+        del self._holders[number]
+
+    def part(self, filters: Filters) -> FilteredChunks:
+        """The chunks that every filter lets through: of each field one of the values. Without filters, everything."""
+        # One search asks several times for the same.
+        if self._last is not None and self._last[0] is filters:
+            return self._last[1]
+        key = tuple(sorted((name, tuple(sorted(values))) for name, values in filters.items()))
+        if key not in self._parts:
+            self._keep_part(key, self._chosen(filters))
+        self._last = (filters, self._parts[key])
+        return self._parts[key]
+
+    def _keep_part(self, key: _Key, part: FilteredChunks) -> None:
+        """Keep a part; those chosen first make room."""
+        room = _PARTS_CHUNKS * len(self.numbers) - len(part.within.rows)
+        while self._parts and (
+            len(self._parts) >= _PARTS_MAX or sum(len(chunks.within.rows) for chunks in self._parts.values()) > room
+        ):
+            del self._parts[next(iter(self._parts))]
+        self._parts[key] = part
+
+    def _forget_parts(self) -> None:
+        self._parts.clear()
+        self._last = None
+
+    def copies(self, rows: Rows, part: FilteredChunks) -> NDArray[np.int64]:
+        """How many chunks of a part have the same text as each of these, itself included."""
+        keys = self.texts(rows)
+        found: NDArray[np.int64] = np.searchsorted(part.copies, keys, "right") - np.searchsorted(part.copies, keys, "left")
+        return found
+
+    def texts(self, rows: Rows) -> NDArray[np.uint64]:
+        """The key that tells the text of each chunk from other texts."""
+        return np.frombuffer(self._texts, np.uint64)[rows] if len(rows) else np.empty(0, np.uint64)
+
+    def days(self, rows: Rows) -> NDArray[np.int64]:
+        """The date of each chunk in days; below 0 if it has none."""
+        return np.frombuffer(self._days, np.int64)[rows] if len(rows) else np.empty(0, np.int64)
+
+    def document_at(self, row: int) -> DocumentRow:
+        return self.documents[self.owners[row]]
+
+    def terms(self, chunk: ChunkRow) -> frozenset[str]:
+        """The words of a chunk's own text."""
+        return frozenset(weighted_terms(Worded(chunk.text, "", "", "", "")))
+
+    def _chosen(self, filters: Filters) -> FilteredChunks:
+        chosen = (number for number, row in self.documents.items() if _passes(row, filters))
+        rows = np.array(sorted(row for number in chosen for row in self._holders[number]), np.int64)
+        return FilteredChunks(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
+
+    def _worded(self, document: DocumentRow, chunks: Sequence[ChunkRow]) -> Iterable[Worded]:
+        speaker = first(document, "speaker") if self._form.speaker else ""
+        said_at = _date_text(document) if self._form.date else ""
+        for place, chunk in enumerate(chunks):
+            about = f"{document.title or _named(document.id)} {chunk.heading}"
+            yield Worded(chunk.text, about, said_at, speaker, self._before(document, chunks, place))
+
+    def _before(self, document: DocumentRow, chunks: Sequence[ChunkRow], place: int) -> str:
+        neighbours = self._form.neighbours
+        earlier = [tail(chunk.text, _BEFORE_TOKENS) for chunk in chunks[max(0, place - neighbours) : place]]
+        if neighbours > place and (before := first(document, "before")):
+            earlier.insert(0, before)
+        return "\n".join(earlier)
+
+    def _vector(self, document: DocumentRow, chunk: ChunkRow, vectors: Mapping[bytes, Vector]) -> Vector | None:
+        own = vectors.get(chunk.key)
+        before = first(document, "before") if self._form.neighbours and chunk.ordinal == 0 else ""
+        return None if own is None else mixed_vector(own, vectors.get(text_key(before)) if before else None)
+
+
+def _named(id: str) -> str:
+    """The words of a file's name; none, where it is only a number."""
+    stem = PurePosixPath(id).stem
+    return re.sub(r"[-_.]+", " ", stem) if re.search(r"[^\W\d_]{3}", stem) else ""
+
+
+def id_of(document: str, ordinal: int) -> str:
+    """A chunk's id inside the index: of even distribution, so that the order of ties says nothing about names."""
+    return text_key(f"{document}#{ordinal}").hex()
+
+
+def first(document: DocumentRow, field: str) -> str:
+    """The first value of a field, or ""."""
+    return next(iter(document.fields.get(field, ())), "")
+
+
+def _passes(document: DocumentRow, filters: Filters) -> bool:
+    return all(set(document.fields.get(name, ())) & set(values) for name, values in filters.items())
+
+
+def _date_text(document: DocumentRow) -> str:
+    return next((text for name in DATE_FIELDS if (text := first(document, name))), "")
+
+
+def _day_of(document: DocumentRow) -> int:
+    try:
+        return date.fromisoformat(_date_text(document)[:10]).toordinal()
+    except ValueError:
+        return _NO_DATE

@@ -1,23 +1,37 @@
 """Measuring a configuration: every golden question is asked of the index, and what comes back is compared with its labels.
 
 No model judges. The cut is at least ten places, whatever the configuration shows: were it the configuration's own, one that
-shows a single result would be measured by an easier ideal.
+shows a single result would be measured by an easier ideal. What was tuned on can't tell whether it is any good, so some questions
+are for tuning and others decide.
+
+Measurements are kept as `results/<configuration>-<time>.json`, with a row for every question and the circumstances: enough to be
+compared with another one without measuring again. A file is written once and never changed.
 """
 
+import platform
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Protocol
 
+import msgspec
+import numpy as np
+
+import hive_mind
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
+from hive_mind.measure.intervals import SEED
 from hive_mind.retrieval.files.collection import Golden, GoldenQuery, Split
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.files.writing import writable, write_whole
 from hive_mind.retrieval.indexing.index import open_index
-from hive_mind.retrieval.indexing.selecting import QueryResult
-from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow, Shown
+from hive_mind.retrieval.indexing.searching import QueryResult
+from hive_mind.retrieval.measuring.measured import METRICS, Evaluation, QuestionRow, Shown
 from hive_mind.runtime.settings import Settings
 
 K_MIN = 10
@@ -134,3 +148,155 @@ def bench_of(workspace: Workspace, settings: Settings, embedder: Embedder, progr
             yield index
 
     return Bench(workspace, open, embedder.model if embedder.dimension else "", progress)
+
+
+# Thirty is what the documentation asks beginners to label; half of fewer is too little to tune on and to decide.
+CROSSED_BELOW = 30
+CROSSED = "cross-validated"
+"""The name of a split in which all questions tune and all decide."""
+
+Questions = tuple[GoldenQuery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainTestSplit:
+    """The golden set in two parts, or twice the whole where it is small.
+
+    Training questions come in an order that has nothing to do with that of the file.
+
+    `note` says how they were parted where nobody had marked them.
+    """
+
+    training: Questions
+    deciding: Questions
+    split: str
+    note: str = ""
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether both parts are the same questions: then only cross-validation can tell anything."""
+        return self.split == CROSSED
+
+
+def train_test_split(golden: Golden) -> TrainTestSplit:
+    """The parts as they are marked; where nothing is marked, every other question, in an order that stays the same.
+
+    Of a small set of which nothing is marked both parts are the whole.
+
+    Raises `InvalidInput` where one part is empty.
+    """
+    if all(query.split is None for query in golden.queries):
+        return _parted(golden.queries)
+    training = golden.split("train")
+    if not training:
+        raise InvalidInput('no golden question is marked "split": "train": mark about half of them: tuning uses only those')
+    deciding, split = held_out(golden)
+    return TrainTestSplit(mixed(training), deciding, split)
+
+
+def mixed(questions: Sequence[GoldenQuery]) -> Questions:
+    """The questions in an order that depends on their words alone, so that the first few are a fair sample."""
+    return tuple(sorted(questions, key=lambda query: blake2b(query.query.encode("utf-8", "replace"), digest_size=8).digest()))
+
+
+def _parted(questions: Sequence[GoldenQuery]) -> TrainTestSplit:
+    if len(questions) < 2:
+        raise InvalidInput("a single golden question can't be in both splits: label at least 30")
+    ordered = mixed(questions)
+    if len(ordered) < CROSSED_BELOW:
+        template = "all {} questions tune, since none is marked and they are few: figures are cross-validated"
+        return TrainTestSplit(ordered, ordered, CROSSED, template.format(len(ordered)))
+    note = 'no question is marked: every other one was held out here. Mark them "train" and "test", or deploy measures with all'
+    return TrainTestSplit(ordered[::2], ordered[1::2], "unmarked", note)
+
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The other influences on the figures, needed to repeat them."""
+
+    hive_mind: str
+    python: str
+    numpy: str
+    machine: str
+    embedding: str
+    golden: str
+    """Digest of the golden set."""
+    seed: int = SEED
+
+
+def environment(bench: Bench) -> Environment:
+    golden = bench.workspace.golden_file
+    digest = blake2b(golden.read_bytes(), digest_size=8).hexdigest() if golden.exists() else ""
+    return Environment(
+        hive_mind=hive_mind.__version__,
+        python=platform.python_version(),
+        numpy=np.__version__,
+        machine=f"{platform.system()} {platform.machine()}",
+        embedding=bench.embedding,
+        golden=digest,
+    )
+
+
+def write_results(workspace: Workspace, evaluation: Evaluation, about: Environment, at: datetime) -> Path:
+    """Write a measurement down. Returns its file, whose name is taken by no other."""
+    content = {"format": FORMAT, "at": at.isoformat(timespec="seconds"), "environment": asdict(about)}
+    content |= {"summary": summary(evaluation), "evaluation": _plain(evaluation)}
+    path = _free(workspace.results, f"{evaluation.config.name}-{at:%Y%m%dT%H%M%SZ}")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
+    return path
+
+
+def summary(evaluation: Evaluation) -> dict[str, Any]:
+    """The figures of a measurement, as they stand in a file and in reports."""
+    return {
+        "questions": len(evaluation.rows),
+        "k": evaluation.k,
+        **{metric: _mean(evaluation, metric) for metric in METRICS},
+        "distractors": evaluation.distractors,
+        "distractors_in_5": evaluation.distractors_in(5),
+        "contaminated_questions": evaluation.contaminated,
+        "results": evaluation.results,
+        "udcg_by_k": [round(value, 4) for value in evaluation.curve],
+        "notes": list(evaluation.notes),
+    }
+
+
+def _mean(evaluation: Evaluation, metric: Any) -> dict[str, Any]:
+    estimate = evaluation.estimate(metric)
+    if estimate is None:
+        return {"mean": None, "undefined": len(evaluation.rows)}
+    interval = [round(estimate.low, 4), round(estimate.high, 4)]
+    return {"mean": round(estimate.mean, 4), "interval": interval, "undefined": len(evaluation.rows) - estimate.n}
+
+
+def _plain(evaluation: Evaluation) -> dict[str, Any]:
+    """A measurement, and what each row is worth, which follows from the rest."""
+    rows = [asdict(row) | {"measures": asdict(row.measures(evaluation.k))} for row in evaluation.rows]
+    for row, question_row in zip(rows, evaluation.rows, strict=True):
+        for shown in row["shown"]:
+            shown["label"] = question_row.label(shown["document"])
+    config = evaluation.config.model_dump(mode="json", by_alias=True)
+    return {"config": config, "split": evaluation.split, "k": evaluation.k, "rows": rows}
+
+
+def _free(folder: Path, name: str) -> Path:
+    with writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    path, number = folder / f"{name}.json", 1
+    while not _is_reserved(path):
+        number += 1
+        path = folder / f"{name}-{number}.json"
+    return path
+
+
+def _is_reserved(path: Path) -> bool:
+    """Take a name, so that nobody who measures at the same time writes over it."""
+    with writable(path):
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+    return True

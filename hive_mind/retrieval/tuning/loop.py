@@ -22,9 +22,8 @@ from hive_mind.retrieval.files.changing import is_same, text_of
 from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import write_whole
-from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, measured
+from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, TrainTestSplit, measured, train_test_split
 from hive_mind.retrieval.measuring.measured import Evaluation
-from hive_mind.retrieval.measuring.train_test_split import TrainTestSplit, train_test_split
 from hive_mind.retrieval.measuring.verdict import Verdict, decide
 from hive_mind.retrieval.tuning.tuner import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hive_mind.retrieval.checking.describing import described
+from hive_mind.retrieval.checking.configurations import described
 from hive_mind.retrieval.checking.validation import FileFinding, semantic
 from hive_mind.retrieval.files.changing import is_same, text_of, values_written
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.measuring.evaluation import CROSSED
 from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow
-from hive_mind.retrieval.measuring.train_test_split import CROSSED
 
 # A language model reads the first few results with the most care, and this many are what it usually gets.
 TOP = 5

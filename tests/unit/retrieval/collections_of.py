@@ -10,7 +10,7 @@ from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
-from hive_mind.retrieval.indexing.selecting import QueryResult
+from hive_mind.retrieval.indexing.searching import QueryResult
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 

@@ -3,8 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
-from hive_mind.retrieval.deploying.deploying import Order, deploy
-from hive_mind.retrieval.deploying.history import read_history
+from hive_mind.retrieval.deployment import Order, deploy, read_history
 from tests.unit.retrieval.measurements import Ranked, bench, config
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

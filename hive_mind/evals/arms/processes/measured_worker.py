@@ -23,7 +23,7 @@ from hive_mind.api.requests import PROGRAMS, REQUESTS, Limit
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus, Traffic, type_of
 from hive_mind.embed.base import Matrix
-from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
+from hive_mind.evals.arms.costs import is_caused, is_of_question, weight_of
 from hive_mind.model.content import Candidate
 from hive_mind.model.messages import Message
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query

@@ -6,11 +6,9 @@ Needs the extra `plots`; importing this without it raises `ModuleNotFoundError`,
 import re
 from collections.abc import Iterator
 
-from hive_mind.evals.report.material import Drawings, Plot
-from hive_mind.evals.report.plots.categories import by_category
-from hive_mind.evals.report.plots.costs import costs
+from hive_mind.evals.report.plots.bars import by_category, costs
 from hive_mind.evals.report.plots.quality import by_agents, by_failure, by_messages, latency_by_agents
-from hive_mind.evals.report.selecting import Setting, quality_metric, settings_of
+from hive_mind.evals.report.selecting import Drawings, Plot, Setting, quality_metric, settings_of
 from hive_mind.evals.scorecards.card import Scorecard
 
 __all__ = ["drawn"]

@@ -5,8 +5,7 @@ The demo's documents and questions agree with each other.
 
 from collections import Counter
 
-from hive_mind.evals.demo import KINDS, DemoQuestion, documents, questions
-from hive_mind.evals.demo.scoring import outcome, summaries
+from hive_mind.evals.demo import KINDS, DemoQuestion, documents, outcome, questions, summaries
 from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit

@@ -9,8 +9,7 @@ import pytest
 
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
-from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.judging import ModelJudge, fact_judge
+from hive_mind.evals.answering import GivenAnswer, ModelJudge, fact_judge
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.scripted import Reply, ScriptedModel
 from hive_mind.model.query import Hit

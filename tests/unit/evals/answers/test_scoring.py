@@ -6,9 +6,9 @@ from math import log2, nan
 import numpy as np
 import pytest
 
-from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.scoring import Figures, score, shown_scores
+from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
+from hive_mind.evals.scoring import Figures, score, shown_scores
 from tests.unit.cognition.reading import hit
 
 QUESTION = LabelledQuestion(

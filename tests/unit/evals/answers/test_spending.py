@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.cognition.budget import estimated_input_tokens
 from hive_mind.errors import BackendRejected, BudgetExceeded
-from hive_mind.evals.answers.spending import RunBudget, since
+from hive_mind.evals.answering import RunBudget, since
 from hive_mind.llm.base import Prompt, Usage
 
 ASKED = Prompt("Answer.", "Who moors the ferry?", 100)

@@ -1,9 +1,9 @@
 """A text that a data set has several times counts once, whichever of its documents is judged."""
 
-from hive_mind.evals.answers.scoring import ranked_figures
 from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.scoring import ranked_figures
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
 from tests.builders import fact

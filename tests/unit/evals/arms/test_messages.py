@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from hive_mind.evals.arms.dealing import names_of
+from hive_mind.evals.arms.keeping import names_of
 from hive_mind.evals.arms.node_per_agent import down_of
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.hive.topology.placement import first_placement

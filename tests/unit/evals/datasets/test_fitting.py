@@ -4,8 +4,8 @@ from pathlib import Path
 
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Dataset, Document, Scope, load_dataset, pooled
+from hive_mind.evals.datasets.base import LONG_DOCUMENT
 from hive_mind.evals.datasets.load import fitting
-from hive_mind.evals.datasets.reasons import LONG_DOCUMENT
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX, new_fact
 from tests.unit.evals.datasets.data_files import asked, conversation
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.datasets import load_dataset, reasons
+from hive_mind.evals.datasets import base as reasons
+from hive_mind.evals.datasets import load_dataset
 from tests.unit.evals.datasets.data_files import D1, Q1, asked, beir, conversation, entry, exchange, longmemeval, qrels
 
 Made = Callable[[Path], Path]

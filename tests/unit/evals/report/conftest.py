@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.evals.report import page
-from hive_mind.evals.report.material import Drawings
+from hive_mind.evals.report.selecting import Drawings
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from hive_mind.drawing.palette import COLOURS
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
-from hive_mind.evals.report.material import no_drawings
-from hive_mind.evals.report.selecting import quality_metric, settings_of
+from hive_mind.evals.report.selecting import no_drawings, quality_metric, settings_of
 from hive_mind.evals.scorecards.card import read_scorecard
 from hive_mind.installation import command_for_extra
 from tests.unit.evals.report.invented import experiment, write_run
@@ -87,11 +86,11 @@ def test_no_two_roles_have_one_colour_in_light():
 
 
 def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
-    from hive_mind.evals.report.plots import drawing, drawn
+    from hive_mind.evals.report.plots import bars, drawn
 
     # Only names are looked at.
-    monkeypatch.setattr(drawing, "as_part", lambda *_: "")
-    monkeypatch.setattr(drawing, "as_png", lambda *_: b"")
+    monkeypatch.setattr(bars, "as_part", lambda *_: "")
+    monkeypatch.setattr(bars, "as_png", lambda *_: b"")
     wanted = experiment("A b", "a-B", "é", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()])
     folder = write_run(tmp_path / "run", wanted, questions=6)
 

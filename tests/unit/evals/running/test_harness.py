@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.reasons import LONG_DOCUMENT
-from hive_mind.evals.experiments.matrix import cells_of
-from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.datasets.base import LONG_DOCUMENT
+from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of
 from hive_mind.evals.running.harness import RunOrder, RunResult, run
 from hive_mind.runtime.settings import Settings
 

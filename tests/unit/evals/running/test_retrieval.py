@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.evals.experiments.matrix import cells_of
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments.values import Arm, cells_of
 from hive_mind.evals.rows import Learned
 from hive_mind.evals.running.cell import CellOrder, run_cell
 from hive_mind.evals.running.reading import read_run

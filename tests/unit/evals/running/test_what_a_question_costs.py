@@ -4,8 +4,7 @@ import asyncio
 import json
 
 from hive_mind.cognition.budget import Budget
-from hive_mind.evals.answers.answering import ModelAnswerer
-from hive_mind.evals.answers.judging import ModelJudge
+from hive_mind.evals.answering import ModelAnswerer, ModelJudge
 from hive_mind.evals.arms.base import ArmResult
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.rows import Learned, Row

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from hive_mind.evals.rows import Row
-from hive_mind.evals.scorecards.comparing import compare_sides, side_of
+from hive_mind.evals.scorecards.gating import compare_sides, side_of
 from hive_mind.evals.scorecards.making import write_scorecard
 from hive_mind.measure.differences import Difference
 from hive_mind.measure.intervals import Estimate

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.matrix import cells_of
-from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval, cells_of
 from hive_mind.evals.rows import Learned
 from hive_mind.evals.scorecards.card import CellCard, Scorecard, read_scorecard
 from hive_mind.evals.scorecards.making import write_scorecard

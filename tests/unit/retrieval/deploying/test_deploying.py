@@ -10,8 +10,7 @@ from datetime import timedelta
 import pytest
 
 from hive_mind.errors import InvalidInput, WorkspaceError
-from hive_mind.retrieval.deploying.deploying import read_deployments, rollback
-from hive_mind.retrieval.deploying.history import read_history
+from hive_mind.retrieval.deployment import read_deployments, read_history, rollback
 from hive_mind.retrieval.files.writing import WorkspaceBusy, workspace_lock
 from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
 

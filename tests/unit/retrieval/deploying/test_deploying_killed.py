@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.retrieval.deploying.deploying import read_deployments, rollback
+from hive_mind.retrieval.deployment import read_deployments, rollback
 from tests.servers.children import Child
 from tests.unit.retrieval.deployments import ANSWERS, BEST, GOOD, NAIVE, NOON, WORSE, place_in, put
 from tests.unit.retrieval.measurements import Ranked, bench

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.measuring.comparing import RankChange, compare
+from hive_mind.retrieval.measuring.verdict import RankChange, compare
 from tests.unit.retrieval.measurements import config, evaluation
 
 ANSWERS = st.lists(st.tuples(st.text("rstDE.", max_size=6), st.text("rstDE.", max_size=6)), min_size=1, max_size=8)

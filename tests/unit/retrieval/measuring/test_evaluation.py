@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.evaluation import evaluate, evaluate_held_out
+from hive_mind.retrieval.measuring.evaluation import environment, evaluate, evaluate_held_out, write_results
 from hive_mind.retrieval.measuring.measured import METRICS
-from hive_mind.retrieval.measuring.result_files import environment, write_results
 from tests.unit.retrieval.measurements import Ranked, bench, config, evaluation, row
 
 LETTERS = st.text("rstDE.", max_size=12)

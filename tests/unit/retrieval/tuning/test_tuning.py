@@ -7,7 +7,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput, ModelOutputError
 from hive_mind.retrieval.checking.validation import check_config
 from hive_mind.retrieval.files.changing import changed, differences, is_same, without, written
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, train_test_split
+from hive_mind.retrieval.measuring.evaluation import CROSSED_BELOW, train_test_split
 from hive_mind.retrieval.tuning.loop import TRIED_MIN, Order
 from hive_mind.retrieval.tuning.tuner import Step, is_better
 from tests.unit.retrieval.measurements import config, evaluation

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.retrieval.files.collection import QUESTIONS_MIN
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.train_test_split import CROSSED_BELOW, train_test_split
+from hive_mind.retrieval.measuring.evaluation import CROSSED_BELOW, train_test_split
 from hive_mind.retrieval.tuning.loop import Order
 from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
 from hive_mind.retrieval.tuning.tuner import Step, best_of, cross_validated, is_better

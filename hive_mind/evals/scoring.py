@@ -10,7 +10,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.evals.answers.answering import GivenAnswer
+from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.measure.keywords import holds_all, holds_any
 from hive_mind.measure.ranking import ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank

@@ -1,13 +1,21 @@
-"""A tuner that asks a language model: it reads scores and what misled, and writes the next configuration file.
+"""Tuners that are asked: a language model, and a person at the keyboard.
 
-Its reply is checked like a file of a person. One that can't be used goes back to it once, with everything that is wrong. The
-prompt is in `prompts/tune.md`; questions and documents are data and stand in a fence.
+The model reads scores and what misled, and writes the next configuration file. Its reply is checked like a file of a person. One
+that can't be used goes back to it once, with everything that is wrong. The prompt is in `prompts/tune.md`; questions and
+documents are data and stand in a fence.
+
+A person sees what was measured, proposes a change with a reason, and sees what is wrong with it. How to ask and where to show is
+handed in, so that a test needs no terminal.
 """
 
 import asyncio
+import json
 import random
+import re
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from importlib.resources import files
+from typing import Any
 
 from pydantic import Field
 
@@ -17,7 +25,9 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
+from hive_mind.regex import regex
 from hive_mind.retrieval.checking.configurations import effective
+from hive_mind.retrieval.files.changing import Path, changed
 from hive_mind.retrieval.files.configuration import ConfigurationSection, RetrievalConfig
 from hive_mind.retrieval.tuning.tuner import Proposal, Situation, situation_text
 from hive_mind.retry import RetrySettings, Sleep
@@ -109,3 +119,89 @@ def _corrected(asked: Prompt, problems: tuple[str, ...]) -> Prompt:
 
 def _instructions() -> str:
     return files("hive_mind.retrieval").joinpath("prompts/tune.md").read_text("utf-8").strip()
+
+
+Ask = Callable[[str], Awaitable[str]]
+"""Asks a person one thing and gives the answer; an empty one, or `EOFError`, ends the tuning."""
+Show = Callable[[str], None]
+
+HELP = (
+    'What to change, such as: filters.category = ["api-docs"]; retrieval.top_k = 5\n'
+    "null takes a value out again. An empty line ends."
+)
+_CHANGE, _REASON = "change: ", "why: "
+_ASSIGNMENT = regex(r"\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*=\s*")
+_BARE = regex(r"[^;]*")
+_DECODER = json.JSONDecoder()
+
+
+class PersonTuner:
+    """Implements `Tuner`."""
+
+    name = "a person"
+
+    def __init__(self, ask: Ask, show: Show) -> None:
+        self._ask, self._show = ask, show
+
+    async def propose(self, situation: Situation) -> Proposal | None:
+        """The person's proposal to measure. Mistakes are shown and asked about until they are corrected."""
+        self._show(situation_text(situation))
+        self._show(HELP)
+        try:
+            return await self._asked(situation)
+        except EOFError:
+            return None
+
+    async def _asked(self, situation: Situation) -> Proposal | None:
+        while line := (await self._ask(_CHANGE)).strip():
+            config, problems = _changed(situation, line)
+            if config is not None and not problems:
+                for warning in situation.findings(config):
+                    self._show(f"note: {warning.path} {warning.message}")
+                return Proposal(config, (await self._ask(_REASON)).strip() or line)
+            for problem in problems:
+                self._show(f"not possible: {problem}")
+        return None
+
+
+def _changed(situation: Situation, line: str) -> tuple[RetrievalConfig | None, tuple[str, ...]]:
+    try:
+        changes = assignments(line)
+    except ValueError as problem:
+        return None, (str(problem),)
+    config, problems = changed(situation.best.config, changes)
+    if config is None:
+        return None, tuple(f"{problem.path}: {problem.message}" for problem in problems)
+    return config, situation.errors(config)
+
+
+def assignments(line: str) -> dict[Path, Any]:
+    """Values by their paths from "a.b = 1; c = [2]". A value is JSON, or a bare word. Raises `ValueError`."""
+    found: dict[Path, Any] = {}
+    at = 0
+    while line[at:].strip(" ;"):
+        match = _ASSIGNMENT.match(line, at)
+        if not match:
+            raise ValueError(f"{line[at:].strip()[:60]!r} is not a change; write a field, =, and its value")
+        value, at = _value(line, match.end())
+        rest = line[at:].lstrip()
+        if rest and not rest.startswith(";"):
+            raise ValueError(f"{rest[:60]!r} is unexpected; put ; between two changes")
+        at = len(line) - len(rest) + bool(rest)
+        found[tuple(match[1].split("."))] = value
+    if not found:
+        raise ValueError("it contains no change")
+    return found
+
+
+def _value(line: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(line, at)
+    except json.JSONDecodeError:
+        bare = _BARE.match(line, at)
+        word = bare[0].strip() if bare else ""
+        if not re.fullmatch(r"[\w./ -]+", word):
+            raise ValueError(
+                f'{line[at:].strip()[:60]!r} is not a value; write a number, true, false, a word, or a list ["…"]'
+            ) from None
+        return word, at + len(bare[0] if bare else "")

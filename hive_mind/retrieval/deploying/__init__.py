@@ -1,1 +1,0 @@
-"""Putting a configuration into use, after a gate, with a history."""

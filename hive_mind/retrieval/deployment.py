@@ -1,0 +1,388 @@
+"""Putting a configuration into use: after the gate has let it through, in one step that either has happened or has not.
+
+The gate looks at all three levels and changes nothing. A fleet asks there before it takes another configuration, `hive-mind
+retrieval deploy` does the same.
+
+The step is the renaming of `configs/active.json`. Before it, the line that will stand in the history is kept in a note; after it,
+the line is written and the note goes. So the former configuration stays active until the step, the new one is from then on, and
+the next command writes the line that is missing, or drops the note of a change that never happened. All under the lock.
+
+`history.jsonl` has the deployments, with person, time and reason: one line for each change of the active configuration, never
+rewritten. A line holds the whole configuration, so that the one in use can be had back even if its file was edited or is gone.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from pydantic import ValidationError
+
+from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
+from hive_mind.retrieval.checking.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
+from hive_mind.retrieval.files.changing import is_same
+from hive_mind.retrieval.files.collection import Golden
+from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.files.writing import append_line, workspace_lock, write_whole
+from hive_mind.retrieval.measuring.evaluation import (
+    Bench,
+    Environment,
+    Index,
+    Measurable,
+    environment,
+    evaluate_held_out,
+    held_out,
+    write_results,
+)
+from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.retrieval.measuring.verdict import Ground, Level, Verdict, decide
+
+What = Literal["deploy", "rollback", "found"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One change. `found`: it came there some other way than by these commands. `at` is ISO 8601, and no two are the same.
+
+    `figures` are those of the gate, `overruled` what it had against it, `results` names of files in results/.
+    """
+
+    at: str
+    what: What
+    config: str
+    by: str
+    why: str
+    deployed: dict[str, Any]
+    forced: bool = False
+    former: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    overruled: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+    @property
+    def configuration(self) -> RetrievalConfig:
+        """As it was deployed. Raises `InvalidInput` where this version has no such configurations any more."""
+        try:
+            return RetrievalConfig.model_validate(self.deployed)
+        except ValidationError as error:
+            message = f"this version can't read the configuration deployed at {self.at}"
+            raise InvalidInput(f"{message} ({str(error).splitlines()[1]}): deploy a file of configs/") from error
+
+    def is_of(self, config: RetrievalConfig) -> bool:
+        try:
+            return self.configuration == config
+        except InvalidInput:
+            return False
+
+
+def read_history(file: Path) -> tuple[Deployment, ...]:
+    """Every change, oldest first. Half a line at the end is what a crash left, and nothing.
+
+    Raises `WorkspaceError` for a line that is no entry, `InvalidInput` where the file can't be read.
+    """
+    if not file.exists():
+        return ()
+    try:
+        lines = file.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise InvalidInput(f"{file} can't be read ({error.strerror or error}): make it readable, or take it away") from error
+    return tuple(_entry_in(line, number, file) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def add_entry(file: Path, entry: Deployment) -> None:
+    """Write a change down, durable."""
+    append_line(file, encoded(entry))
+
+
+def encoded(entry: Deployment) -> str:
+    return msgspec.json.encode(entry).decode()
+
+
+def decoded(line: bytes) -> Deployment:
+    """The entry of a line. Raises `ValueError`."""
+    return msgspec.json.decode(line, type=Deployment)
+
+
+def in_use(entries: tuple[Deployment, ...]) -> list[Deployment]:
+    """The deployments that were not rolled back, oldest first: the last one is in use, a rollback restores the one before it."""
+    deployments: list[Deployment] = []
+    for entry in entries:
+        if entry.what == "rollback" and deployments:
+            deployments.pop()
+        else:
+            deployments.append(entry)
+    return deployments
+
+
+def _entry_in(line: bytes, number: int, file: Path) -> Deployment:
+    try:
+        return decoded(line)
+    except ValueError as error:
+        message = f"is not an entry of the history ({error}); restore it, or remove the line"
+        raise WorkspaceError([Problem("history", number, message)], str(file)) from error
+
+
+async def judge_file(bench: Bench, active: RetrievalConfig | None, name: str) -> tuple[RetrievalConfig | None, Verdict]:
+    """A configuration of the workspace by its name, from its form on. None where it has none.
+
+    Raises `InvalidInput` where there is no such file.
+    """
+    checked = check_config(bench.workspace, name, has_embeddings=bench.has_embeddings)
+    if checked.value is None or checked.errors:
+        return checked.value, _refused("semantic" if checked.value else "syntactic", checked.file.name, checked.errors)
+    return checked.value, await judge(bench, active, checked.value)
+
+
+async def judge(bench: Bench, active: RetrievalConfig | None, candidate: RetrievalConfig) -> Verdict:
+    """The verdict about a candidate. Without an active configuration it only has to do more good than harm.
+
+    Expected trouble is a ground of the verdict. Raises `HiveError` where the workspace, its index or its model can't be used.
+    """
+    if active is not None and is_same(active, candidate):
+        reason = f"{candidate.name!r} is identical to the configuration in use: nothing to deploy"
+        return Verdict("semantic", (Ground("unchanged", reason),))
+    golden = _measurable(bench, candidate)
+    if isinstance(golden, Verdict):
+        return golden
+    async with bench.open(candidate.collection) as index:
+        findings = _semantic(bench, candidate, index)
+        if errors := [finding for finding in findings if finding.level == "error"]:
+            return _refused("semantic", candidate.name, errors)
+        measured = await evaluate_held_out(index, candidate, golden, bench.progress)
+        try:
+            former = await _former(bench, active, golden, candidate.collection, index)
+        except ConfigError as error:
+            reason = f"the configuration in use can't be measured ({error}): fix that, or replace it by force"
+            return Verdict("behavioural", (Ground("unmeasurable", reason),), candidate=measured)
+    verdict = decide(former, measured)
+    return replace(verdict, remarks=(*(f"{finding.path}: {finding.message}" for finding in findings), *verdict.remarks))
+
+
+def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | Verdict:
+    """The golden set, or why nothing can be measured with it."""
+    collection = check_collection(bench.workspace, candidate.collection)
+    if collection.value is None or collection.errors:
+        return _refused(_level(collection), f"collections/{collection.file.name}", collection.errors)
+    golden = check_golden(bench.workspace, collection.value)
+    if golden.value is None or golden.errors:
+        return _refused(_level(golden), f"evals/{golden.file.name}", golden.errors)
+    try:
+        held_out(golden.value)
+    except ConfigError as error:
+        return Verdict("semantic", (Ground("invalid", str(error)),))
+    return golden.value
+
+
+def _semantic(bench: Bench, candidate: RetrievalConfig, index: Measurable) -> tuple[FileFinding, ...]:
+    collection = bench.workspace.collection(candidate.collection)
+    return semantic(candidate, collection, index.facets(), bench.has_embeddings)
+
+
+async def _former(
+    bench: Bench, active: RetrievalConfig | None, golden: Golden, collection: str, index: Index
+) -> Evaluation | None:
+    """The active configuration, measured; over the same index where it is the same collection."""
+    if active is None:
+        return None
+    if active.collection == collection:
+        return await evaluate_held_out(index, active, golden, bench.progress)
+    async with bench.open(active.collection) as measurable:
+        return await evaluate_held_out(measurable, active, golden, bench.progress)
+
+
+def _level(checked: Checked[Any]) -> Level:
+    return "semantic" if checked.value is not None else "syntactic"
+
+
+def _refused(level: Level, file: str, findings: Iterable[FileFinding]) -> Verdict:
+    grounds = (Ground("invalid", f"{file}:{finding.line}: {finding.path}: {finding.message}") for finding in findings)
+    return Verdict(level, tuple(grounds))
+
+
+# As `active.json` takes them.
+_BY_MAX, _WHY_MAX = 200, 2000
+
+
+def activate(workspace: Workspace, entry: Deployment) -> None:
+    """The change itself. Before the second step the former configuration is in use, from then on the new one."""
+    note = _note(workspace)
+    write_whole(note, encoded(entry))
+    active = Active(
+        config=entry.config, deployed=entry.configuration, at=entry.at, by=entry.by, why=entry.why, forced=entry.forced
+    )
+    write_whole(workspace.active_file, active.model_dump_json(indent=2, by_alias=True) + "\n")
+    add_entry(workspace.history_file, entry)
+    note.unlink()
+
+
+def recover(workspace: Workspace, now: datetime) -> None:
+    """Finish what was interrupted, and write down an active configuration that came some other way."""
+    note, active = _note(workspace), workspace.deployment()
+    if note.exists():
+        _finish(workspace, note, active)
+    config = workspace.active()
+    entries = read_history(workspace.history_file)
+    if active is None or config is None or (entries and entries[-1].is_of(config)):
+        return
+    former = entries[-1].config if entries else ""
+    at = moment(workspace, now)
+    deployment = Deployment(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
+    add_entry(workspace.history_file, deployment)
+
+
+def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
+    """The change in the note has happened if its configuration is in use; else it has not."""
+    try:
+        entry = decoded(note.read_bytes())
+    except ValueError:
+        # Not written here, as it is written whole. A configuration in use without a line is found and written down anyway.
+        note.unlink()
+        return
+    known = {deployment.at for deployment in read_history(workspace.history_file)}
+    if active and active.at == entry.at and entry.at not in known:
+        add_entry(workspace.history_file, entry)
+    note.unlink()
+
+
+def moment(workspace: Workspace, now: datetime) -> str:
+    """The time as an entry has it, which no other entry has."""
+    taken = {deployment.at for deployment in read_history(workspace.history_file)}
+    while (at := now.isoformat(timespec="microseconds")) in taken:
+        now += timedelta(microseconds=1)
+    return at
+
+
+def plain(config: RetrievalConfig) -> dict[str, Any]:
+    """A configuration as it stands in a file."""
+    return config.model_dump(mode="json", by_alias=True)
+
+
+def _note(workspace: Workspace) -> Path:
+    return workspace.root / ".deploying.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A request for deployment. `force`: although the measurements oppose it; that needs a reason."""
+
+    config: str
+    by: str
+    why: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentResult:
+    """The outcome of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
+
+    verdict: Verdict
+    entry: Deployment | None
+    results: tuple[Path, ...] = ()
+
+
+async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> DeploymentResult:
+    """Look at all three levels, and put the configuration into use if they have nothing against it, or if it is forced.
+
+    Force overrules measurements only: what has no form or makes no sense is never deployed, nor what is in use already. Raises
+    `InvalidInput` for a name that no file has and for force without a reason, `WorkspaceBusy` while another one deploys.
+    """
+    _check(order.by, order.why)
+    if order.force and not order.why.strip():
+        raise InvalidInput("--force overrules the gate and is recorded: give --reason")
+    workspace, at = bench.workspace, now or datetime.now(UTC)
+    with workspace_lock(workspace.root):
+        recover(workspace, at)
+        former = workspace.active()
+        config, verdict = await judge_file(bench, former, order.config)
+        results = _write_measurements(bench, verdict, at)
+        if config is None or not (verdict.allowed or (order.force and verdict.level == "behavioural")):
+            return DeploymentResult(verdict, None, results)
+        entry = _entry(order, config, former, verdict, moment(workspace, at), results)
+        activate(workspace, entry)
+        return DeploymentResult(verdict, entry, results)
+
+
+def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None = None) -> Deployment:
+    """Put back what was in use before, as it was then; once more goes back further. Nothing is measured: it was in use.
+
+    Raises `InvalidInput` where there is nothing to go back to.
+    """
+    _check(by, why)
+    with workspace_lock(workspace.root):
+        at = now or datetime.now(UTC)
+        recover(workspace, at)
+        deployments = in_use(read_history(workspace.history_file))
+        if len(deployments) < 2:
+            raise InvalidInput("there is nothing to roll back to: history.jsonl has no earlier configuration")
+        before, current = deployments[-2:]
+        entry = Deployment(
+            moment(workspace, at), "rollback", before.config, by, why, before.deployed, before.forced, current.config
+        )
+        activate(workspace, entry)
+        return entry
+
+
+def read_deployments(workspace: Workspace) -> tuple[Deployment, ...]:
+    """Every change, oldest first. The remains of an interrupted command are put right first, unless somebody is deploying just
+    now.
+    """
+    # The history must also be readable without the right to write, and when the active file is broken.
+    with suppress(ConfigError, OSError), workspace_lock(workspace.root):
+        recover(workspace, datetime.now(UTC))
+    return read_history(workspace.history_file)
+
+
+def _entry(
+    order: Order,
+    config: RetrievalConfig,
+    former: RetrievalConfig | None,
+    verdict: Verdict,
+    at: str,
+    results: tuple[Path, ...],
+) -> Deployment:
+    return Deployment(
+        at=at,
+        what="deploy",
+        config=config.name,
+        by=order.by,
+        why=order.why,
+        deployed=plain(config),
+        forced=not verdict.allowed,
+        former=former.name if former else "",
+        figures=_figures(verdict),
+        overruled=tuple(ground.message for ground in verdict.grounds),
+        results=tuple(path.name for path in results),
+    )
+
+
+def _figures(verdict: Verdict) -> dict[str, Any]:
+    new, compared = verdict.candidate, verdict.comparison
+    figures: dict[str, Any] = {}
+    if new:
+        figures |= {"questions": len(new.rows), "nudcg": round(new.nudcg, 4), "distractors": new.distractors}
+    if compared and (moved := compared.nudcg.difference):
+        figures |= {
+            "nudcg_before": round(compared.before.nudcg, 4),
+            "distractors_before": compared.before.distractors,
+            "interval": [round(moved.low, 4), round(moved.high, 4)],
+            "p": moved.p,
+        }
+    return figures
+
+
+def _write_measurements(bench: Bench, verdict: Verdict, at: datetime) -> tuple[Path, ...]:
+    """Write the measurements, also of a refused configuration: they are the evidence."""
+    measured = [verdict.comparison.before] if verdict.comparison else []
+    if verdict.candidate:
+        measured.append(verdict.candidate)
+    about: Environment = environment(bench)
+    return tuple(write_results(bench.workspace, evaluation, about, at) for evaluation in measured)
+
+
+def _check(by: str, why: str) -> None:
+    if len(by) > _BY_MAX or len(why) > _WHY_MAX:
+        raise InvalidInput(f"too long: --by takes at most {_BY_MAX} characters, --reason at most {_WHY_MAX:,}; shorten it")
