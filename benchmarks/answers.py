@@ -29,7 +29,7 @@ from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_locomo
 from hive_mind.evals.demo import documents, outcome, questions
 from hive_mind.evals.generating.generate import generate
-from hive_mind.evals.scoring import answered_figures
+from hive_mind.evals.metrics import answered_figures
 from hive_mind.memory.intake import statement
 from hive_mind.model.ids import fact_id
 from hive_mind.runtime.settings import Settings

@@ -5,7 +5,7 @@ Among many differences some occur by chance; Holm's correction keeps the chance 
 same questions are tested together, by the same flips of signs, which is what makes a whole scorecard a matter of seconds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,19 +29,9 @@ Pairs = Sequence[tuple[float | None, float | None]]
 """New and old value of each question."""
 Sense = Literal["better", "worse", "neither"]
 """The meaning of more of a metric."""
-
-# Cut metrics without their "@k". How many answers are "unknown", and how alike results are on average, is no merit in itself.
-_SENSES: Mapping[str, Sense] = {
-    **dict.fromkeys(("recall", "mrr", "ndcg", "nudcg", "udcg", "keyword_hit", "required_hit"), "better"),
-    **dict.fromkeys(("abstention_right", "grounded", "source_diversity", "completeness"), "better"),
-    **dict.fromkeys(("distractors", "contamination", "near_duplicates", "coverage_gap", "forbidden_hit", "stale"), "worse"),
-    **dict.fromkeys(("messages", "bytes", "fan_out"), "worse"),
-}
-
-
-def sense_of(metric: str) -> Sense:
-    """Whether more of it is better. Comparisons and gates depend on it."""
-    return _SENSES.get(metric.split("@")[0], "neither")
+Column = tuple[str, Sense, Pairs, Sequence[str]]
+"""A metric's name, the meaning of more of it, its values, and the groups of the questions."""
+Verdict = Literal["better", "worse", "higher", "lower", "equal", "may be chance", "too few questions"]
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -66,6 +56,16 @@ class Difference(msgspec.Struct, frozen=True):
     def has_too_few_questions(self) -> bool:
         """Whether nothing could have been found out; what is real all the same is real."""
         return self.n < JUDGED_MIN and not self.is_real
+
+    def verdict(self, sense: Sense) -> Verdict:
+        """In a word: only a real one is better or worse, or "higher" or "lower" where that is no merit."""
+        if self.difference == self.low == self.high == 0:
+            return "equal"
+        if not self.is_real:
+            return "too few questions" if self.has_too_few_questions else "may be chance"
+        if sense == "neither":
+            return "higher" if self.difference > 0 else "lower"
+        return "better" if (self.difference > 0) == (sense == "better") else "worse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ class MetricChange:
         return (self.difference.low, self.difference.high) if self.difference else (0.0, 0.0)
 
 
-def metric_changes(columns: Sequence[tuple[str, Pairs, Sequence[str]]]) -> Iterator[MetricChange]:
-    """The changes of metrics, each given by its name, values and groups: all of them one family for Holm."""
-    found_differences = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
-    for (name, pairs, _), difference in zip(columns, found_differences, strict=True):
+def metric_changes(columns: Sequence[Column]) -> Iterator[MetricChange]:
+    """The changes of metrics: all of them one family for Holm."""
+    found_differences = differences([pairs for *_, pairs, _ in columns], [groups for *_, groups in columns])
+    for (name, sense, pairs, _), difference in zip(columns, found_differences, strict=True):
         both = [(new, old) for new, old in pairs if new is not None and old is not None]
         counts = (sum(old is not None for _, old in pairs), sum(new is not None for new, _ in pairs))
         before, after = macro_mean(old for _, old in both), macro_mean(new for new, _ in both)
-        yield MetricChange(name, sense_of(name), before, after, difference, counts)
+        yield MetricChange(name, sense, before, after, difference, counts)
 
 
 def differences(columns: Sequence[Pairs], groups: Sequence[Sequence[str]] = ()) -> list[Difference | None]:

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.scoring import score
+from hive_mind.evals.metrics import score
 from hive_mind.measure.cohesion import cohesion
 from hive_mind.measure.keywords import holds_all, holds_any
 from hive_mind.measure.results import coverage_gap, likeness, source_diversity

@@ -87,8 +87,8 @@ def _show_cell(cell: "CellChange") -> None:
 
 
 def _row(change: "MetricChange") -> list[Cell]:
+    from hive_mind.evals.metrics import metric_name
     from hive_mind.evals.report.figures import chance
-    from hive_mind.evals.report.naming import metric_name
 
     difference = change.difference
     if difference is None or change.before is None or change.after is None:
@@ -109,12 +109,16 @@ def _row(change: "MetricChange") -> list[Cell]:
 
 def _verdict(change: "MetricChange") -> Cell:
     difference = change.difference
-    if difference is None or not difference.is_real:
-        return "too few questions" if difference and difference.has_too_few_questions else ""
-    if change.sense == "neither":
-        return "really different"
-    is_better = (difference.difference > 0) == (change.sense == "better")
-    return Text("really better", style="green") if is_better else Text("really worse", style="red")
+    if difference is None or difference.has_too_few_questions:
+        return "too few questions" if difference else ""
+    match difference.verdict(change.sense):
+        case "better":
+            return Text("really better", style="green")
+        case "worse":
+            return Text("really worse", style="red")
+        case "higher" | "lower":
+            return "really different"
+    return ""
 
 
 def _interval(low: float | None, high: float | None, digits: int) -> str:

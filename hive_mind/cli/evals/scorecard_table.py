@@ -125,7 +125,7 @@ def stopped_note(name: str, stopped: Sequence[str], held: float) -> str:
 
 
 def _titles(names: Sequence[str]) -> list[str]:
-    from hive_mind.evals.report.naming import metric_name
+    from hive_mind.evals.metrics import metric_name
 
     return [title for name in names for title in (metric_name(name), "Δ")]
 
@@ -147,8 +147,8 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
 
 def _show_answers(setting: "Setting") -> None:
     """Show the metrics of answers, where somebody answered. A judge is named, because its figures are only its opinion."""
-    from hive_mind.evals.report.naming import cell_name, metric_name
-    from hive_mind.evals.report.selecting import ANSWERS
+    from hive_mind.evals.metrics import ANSWERS, metric_name
+    from hive_mind.evals.report.naming import cell_name
 
     names = [name for name in ANSWERS if any(name in cell.metrics for cell in setting.cells)]
     if not names:

@@ -15,13 +15,14 @@ from markupsafe import Markup, escape
 
 from hive_mind.counted import first_of
 from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report import figures
 from hive_mind.evals.report.figures import counted
-from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, cell_name, fault_name, metric_name
+from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, cell_name, fault_name
 from hive_mind.evals.report.selecting import EXACT, Material, Setting, data_name, shown_by_category
 from hive_mind.evals.rows import Row
 from hive_mind.evals.scorecards.card import CellCard, Scorecard
-from hive_mind.measure.differences import JUDGED_MIN, Difference, sense_of
+from hive_mind.measure.differences import JUDGED_MIN, Difference
 from hive_mind.measure.intervals import Estimate, share_ruled_out
 from hive_mind.printable import printable
 
@@ -173,18 +174,6 @@ def _against(beside: _Beside, *, with_place: bool = True) -> str:
     sure = "" if difference.is_real else ", too few questions to judge" if difference.has_too_few_questions else ", may be chance"
     interval = figures.between(difference.low, difference.high, is_change=True)
     return f"{figures.change(difference.difference)} ({interval}{sure}){place}"
-
-
-def verdict(difference: Difference, metric: str) -> tuple[str, str]:
-    """ "better", "worse" (or "higher", "lower"), "equal", or why nothing can be said; and the colour of it."""
-    if difference.difference == difference.low == difference.high == 0:
-        return "equal", ""
-    if not difference.is_real:
-        return ("too few questions" if difference.has_too_few_questions else "may be chance"), ""
-    sense = sense_of(metric)
-    if sense == "neither":
-        return ("higher" if difference.difference > 0 else "lower"), ""
-    return ("better", "good") if (difference.difference > 0) == (sense == "better") else ("worse", "bad")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,26 +17,6 @@ KINDS: dict[str, str] = {
 BASELINES = ("bm25", "random", "full-context")
 PLACES: dict[str, str] = {"in-process": "in process", "redis": "processes over Redis", "simulator": "simulator, virtual time"}
 
-# Words for metrics; one that is not here keeps its own name.
-_METRICS = {
-    "recall": "recall",
-    "mrr": "MRR",
-    "ndcg": "nDCG",
-    "nudcg": "nUDCG",
-    "distractors": "distractors",
-    "source_diversity": "source diversity",
-    "near_duplicates": "near-duplicates",
-    "mean_cosine": "mean cosine",
-    "coverage_gap": "coverage gap",
-    "keyword_hit": "keyword hit",
-    "required_hit": "required keywords",
-    "forbidden_hit": "forbidden keywords",
-    "stale": "stale answers",
-    "abstained": "abstained",
-    "abstention_right": "knew when to decline",
-    "grounded": "grounded",
-}
-
 
 def arm_name(arm: Arm) -> str:
     """An arm with what tells it from others of its kind."""
@@ -82,9 +62,3 @@ def fault_name(fault: Fault) -> str:
     if fault.slow:
         parts.append(f"{counted(fault.slow, 'member')} {fault.slow_ms} ms late")
     return ", ".join(parts) or "none"
-
-
-def metric_name(metric: str) -> str:
-    """Name of a metric, such as "nDCG@10"."""
-    name, at, k = metric.partition("@")
-    return _METRICS.get(name, name.replace("_", " ")) + at + k

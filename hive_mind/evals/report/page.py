@@ -15,23 +15,15 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hive_mind.drawing.palette import declarations
+from hive_mind.evals import metrics
 from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.metrics import COSTS
 from hive_mind.evals.report import figures, findings, naming
 from hive_mind.evals.report.naming import KINDS
-from hive_mind.evals.report.selecting import (
-    ANSWERS,
-    EXACT,
-    Drawings,
-    Material,
-    data_name,
-    material_of,
-    no_drawings,
-    representatives,
-)
+from hive_mind.evals.report.selecting import EXACT, Drawings, Material, data_name, material_of, no_drawings, representatives
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.evals.running.reading import MeasuredRun, read_run
 from hive_mind.evals.scorecards.card import CellCard, Scorecard, read_scorecard
-from hive_mind.evals.scorecards.metrics import COSTS
 from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.printable import in_one_line
 from hive_mind.replacing import READABLE, write_whole
@@ -143,15 +135,15 @@ def _environment() -> Environment:
     environment.filters |= {"at": _at, "representatives": lambda setting: representatives(setting.healthy, tuple(KINDS))}
     environment.filters["titles"] = lambda body: re.findall(r'<h2 id="([a-z0-9-]+)-title">([^<]*)</h2>', str(body))
     environment.globals |= {"between": figures.between, "milliseconds": figures.milliseconds, "data_name": data_name}
-    for module in (naming, findings):
+    for module in (metrics, naming, findings):
         environment.globals |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    environment.globals |= {"ANSWERS": ANSWERS, "EXACT": EXACT, "SINGLE": SINGLE}
+    environment.globals |= {"EXACT": EXACT, "SINGLE": SINGLE}
     environment.globals |= {"light": declarations(dark=False), "dark": declarations(dark=True)}
     return environment
 
 
 def _at(value: object, path: str) -> object:
-    """What lies there; None where something on the way is None."""
+    """The value at a path of attributes; None where one on the way is None."""
     for name in path.split("."):
         value = None if value is None else getattr(value, name)
     return value

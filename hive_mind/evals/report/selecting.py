@@ -13,20 +13,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 from hive_mind.evals.experiments.values import Fault
+from hive_mind.evals.metrics import column
 from hive_mind.evals.report.figures import counted_among
 from hive_mind.evals.report.naming import BASELINES
 from hive_mind.evals.running.reading import MeasuredRun
 from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, Scorecard
-from hive_mind.evals.scorecards.metrics import groups_of_both, paired
 from hive_mind.hive.topology.spec import SINGLE, SPECS
 from hive_mind.installation import command_for_extra
-from hive_mind.measure.differences import Difference, differences
+from hive_mind.measure.differences import Difference, metric_changes
 
 EXACT = tuple(SPECS)
 """Topologies that promise what one memory would find."""
-
-ANSWERS = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "grounded")
-"""Figures of an answer, in the order in which they are shown."""
 
 CATEGORIES_MAX = 16
 """Categories a drawing has room for; the tables have all."""
@@ -213,10 +210,8 @@ class Material:
     def beside(self, pairs: Sequence[tuple[CellCard, CellCard]]) -> list[list[Difference | None]]:
         """The first cell of each pair minus the second, paired by question, for each of `measures`."""
         both = [(self.run.cell(new.id).rows, self.run.cell(old.id).rows) for new, old in pairs]
-        columns = [paired(new, old, metric) for new, old in both for metric in self.measures]
-        groups = [groups_of_both(new, old) for new, old in both for _ in self.measures]
-        found = differences(columns, groups)
-        return [found[place : place + len(self.measures)] for place in range(0, len(found), len(self.measures))]
+        changes = metric_changes([column(new, old, metric) for new, old in both for metric in self.measures])
+        return [[next(changes).difference for _ in self.measures] for _ in pairs]
 
 
 def material_of(card: Scorecard, run: MeasuredRun, drawings: Drawings) -> Material:

@@ -18,11 +18,11 @@ from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.arms.methods import mode_of
 from hive_mind.evals.datasets import load_dataset
 from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, nodes_of, plain_arm, takes
+from hive_mind.evals.metrics import identical
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.evals.scorecards.making import NOT_GIVEN, scorecard_of
-from hive_mind.evals.scorecards.metrics import identical
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.measure.intervals import Estimate
 from hive_mind.model.query import LIMIT, METHOD

@@ -19,10 +19,9 @@ from statistics import median
 
 from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
+from hive_mind.evals.metrics import ANSWERS, GROUNDED, chosen_metrics, column, groups_of_both, identical, lacks_verdict, sense_of
 from hive_mind.evals.running.reading import MeasuredCell, MeasuredRun, read_run
-from hive_mind.evals.scorecards.metrics import chosen_metrics, groups_of_both, identical, paired
-from hive_mind.evals.scoring import ANSWERED, GROUNDED, lacks_verdict
-from hive_mind.measure.differences import SAME, MetricChange, Pairs, metric_changes, sense_of
+from hive_mind.measure.differences import SAME, Column, MetricChange, metric_changes
 from hive_mind.measure.intervals import Estimate, defined, estimate, median_interval
 
 TIMES = ("cpu_ms", "wall_ms")
@@ -98,7 +97,7 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     every = [[*old.rows.values(), *new.rows.values()] for old, new in pairs]
     named = chosen_metrics([row for rows in every for row in rows], wanted) if wanted else ()
     names = [named or chosen_metrics(rows) for rows in every]
-    columns = [(name, *_column(old, new, name)) for (old, new), some in zip(pairs, names, strict=True) for name in some]
+    columns = [_column(old, new, name) for (old, new), some in zip(pairs, names, strict=True) for name in some]
     changes = metric_changes(columns)
     cells = []
     for (old, new), some in zip(pairs, names, strict=True):
@@ -156,11 +155,11 @@ def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
     return sorted(row.question for row in after.answered if row.question in answered)
 
 
-def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> tuple[Pairs, list[str]]:
-    """New and old value of each question that both answered, and its group."""
+def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> Column:
+    """New and old value of each question that both answered."""
     both = _both(before, after)
-    new, old = ({one: cell.rows[one] for one in both} for cell in (after, before))
-    return paired(new, old, metric), groups_of_both(new, old)
+    new, old = ({id: cell.rows[id] for id in both} for cell in (after, before))
+    return column(new, old, metric)
 
 
 def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeChange]:
@@ -227,7 +226,7 @@ def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, c
     change = compare_sides(baseline, candidate, metrics)
     judged = [(cell, metric) for cell in change.cells for metric in cell.metrics if metrics or metric.metric not in _ONLY_NAMED]
     lost = (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain))
-    if any(one.metric in ANSWERED for _, one in judged):
+    if any(one.metric in ANSWERS for _, one in judged):
         lost += tuple(_unanswered(baseline, candidate))
     if any(one.metric == GROUNDED for _, one in judged):
         lost += tuple(_without_verdict(baseline, candidate))

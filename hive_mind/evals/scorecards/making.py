@@ -12,12 +12,12 @@ import msgspec
 
 from hive_mind.evals.arms.node_per_agent import remains_of
 from hive_mind.evals.experiments.values import BASELINES, RUNNING, Cell, Fault
+from hive_mind.evals.metrics import column, groups_of_both, identical, metrics_of, value_of
 from hive_mind.evals.rows import Learned, Row
 from hive_mind.evals.running.reading import MeasuredCell, read_run
 from hive_mind.evals.scorecards.card import FILE, AgainstSingle, CellCard, DataPart, Learning, RetrievalPart, Scorecard, System
-from hive_mind.evals.scorecards.metrics import groups_of_both, identical, metrics_of, paired, value_of
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.measure.differences import Difference, Pairs, differences
+from hive_mind.measure.differences import Difference, metric_changes
 from hive_mind.measure.intervals import Estimate, estimates, middle
 from hive_mind.replacing import write_whole
 from hive_mind.retrieval.files.writing import writable
@@ -126,19 +126,12 @@ def _broken_out(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
 
 def _differences(done: Mapping[str, MeasuredCell], references: Mapping[str, str]) -> dict[str, dict[str, Difference]]:
     """Of each cell against its reference, by metric: all of them one family."""
-    keyed: list[tuple[str, str]] = []
-    columns: list[Pairs] = []
-    groups: list[list[str]] = []
-    for id, reference in references.items():
-        new, old = done[id].rows, done[reference].rows
-        names = metrics_of(new.values())
-        keyed += [(id, name) for name in names]
-        columns += [paired(new, old, name) for name in names]
-        groups += [groups_of_both(new, old)] * len(names)
+    keyed = [(id, name) for id in references for name in metrics_of(done[id].rows.values())]
+    columns = [column(done[id].rows, done[references[id]].rows, name) for id, name in keyed]
     found: dict[str, dict[str, Difference]] = {}
-    for (id, name), difference in zip(keyed, differences(columns, groups), strict=True):
-        if difference is not None:
-            found.setdefault(id, {})[name] = difference
+    for (id, name), change in zip(keyed, metric_changes(columns), strict=True):
+        if change.difference is not None:
+            found.setdefault(id, {})[name] = change.difference
     return found
 
 

@@ -4,16 +4,25 @@ Values only, and arithmetic on them. Rows keep the results, so that everything c
 with bootstrap intervals whose seed is fixed and which don't depend on the order of the questions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from hive_mind.measure.differences import Sense
 from hive_mind.measure.intervals import Estimate, estimate, macro_mean
 from hive_mind.measure.ranking import DISTRACTOR, ideal_udcg, ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank, udcg_by_k
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 
 Metric = Literal["nudcg", "udcg", "ndcg", "recall", "mrr", "contamination"]
-METRICS: tuple[Metric, ...] = ("nudcg", "udcg", "ndcg", "recall", "mrr", "contamination")
+METRICS: Mapping[Metric, Sense] = {
+    "nudcg": "better",
+    "udcg": "better",
+    "ndcg": "better",
+    "recall": "better",
+    "mrr": "better",
+    "contamination": "worse",
+}
+"""The meaning of more of each."""
 Label = Literal["relevant", "distractor", ""]
 
 

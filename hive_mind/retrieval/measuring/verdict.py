@@ -97,7 +97,10 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     moves = [_move(*pair, k) for pair in zip(old.rows, new.rows, strict=True)]
     changed = [move for move in moves if move.change or move.places]
     ungrouped = [""] * len(old.rows)
-    columns = [(metric, list(zip(new.values(metric), old.values(metric), strict=True)), ungrouped) for metric in METRICS]
+    columns = [
+        (metric, sense, list(zip(new.values(metric), old.values(metric), strict=True)), ungrouped)
+        for metric, sense in METRICS.items()
+    ]
     return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda one: (one.change, one.id))))
 
 

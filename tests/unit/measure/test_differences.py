@@ -151,11 +151,10 @@ def test_what_is_no_number_is_an_error(bad):
 
 
 @pytest.mark.parametrize(
-    ("metric", "is_worse", "loss_max"),
-    [("recall@10", True, 0.5), ("distractors@10", False, -0.5), ("mean_cosine", False, 0.0)],
+    ("sense", "is_worse", "loss_max"), [("better", True, 0.5), ("worse", False, -0.5), ("neither", False, 0.0)]
 )
-def test_what_more_of_a_metric_means_decides_what_is_a_loss(metric, is_worse, loss_max):
-    (found,) = metric_changes([(metric, [(0.25, 0.75)] * 30 + [(None, 0.5)], [""] * 31)])
+def test_what_more_of_a_metric_means_decides_what_is_a_loss(sense, is_worse, loss_max):
+    (found,) = metric_changes([("m", sense, [(0.25, 0.75)] * 30 + [(None, 0.5)], [""] * 31)])
 
     assert (found.before, found.after, found.defined) == (0.75, 0.25, (31, 30))
     assert (found.is_worse, found.loss_max) == (is_worse, loss_max)
@@ -163,7 +162,7 @@ def test_what_more_of_a_metric_means_decides_what_is_a_loss(metric, is_worse, lo
 
 
 def test_a_metric_that_is_defined_on_one_side_only_has_no_change():
-    (found,) = metric_changes([("recall@10", [(None, 1.0)], [""])])
+    (found,) = metric_changes([("m", "better", [(None, 1.0)], [""])])
 
     assert (found.before, found.after, found.difference, found.defined) == (None, None, None, (1, 0))
     assert (found.is_worse, found.loss_max, found.evidence()) == (False, 0.0, "undefined")

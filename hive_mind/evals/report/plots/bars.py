@@ -15,8 +15,9 @@ from matplotlib.ticker import FuncFormatter
 
 from hive_mind.drawing.palette import COLOURS, MARKERS
 from hive_mind.drawing.pictures import as_part, as_png, canvas
+from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report.figures import counted, number, size
-from hive_mind.evals.report.naming import cell_name, metric_name
+from hive_mind.evals.report.naming import cell_name
 from hive_mind.evals.report.selecting import Plot, Setting, categories_of, shown_by_category
 from hive_mind.evals.scorecards.card import CellCard, System
 from hive_mind.measure.intervals import Estimate

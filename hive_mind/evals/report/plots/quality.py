@@ -17,8 +17,9 @@ from matplotlib.transforms import ScaledTranslation
 from hive_mind.drawing.palette import COLOURS
 from hive_mind.drawing.pictures import canvas, lay_out
 from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report.figures import number
-from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, metric_name
+from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name
 from hive_mind.evals.report.plots.bars import finished, key, line_style
 from hive_mind.evals.report.selecting import Plot, Setting
 from hive_mind.evals.scorecards.card import CellCard

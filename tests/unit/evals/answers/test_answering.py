@@ -11,7 +11,7 @@ from hive_mind.cognition.budget import Budget, usd_of
 from hive_mind.errors import BudgetExceeded, InvalidInput, ModelOutputError
 from hive_mind.evals.answering import Answerer, AnswererKind, GivenAnswer, ModelAnswerer, QuotingAnswerer, open_answerer
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.scoring import answered_figures
+from hive_mind.evals.metrics import answered_figures
 from hive_mind.llm.base import Completion, Prompt, Usage
 from hive_mind.llm.scripted import Reply, ScriptedModel
 from hive_mind.model.query import Hit

@@ -8,7 +8,7 @@ import pytest
 
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.scoring import Figures, score, shown_scores
+from hive_mind.evals.metrics import Figures, score, shown_scores
 from tests.unit.cognition.reading import hit
 
 QUESTION = LabelledQuestion(

@@ -3,7 +3,7 @@
 from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments.values import Arm
-from hive_mind.evals.scoring import ranked_figures
+from hive_mind.evals.metrics import score
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
 from tests.builders import fact
@@ -33,4 +33,4 @@ def test_copies_of_one_text_neither_fill_the_first_k_nor_have_to_be_found_one_by
     found = texts_found(arm.outcomes[0].hits, arm.documents)
 
     assert set(found) == {"d0", "d1", "d6"}
-    assert ranked_figures(question, found, 3)["recall@3"] == 1.0
+    assert score(question, found, (), (), None, None, 3)["recall@3"] == 1.0

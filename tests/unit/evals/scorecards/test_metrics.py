@@ -1,6 +1,6 @@
 """Rows of two cells, paired by question."""
 
-from hive_mind.evals.scorecards.metrics import identical, paired
+from hive_mind.evals.metrics import identical, paired
 from tests.unit.evals.scorecards.written_runs import row
 
 
