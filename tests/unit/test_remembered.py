@@ -22,6 +22,7 @@ OF_NO_TEXT = {
     "cognition/prompts/__init__.py",
     "console/rendering.py",
     "evals/generating/words.py",
+    "evals/report/page.py",
     "hive/replication/digest.py",
     "identity/cipher.py",
     "installation.py",
