@@ -47,7 +47,8 @@ _ORDINARY = frozenset(
     """.split()
 )
 _COPULAS = frozenset(
-    "is was has had will can could should does did said says went works lives likes loves owns runs uses".split(" ")
+    "is was has had will can could should does did said says went works lives likes loves owns runs uses no not never now "
+    "won't isn't wasn't hasn't doesn't didn't can't cannot".split()
 )
 
 
@@ -160,7 +161,7 @@ def _is_name(run: list[_Word], following: str, vocabulary: Vocabulary) -> bool:
         return True
     if word.lower() in vocabulary.ordinary:
         return False
-    return word != first.text or following in _COPULAS
+    return word != first.text or following.replace("’", "'") in _COPULAS
 
 
 def _outside(names: list[tuple[int, int, str]], codes: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

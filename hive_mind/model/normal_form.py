@@ -3,7 +3,7 @@
 The same letters look different to a program in another width, in the digits of another script, with a hyphen that does not break
 or a soft one, or with marks between them that nobody sees. What is kept and shown stays as it was written.
 
-What a reader tells apart stays apart: 10² is not 102, and a dash between words is no hyphen.
+What a reader tells apart stays apart: 10² is not 102, and a dash between spaces is no hyphen.
 """
 
 import html
@@ -16,6 +16,8 @@ from hive_mind.regex import regex
 _REMEMBERED_MAX = 1 << 14
 # Hyphens and minus signs; longer dashes stand between words.
 _HYPHENS = "\u2010\u2011\u2012\u2043\u2212\ufe63\uff0d"
+# Within a code or a range, programs that set texts make one of these of a hyphen.
+_JOINING_DASH = regex("(?<=\\w)[\u2010-\u2015\u2212](?=\\w)")
 # Not seen, though no format characters: fillers, the joiner of graphemes, selectors of a variant.
 _UNSEEN = regex("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _BLANK_PATTERN = "\u2800"
@@ -25,7 +27,14 @@ _SEEN = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2"
 
 def normal(text: str) -> str:
     """The text as it is compared with others. Doing it again changes nothing."""
-    return text if text.isascii() else unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FORMS))
+    if text.isascii():
+        return text
+    return with_hyphens(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FORMS)))
+
+
+def with_hyphens(text: str) -> str:
+    """A text with a plain hyphen for each dash that joins two letters or digits, as "CVE–2024" has one."""
+    return _JOINING_DASH.sub("-", text)
 
 
 class _Forms(dict[int, str]):

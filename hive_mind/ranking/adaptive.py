@@ -8,7 +8,7 @@ quotations.
 import re
 
 from hive_mind.model.probe import Anchors
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import STOP_WORDS, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -66,7 +66,11 @@ def _is_code(run: str) -> bool:
 
 def _references(query: str) -> list[str]:
     """Without "10 AM" and "IN 2023": of these only the number would be left, which is no identifier."""
-    return [span for span in _REFERENCE.findall(query) if len(tokenize(span)) > 1]
+    return [
+        span
+        for span in _REFERENCE.findall(query)
+        if any(word.isalpha() and word.lower() not in STOP_WORDS for word in span.split())
+    ]
 
 
 def _names(query: str) -> list[str]:

@@ -15,7 +15,7 @@ import Stemmer
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import Worded
 
-VERSION = 2
+VERSION = 3
 """Of what `tokens` and `form` make of a text: counted up whenever either gives other terms or weights."""
 
 _MAKER = f"{VERSION} {Stemmer.version()}"

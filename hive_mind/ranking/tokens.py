@@ -1,7 +1,8 @@
 """The one tokenizer: text to terms, the same for facts, documents and questions.
 
 Terms are lower-cased, stripped of accents, freed of stop words and stemmed (Snowball English). A code such as "CVE-2024-1234" or
-"75.1725" gives its parts and itself, so that a search for the whole code can tell it from its neighbours.
+"75.1725" gives its parts and itself, so that a search for the whole code can tell it from its neighbours. Figures come in one
+form, and a word that would be dropped stays where its capitals make a name of it (`names`).
 """
 
 import re
@@ -11,7 +12,9 @@ from collections.abc import Sequence
 
 import Stemmer
 
-from hive_mind.model.normal_form import normal
+from hive_mind.model.figures import plain_figures
+from hive_mind.model.normal_form import normal, with_hyphens
+from hive_mind.ranking.names import MARK, with_names
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -26,13 +29,20 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-_RUN = regex(r"\w+(?:[.\-:/_@]\w+)*", re.UNICODE)
+# Ends with the signs of "C++" and "C#" where it has them.
+_RUN = regex(r"\w+(?:[.\-:/_@]\w+)*(?:(?<=[^\W\d_])(?:\+{1,2}|\#)(?![\w+\#]))?", re.UNICODE)
 _PART = regex(r"[^\W_]+")
 _POSSESSIVE = regex(r"['’]s\b|['’](?=t\b)", re.IGNORECASE)
 _NOT_ASCII = regex("[^\x00-\x7f]+")
 _HAS_DIGIT = regex(r"\d")
 # Scripts written without spaces, or with few: Thai, kana, Han, Hangul. Pairs of neighbouring characters stand in for words.
 _UNSPACED = regex("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
+# Where one of them meets Latin letters or figures, which are words of their own.
+_SEAM = regex(
+    "(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])(?=[0-9a-zA-Z])|(?<=[0-9a-zA-Z])(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
+)
+# "roll-back" is "rollback", "wi-fi" is "wifi".
+_COMPOUND = regex(r"[^\W\d_]{1,12}-[^\W\d_]{1,12}")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
 _VOICED = "\u3099\u309a"
 # Between texts: no part of a word, and as good as a line break where it stands in one.
@@ -78,11 +88,11 @@ def terms_of(run: str) -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    """Without case, accents and possessives. Plain ASCII, the common case, skips the Unicode work."""
+    """Without case, accents and possessives, figures in one form. Plain ASCII, the common case, skips the Unicode work."""
     if not text.isascii():
         # ASCII between stays as it is in every step, so only the rest has to be looked at.
-        text = _NOT_ASCII.sub(_bare, text)
-    text = text.casefold()
+        text = _SEAM.sub(" ", _NOT_ASCII.sub(_bare, with_hyphens(text)))
+    text = with_names(plain_figures(text), STOP_WORDS).casefold()
     return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
 
 
@@ -96,11 +106,15 @@ def _bare(match: re.Match[str]) -> str:
 
 
 def _split(run: str) -> tuple[str, ...]:
+    if run.endswith(MARK) and (named := run.rstrip(MARK)).isalpha() and (len(named) == 1 or named in STOP_WORDS):
+        return (named,)
     parts = _PART.findall(run)
     words = [word for part in parts for word in _words_of(part)]
     terms = [_stem(word) for word in words if word not in STOP_WORDS and len(word) <= _TERM_CHARACTERS_MAX]
-    if len(parts) > 1 and _HAS_DIGIT.search(run) and len(run) <= _TERM_CHARACTERS_MAX:
+    if len(run) <= _TERM_CHARACTERS_MAX and ((len(parts) > 1 and _HAS_DIGIT.search(run)) or run.endswith(("+", "#"))):
         terms.append(run)
+    elif _COMPOUND.fullmatch(run) and len(words) + (len(parts[0]) == 1) == len(parts):
+        terms.append(_stem("".join(parts)))
     return tuple(terms)
 
 

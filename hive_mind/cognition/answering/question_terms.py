@@ -3,10 +3,12 @@
 import re
 from dataclasses import dataclass
 
+from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.subject import Name
 from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, phrase_terms, without_phrases
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.memory.entities import entities
+from hive_mind.model.figures import figures_in
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -70,8 +72,8 @@ class QuestionTerms:
     """The terms of a question: the identifiers and names that must be met, and all other words.
 
     `kinds` are the words among them for the kind of thing the answer is; a match speaks for a fact, a miss does not speak
-    against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift. `roles` and
-    `deeds` identify the person in question: a fact about other staff does not answer a question about the director.
+    against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift, nor one about
+    5 km 7 of them. `roles` and `deeds` identify the person in question: a fact about other staff does not answer a question about the director.
     """
 
     identifiers: frozenset[str]
@@ -104,6 +106,8 @@ def asked_of(question: str) -> QuestionTerms:
     implied = _IMPLIED if _WHY.match(question) else frozenset()
     words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
+    # "Is the port 8443?" is answered by another number as well.
+    numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
     roles, done = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in done if not is_had(term))
     return QuestionTerms(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))

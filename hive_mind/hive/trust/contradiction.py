@@ -106,7 +106,15 @@ def _may_exclude(one: Wording, other_wording: Wording) -> bool:
         return False
     if one.predicate and one.predicate == other_wording.predicate:
         return False
+    if not one.predicate and not other_wording.predicate and _have_words_of_their_own(one, other_wording):
+        return False
     return not _are_occasions(one, other_wording)
+
+
+def _have_words_of_their_own(one: Wording, other_wording: Wording) -> bool:
+    """Both, besides other values: where no verb is known, such a word may be what the statement is about."""
+    here, there = (set(wording.frame) for wording in (one, other_wording))
+    return one.values != other_wording.values and bool(here - there) and bool(there - here)
 
 
 def _are_occasions(one: Wording, other_wording: Wording) -> bool:

@@ -16,7 +16,7 @@ from hive_mind.model.evidence import Stamp, Statement
 from hive_mind.model.ids import canonical
 from hive_mind.remembered import remembered
 
-FORM = 1
+FORM = 2
 """Of the rows. It grows when they, or the rules of `wording`, change: rows of two forms can't be compared."""
 
 _ID_BYTES, _WORDS_BITS, _SUBJECT_BITS = 16, 128, 128

@@ -4,9 +4,10 @@ No parser and no model: word lists and positions, the same on every node. Good e
 "Alice moved" from "Bob moved", "ferry A" from "ferry B"; meant for `contradiction`, which only marks and never deletes.
 """
 
-import re
 from dataclasses import dataclass
+from itertools import pairwise
 
+from hive_mind.model.figures import plain_clock, plain_number
 from hive_mind.model.normal_form import normal
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
@@ -25,12 +26,19 @@ _SEAMS = regex(
 )
 
 # "users_3", "INC-2024-001", "LH123" and "2b" are names and stay whole, "12h" is an amount.
+# "C++", "A+" and "C#" are names, and so is a picture; letters of India have their vowels as marks, which no pattern takes for
+# letters.
 _TOKEN = regex(
     r"[^\W\d_]++(?:[_-][^\W\d_]++){0,12}+[_-]?\d+\w*(?:-\w+)*|\d+[abcefABCEF]\b"
-    r"|(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+"
+    r"|(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]{1,20}+(?:\+{1,2}|\#)(?![\w+\#])"
+    r"|(?:[^\W\d_]|[\u0900-\u0dff])+(?:['’][^\W\d_]+)*|\w+|[\u2190-\u2bff\U0001f000-\U0001faff]"
 )
+_MARKED = regex(r"[\u0900-\u0dff\u2190-\u2bff\U0001f000-\U0001faff]|[+\#]$")
 _HEADING = regex(r"[^:]{1,60}?(?=:\s|\s=\s)")
-_THOUSANDS = regex(r"\d{1,3}(?:,\d{3})+")
+_CLOCK = regex(r"\d{1,2}:[0-5]\d")
+_NOUGHTS = regex(r"(?<=\d)\.0+$|(?<=\d)(\.\d*[1-9])0+$")
+# Of a version, "3.10" is another than "3.1".
+_VERSIONED = frozenset("version v release python kernel".split())
 _DATE = regex(r"(?:19|20)\d\d|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
 _COUNTED = dict(
     zip("zero one two three four five six seven eight nine ten eleven twelve".split(), map(str, range(13)), strict=True)
@@ -43,7 +51,12 @@ _OPPOSITES = frozenset(
     "on off true false yes enabled disabled open closed up down active inactive allowed forbidden public private online offline "
     "passed failed alive dead hot cold always sometimes before after left right increased decreased".split()
 )
-_DENIALS = frozenset("not no never cannot without neither nor none".split())
+_DENIALS = frozenset(
+    "not no never cannot without neither nor none nicht kein keine keinen keinem keiner nie niemals pas jamais nunca jamás não "
+    "ningún ninguna non mai niet geen nooit inte ikke aldrig nie не нет никогда ні немає değil yok δεν όχι".split()
+)
+# "No longer", "not any more": they say no more than "not".
+_DENIED_TIME = frozenset("longer anymore mehr".split())
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll me my mine myself we we're we've our ours us".split())
 _TOPIC_MARKS = frozenset("は 是".split())
 _COPULAS = frozenset("is are was were be been am".split()) | _TOPIC_MARKS
@@ -87,7 +100,8 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
         return None
     text = _SEAMS.sub(" ", _unshortened(normal(text)))
-    raw = _labelled([_plain(token) for token in _TOKEN.findall(text)])
+    tokens = _TOKEN.findall(text)
+    raw = _labelled([_plain(token, before) for before, token in pairwise(["", *tokens])])
     verb = _verb_at(raw) or _heading_end(text, raw)
     # A heading with nothing behind it says nothing: "emptyDir: {}".
     verb = verb if verb < len(raw) else 0
@@ -134,13 +148,18 @@ def _heading_end(text: str, raw: list[str]) -> int:
     return values[0] + 1 if len(values) > 1 else 0
 
 
-def _plain(token: str) -> str:
-    """Numbers in one form: 1,000 is 1000, 5.0 is 5, seven is 7."""
+def _plain(token: str, before: str) -> str:
+    """Numbers in one form: 1,000 is 1000, 5.0 is 5 and 0.50 is 0.5, seven is 7, 09:30 is 9:30."""
     if token.casefold() in _COUNTED:
         return _COUNTED[token.casefold()]
-    if _THOUSANDS.fullmatch(token):
-        return token.replace(",", "")
-    return token[: token.index(".")] if re.fullmatch(r"\d+\.0+", token) else token.replace("−", "-")
+    if not token[-1].isdigit():
+        return token
+    if _CLOCK.fullmatch(token):
+        return plain_clock(token)
+    number = plain_number(token).replace("−", "-")
+    if number.count(".") != 1 or (not number.endswith(".0") and (before.casefold() in _VERSIONED or before[:1].isupper())):
+        return number
+    return _NOUGHTS.sub(lambda match: match[1] or "", number)
 
 
 def _verb_at(raw: list[str]) -> int:
@@ -161,7 +180,10 @@ def _terms(token: str) -> tuple[str, ...]:
     """As they are compared: values and letters as they are, other words stemmed, those that say little left out, denials too."""
     if token.startswith("=") or _is_value(token):
         return (token.removesuffix("s") if token in _DATED else token,)
-    return () if token in _DENIALS or token in _TOPIC_MARKS else tuple(tokenize(token.removesuffix("'s")))
+    if _MARKED.search(token):
+        return (token,)
+    said = token in _DENIALS or token in _DENIED_TIME or token in _TOPIC_MARKS
+    return () if said else tuple(tokenize(token.removesuffix("'s")))
 
 
 def _is_value(term: str) -> bool:

@@ -27,8 +27,8 @@ def test_any_text_gives_bounded_terms_without_capitals_and_always_the_same(text:
 
 
 @given(WORDS)
-def test_letter_case_does_not_matter(text: str):
-    assert tokenize(text.upper()) == tokenize(text) == tokenize(text.lower())
+def test_letter_case_only_adds_what_it_makes_a_name_of(text: str):
+    assert set(tokenize(text.lower())) <= set(tokenize(text))
 
 
 @given(WORDS)
@@ -48,6 +48,8 @@ def test_a_text_is_made_of_its_words(text: str):
         ("don't", "dont"),
         ("pumps", "pump"),
         ("Gdańsk", "GDANSK"),
+        ("OPS–77", "ops-77"),
+        ("ポートは８４番", "ポートは84番"),
     ],
 )
 def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):
@@ -85,7 +87,9 @@ def test_a_voiced_kana_is_another_letter():
         ("B-52", ["52", "b-52"]),
         ("D40", ["d40"]),
         ("10:30", ["10", "30", "10:30"]),
-        ("north-east", ["north", "east"]),
+        ("north-east", ["north", "east", "northeast"]),
+        ("b-side", ["side", "bside"]),
+        ("man-in-the-middle", ["man", "middl"]),
     ],
 )
 def test_a_code_gives_its_parts_and_itself(code: str, parts: list[str]):
