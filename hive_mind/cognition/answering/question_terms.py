@@ -72,8 +72,9 @@ class QuestionTerms:
     """The terms of a question: the identifiers and names that must be met, and all other words.
 
     `kinds` are the words among them for the kind of thing the answer is; a match speaks for a fact, a miss does not speak
-    against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift, nor one about
-    5 km 7 of them. `roles` and `deeds` identify the person in question: a fact about other staff does not answer a question about the director.
+    against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift, nor one about 5 km
+    7 of them. `roles` and `deeds` identify the person in question: a fact about other staff does not answer a question about the
+    director.
     """
 
     identifiers: frozenset[str]
