@@ -34,6 +34,7 @@ from hive_mind.memory.intake import statement
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.ids import canonical
+from hive_mind.model.normal_form import shown
 from hive_mind.model.query import Hit
 from hive_mind.off_loop import off_loop
 
@@ -74,7 +75,7 @@ class ExtractiveReader:
         return await off_loop(len(content.text), self._extracted, content)
 
     def _extracted(self, content: Content) -> Extraction:
-        layout = blocks(content.text)
+        layout = blocks(shown(content.text))
         dates = dates_of(content, layout)
         settings = self._settings
         pieces = list(summed_up(list(exchanged(cut(layout, settings.sentence_chars_max, settings.utterance_chars_max)))))

@@ -16,6 +16,7 @@ from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id
+from hive_mind.model.normal_form import shown
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
 # Longer is no statement but a document: let a reader cut it. Keeps one hostile line from filling an index.
@@ -34,7 +35,8 @@ class Intake:
 
 def statement(candidate: Candidate) -> str:
     """The candidate's text as it is kept: its speaker belongs to the text, or "I moved" would be anybody's."""
-    text = _laid_out(candidate.content) if candidate.keeps_lines else canonical(candidate.content)
+    content = shown(candidate.content)
+    text = _laid_out(content) if candidate.keeps_lines else canonical(content)
     speaker = canonical(candidate.speaker)
     return text if not speaker or text.startswith(f"{speaker}: ") else f"{speaker}: {text}"
 

@@ -9,6 +9,7 @@ What a reader tells apart stays apart: 10² is not 102, and a dash between space
 import html
 import re
 import unicodedata
+from collections.abc import Callable
 
 from hive_mind.regex import regex
 
@@ -18,6 +19,14 @@ _REMEMBERED_MAX = 1 << 14
 _HYPHENS = "\u2010\u2011\u2012\u2043\u2212\ufe63\uff0d"
 # Within a code or a range, programs that set texts make one of these of a hyphen.
 _JOINING_DASH = regex("(?<=\\w)[\u2010-\u2015\u2212](?=\\w)")
+# CSI and OSC of ECMA-48: colours, titles and links. One that does not end is no more than its first two characters.
+_CONTROLLED = regex("(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)|\x1b[ -/]{0,4}[0-~]")
+_TYPED_HYPHEN = regex("(?<=\\w)[\u2010-\u2013\u2212](?=\\w)|[\u2010\u2011]|(?<=\\d)[\u2014\u2015](?=\\d)")
+# These two are seen between letters of scripts that join, and within a picture of several.
+_JOINERS = "\u200c\u200d"
+_UNJOINED = regex(
+    "(?<![\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])[\u200c\u200d]"
+)
 # Not seen, though no format characters: fillers, the joiner of graphemes, selectors of a variant.
 _UNSEEN = regex("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _BLANK_PATTERN = "\u2800"
@@ -32,6 +41,20 @@ def normal(text: str) -> str:
     return with_hyphens(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FORMS)))
 
 
+def shown(text: str) -> str:
+    """The text as it is kept: what the eye sees, in the form that a keyboard types.
+
+    Without colours of a terminal and format characters, but for those that change how letters join, with letters for ligatures,
+    and with plain quotes and hyphens.
+    """
+    if "\x1b" in text or "\x9b" in text:
+        text = _CONTROLLED.sub("", text)
+    if text.isascii():
+        return text
+    text = _UNJOINED.sub("", unicodedata.normalize("NFC", text).translate(_SHOWN))
+    return unicodedata.normalize("NFC", _TYPED_HYPHEN.sub("-", text))
+
+
 def with_hyphens(text: str) -> str:
     """A text with a plain hyphen for each dash that joins two letters or digits, as "CVE–2024" has one."""
     return _JOINING_DASH.sub("-", text)
@@ -40,14 +63,15 @@ def with_hyphens(text: str) -> str:
 class _Forms(dict[int, str]):
     """The form of each character, found out when it first comes."""
 
+    def __init__(self, form: Callable[[str], str]) -> None:
+        super().__init__()
+        self._form = form
+
     def __missing__(self, code: int) -> str:
-        form = _form(chr(code))
+        form = self._form(chr(code))
         if len(self) < _REMEMBERED_MAX:
             self[code] = form
         return form
-
-
-_FORMS = _Forms()
 
 
 def _form(character: str) -> str:
@@ -63,6 +87,19 @@ def _form(character: str) -> str:
     # A superscript or a fraction is another number; an accent by itself would become a space with an accent.
     return character if category in ("No", "Sk") else unicodedata.normalize("NFKC", character)
 
+
+def _shown_form(character: str) -> str:
+    if character in _TYPED:
+        return _TYPED[character]
+    is_unseen = unicodedata.category(character) == "Cf" and character not in _SEEN and character not in _JOINERS
+    # Flags of countries' parts are written with tags.
+    is_unseen = is_unseen and not "\U000e0020" <= character <= "\U000e007f"
+    is_ligature = "\ufb00" <= character <= "\ufb06"
+    return "" if is_unseen else unicodedata.normalize("NFKC", character) if is_ligature else character
+
+
+_TYPED = dict(zip("‘’‚‛“”„‟", "''''\"\"\"\"", strict=True))
+_FORMS, _SHOWN = _Forms(_form), _Forms(_shown_form)
 
 _WITHIN_WORDS = (
     "a abbr b bdi bdo big cite code del em font i ins kbd mark nobr q s samp small span strike strong sub sup tt u var wbr"

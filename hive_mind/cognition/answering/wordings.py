@@ -49,8 +49,8 @@ _HOW = regex(
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
-# "What", "when", "how many": all questions are made of it.
-_JAPANESE_ASKED = "何誰"
+# "What", "when", "how many": all questions of Japanese and Chinese are made of them.
+_ASKED_SIGNS = "何誰哪什么麼谁怎吗嗎呢"
 
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
@@ -81,6 +81,7 @@ break broke broken fail failed fails failure crash crashed defect damage damaged
 delete deletes deleted remove removed removes drop dropped
 harvest harvested pick picked picking
 accept accepts accepted receive received take taken
+keep keeps kept keeper
 teach teaches teacher coach coaches train trainer
 phone telephone call ring hotline
 allow allowed permit permitted may
@@ -164,8 +165,8 @@ def is_had(term: str) -> bool:
 
 
 def _is_grammar(term: str) -> bool:
-    """Pairs of Japanese characters: what is written in hiragana bends the words between."""
-    return not term.isascii() and (_HIRAGANA.search(term) is not None or any(sign in term for sign in _JAPANESE_ASKED))
+    """Pairs of characters: what is written in hiragana bends the words between, and with some signs questions are asked."""
+    return not term.isascii() and (_HIRAGANA.search(term) is not None or any(sign in term for sign in _ASKED_SIGNS))
 
 
 def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:

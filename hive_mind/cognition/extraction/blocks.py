@@ -13,6 +13,7 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
+from hive_mind.cognition.extraction.front_matter import FrontMatter, front_matter
 from hive_mind.cognition.extraction.logs import log_line_of
 from hive_mind.cognition.extraction.separated import Rows, rows_of
 from hive_mind.regex import regex
@@ -128,7 +129,7 @@ class Block:
     """`text` is verbatim up to white space. `stamp` is the time in front of an utterance or a log line, as it was written.
 
     `headings` are those it stands under, the highest first. `lead` is the line that introduces a list, or the header of a table.
-    `topic` is the first field of a record.
+    `topic` is the first field of a record, or the items above one in a list.
     """
 
     text: str
@@ -150,6 +151,9 @@ _HEADING_CHARS_MAX = 120
 
 # Plain lines at least this long were probably wrapped by an editor, so the sentence goes on in the next one.
 _WRAPPED_LINE_CHARS_MIN = 60
+
+# Deeper lists are programs' output.
+_PARENTS_MAX = 8
 
 # A line in bold divides a section and never ends it.
 _BOLD_LEVEL = 7
@@ -174,7 +178,10 @@ def blocks(text: str) -> list[Block]:
     Code keeps its lines and how far they are set in.
     """
     lines = text.splitlines()
-    return list(_Layouter(speakers_of(lines)).blocks(lines))
+    head = front_matter(lines)
+    layouter = _Layouter(speakers_of(lines if head is None else lines[head.lines :]))
+    stated = [] if head is None else list(layouter.stated(head))
+    return stated + list(layouter.blocks(lines if head is None else lines[head.lines :]))
 
 
 class _Layouter:
@@ -185,10 +192,20 @@ class _Layouter:
         self._headings: tuple[Heading, ...] = ()
         self._headings_seen = 0
         self._lead = ""
+        self._indent = 0
+        self._item_indent = 0
+        self._parents: list[tuple[int, str]] = []
         self._is_quoted = False
         self._code: list[str] | None = None
         self._open: Block | None = None
         self._parts: list[str] = []
+
+    def stated(self, head: FrontMatter) -> Iterator[Block]:
+        """The keys at the top; all else stands under their title."""
+        if head.title and len(head.title) <= _HEADING_CHARS_MAX:
+            self._begin_section(head.title, level=0)
+        for text in head.statements:
+            yield Block(text, Layout.RECORD, self._headings, lead=head.title, topic=head.title)
 
     def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
         for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
@@ -210,6 +227,7 @@ class _Layouter:
     def _lines(self, lines: Iterable[str]) -> Iterator[Block]:
         for raw in lines:
             line = raw.strip()
+            self._indent = len(raw) - len(raw.lstrip())
             quoted = _QUOTE.match(line)
             self._is_quoted = quoted is not None
             unquoted = line[quoted.end() :].lstrip() if quoted else line
@@ -270,13 +288,22 @@ class _Layouter:
         elif line.startswith("|") and line.endswith("|"):
             yield from self._read_row(line)
         elif item := _ITEM.match(line):
-            yield from self._start(Block(line[item.end() :], Layout.ITEM))
+            yield from self._start_item(line[item.end() :])
         elif (log := log_line_of(line)) and (log.is_marked or not self._is_wrapped(line)):
             yield from self._start(Block(line, Layout.LOG, stamp=log.stamp))
         elif self._continues(line):
             self._parts.append(line)
         else:
             yield from self._start(Block(line, Layout.PROSE))
+
+    def _start_item(self, text: str) -> Iterator[Block]:
+        """An item that is set in further than the last one stands under it."""
+        last = self._open if self._open is not None and self._open.layout is Layout.ITEM else None
+        above = [(indent, title) for indent, title in self._parents if indent < self._indent]
+        if last is not None and self._item_indent < self._indent and len(above) < _PARENTS_MAX:
+            above = [*(parent for parent in above if parent[0] < self._item_indent), (self._item_indent, " ".join(self._parts))]
+        yield from self._start(Block(text, Layout.ITEM))
+        self._parents, self._item_indent = above, self._indent
 
     def _read_row(self, line: str) -> Iterator[Block]:
         if _TABLE_RULE.fullmatch(line):
@@ -311,11 +338,23 @@ class _Layouter:
         block, self._open = self._open, None
         if block is not None:
             text = " ".join(self._parts)
-            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, self._lead, block.topic)
+            lead, topic = self._above(block)
+            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic)
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
+            if block.layout is not Layout.ITEM:
+                self._parents = []
         if not keep_lead and block is not None and block.layout is not Layout.PROSE:
             self._lead = ""
+
+    def _above(self, block: Block) -> tuple[str, str]:
+        """The lead and the topic of a block: an item within another has those above it as its heading."""
+        if block.layout is not Layout.ITEM or not self._parents:
+            return self._lead, block.topic
+        titles = [title.rstrip(":") for _, title in self._parents]
+        heading = self._headings[-1].title if self._headings else self._lead.rstrip(":")
+        path = ": ".join(filter(None, (heading, *titles)))
+        return path, path if len(path) <= _HEADING_CHARS_MAX else titles[-1]
 
     def _begin_section(self, title: str, level: int) -> None:
         self._headings_seen += 1

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.memory.gate.disguises import forms_of
-from hive_mind.model.normal_form import normal, without_tags
+from hive_mind.model.normal_form import normal, shown, without_tags
 from hive_mind.ranking.tokens import tokenize
 
 
@@ -54,3 +54,26 @@ def test_tags_and_references_are_read_as_a_page_shows_them():
         without_tags("4<b>1</b>11<br>1&#49;&#x31;1 &amp; <your-password> ?a=1&copy=2")
         == "4111 1111 & <your-password> ?a=1&copy=2"
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("The tur\u00adbine\u200b runs.", "The turbine runs."),
+        ("\x1b[1;31mERROR\x1b[0m pump 4", "ERROR pump 4"),
+        ("\x1b]8;;https://harbour.example\x07page\x1b]8;;\x07 two", "page two"),
+        ("It’s “open”", 'It\'s "open"'),
+        ("the oﬃce ﬂoor", "the office floor"),
+        ("CVE\u20132026\u20110007", "CVE-2026-0007"),
+        ("open \u2014 or shut", "open \u2014 or shut"),
+        ("👩\u200d🚀 می\u200cروم", "👩\u200d🚀 می\u200cروم"),
+        ("８ x²", "８ x²"),
+    ],
+)
+def test_a_text_is_kept_as_the_eye_sees_it_and_a_keyboard_types_it(written: str, kept: str):
+    assert shown(written) == kept
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_keeping_it_again_changes_nothing(text: str):
+    assert shown(shown(text)) == shown(text)

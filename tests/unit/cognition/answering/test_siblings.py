@@ -1,0 +1,29 @@
+"""Of two items of a list, the one that a question names is meant."""
+
+import pytest
+
+from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.siblings import under_what_is_named
+from tests.builders import fact
+from tests.texts import hit_of
+
+FACTS = [
+    fact("opens at five", concept="Mill 3: Summer"),
+    fact("opens at eight", concept="Mill 3: Winter"),
+    fact("In winter the yard is shut", concept="Mill 3: Summer"),
+    fact("The mill is old", concept="Mill 3"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("When does mill 3 open in winter?", {1, 2, 3}),
+        ("When does mill 3 open in summer?", {0, 2, 3}),
+        ("When does mill 3 open?", {0, 1, 2, 3}),
+        ("When does mill 3 open in summer and in winter?", {0, 1, 2, 3}),
+    ],
+)
+def test_what_stands_under_another_item_than_the_named_one_is_left_out(question: str, kept: set[int]):
+    found = under_what_is_named(asked_of(question), [hit_of(one) for one in FACTS])
+    assert found == {FACTS[place].id for place in kept}
