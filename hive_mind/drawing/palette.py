@@ -80,4 +80,8 @@ def dark_rules(drawing: str) -> str:
     """The rules of a style sheet for a drawing's light colours where dark ones are preferred."""
     used = [colour for colour in dict.fromkeys((*COLOURS.values(), *(colour for _, colour in SERIES))) if colour.light in drawing]
     rule = '[style*="{what}: {light}"]{{{what}:{dark}!important}}'
-    return "".join(rule.format(what=what, light=colour.light, dark=colour.dark) for colour in used for what in ("fill", "stroke"))
+    return "".join(
+        rule.format(what=property_name, light=colour.light, dark=colour.dark)
+        for colour in used
+        for property_name in ("fill", "stroke")
+    )

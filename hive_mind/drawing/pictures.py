@@ -107,8 +107,8 @@ def as_part(figure: Figure, name: str, title: str, caption: str) -> str:
 
 def _as_svg_file(figure: Figure, title: str, caption: str, hints: Mapping[str, Sequence[str]]) -> str:
     box, body = _drawn(figure, transparent=False)
-    for gid, some in hints.items():
-        body = _hinted(body, gid, some)
+    for gid, titles in hints.items():
+        body = _hinted(body, gid, titles)
     width, height = box.split()[2:]
     opening = f'<svg {_NAMESPACES} viewBox="{box}" width="{width}pt" height="{height}pt" role="img">'
     words = f"<title>{_clean(title)}</title><desc>{_clean(caption)}</desc>"

@@ -287,9 +287,9 @@ class ModelJudge(MeteredModel):
             return None
         if not hits:
             return False
-        asked = fenced(_instructions(), _prompt(question, answer, hits), _VERDICT_TOKENS_MAX)
+        prompt = fenced(_instructions(), _prompt(question, answer, hits), _VERDICT_TOKENS_MAX)
         try:
-            reply = await reply_of(self._model, asked, self._budget, self._retry, rng=self._rng, sleep=self._sleep)
+            reply = await reply_of(self._model, prompt, self._budget, self._retry, rng=self._rng, sleep=self._sleep)
         except (BackendError, BudgetExceeded) as error:
             self._no_verdict(question, str(error))
             return None

@@ -187,15 +187,15 @@ def _rightly_declined(outcome: Outcome) -> float | None:
 
 def sense_of(metric: str) -> Sense:
     """Whether more of it is better. Comparisons and gates depend on it."""
-    known = _BY_NAME.get(metric.partition("@")[0])
-    return known.sense if known else "neither"
+    definition = _BY_NAME.get(metric.partition("@")[0])
+    return definition.sense if definition else "neither"
 
 
 def metric_name(metric: str) -> str:
     """Name of a metric in words, such as "nDCG@10"; one that is not known keeps its own."""
     name, at, k = metric.partition("@")
-    known = _BY_NAME.get(name)
-    return (known.title if known and known.title else name.replace("_", " ")) + at + k
+    definition = _BY_NAME.get(name)
+    return (definition.title if definition and definition.title else name.replace("_", " ")) + at + k
 
 
 def value_of(row: Row, metric: str) -> float | None:
@@ -210,25 +210,25 @@ def metrics_of(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.metrics))
 
 
-def chosen_metrics(rows: Iterable[Row], wanted: Iterable[str] = ()) -> list[str]:
+def chosen_metrics(rows: Iterable[Row], names: Iterable[str] = ()) -> list[str]:
     """The wanted metrics, or all of the rows and their costs. "ndcg" is "ndcg@10", where that is there.
 
     Raises `InvalidInput` for an unknown one.
     """
-    known = [*metrics_of(rows), *COSTS]
-    cut = {name.split("@")[0]: name for name in known}
-    found: dict[str, None] = {}
-    for name in wanted:
-        full = name if name in known else cut.get(name)
+    all_names = [*metrics_of(rows), *COSTS]
+    cut = {name.split("@")[0]: name for name in all_names}
+    chosen: dict[str, None] = {}
+    for name in names:
+        full = name if name in all_names else cut.get(name)
         if full is None:
-            raise InvalidInput(f"no question has a metric {name!r}; there are: {', '.join(known)}")
-        found[full] = None
-    return list(found) or known
+            raise InvalidInput(f"no question has a metric {name!r}; there are: {', '.join(all_names)}")
+        chosen[full] = None
+    return list(chosen) or all_names
 
 
 def paired(new: Mapping[str, Row], old: Mapping[str, Row], metric: str) -> Pairs:
     """A metric of the questions that both were asked, in sorted order."""
-    return [(value_of(new[one], metric), value_of(old[one], metric)) for one in sorted(new.keys() & old.keys())]
+    return [(value_of(new[question], metric), value_of(old[question], metric)) for question in sorted(new.keys() & old.keys())]
 
 
 def column(new: Mapping[str, Row], old: Mapping[str, Row], metric: str) -> Column:
@@ -238,7 +238,7 @@ def column(new: Mapping[str, Row], old: Mapping[str, Row], metric: str) -> Colum
 
 def groups_of_both(new: Mapping[str, Row], old: Mapping[str, Row]) -> list[str]:
     """The group of each question of `paired`. Runs of before did not write it down."""
-    return [new[one].group or old[one].group for one in sorted(new.keys() & old.keys())]
+    return [new[question].group or old[question].group for question in sorted(new.keys() & old.keys())]
 
 
 def identical(new: Mapping[str, Row], old: Mapping[str, Row], limit: int) -> list[float | None]:
@@ -246,5 +246,5 @@ def identical(new: Mapping[str, Row], old: Mapping[str, Row], limit: int) -> lis
 
     None where one of them has no result.
     """
-    both = ((new[one], old[one]) for one in sorted(new.keys() & old.keys()))
-    return [None if a.error or b.error else float(a.facts[:limit] == b.facts[:limit]) for a, b in both]
+    pairs = ((new[question], old[question]) for question in sorted(new.keys() & old.keys()))
+    return [None if a.error or b.error else float(a.facts[:limit] == b.facts[:limit]) for a, b in pairs]

@@ -32,27 +32,27 @@ class Explained:
 
 def explained(path: str, form: Form[Any]) -> Explained:
     """The field at a path such as "spec.topology"; "" is the whole file. Raises `InvalidInput` for one that does not exist."""
-    wanted = re.sub(r"\[\d*\]", "", path).strip(".")
-    if not wanted:
-        whole = " ".join((form.model.__doc__ or "").split())
-        return Explained("", "section", "", True, whole, _fields("", form.model, form))
+    place = re.sub(r"\[\d*\]", "", path).strip(".")
+    if not place:
+        doc_text = " ".join((form.model.__doc__ or "").split())
+        return Explained("", "section", "", True, doc_text, _fields("", form.model, form))
     field_infos = dict(everywhere(form.model))
-    if wanted not in field_infos:
-        wanted = _meant(wanted, field_infos, form)
-    info = field_infos[wanted]
+    if place not in field_infos:
+        place = _meant(place, field_infos, form)
+    info = field_infos[place]
     inner = section_of(info)
-    return _field(wanted, info, form, _fields(wanted, inner, form) if inner else ())
+    return _field(place, info, form, _fields(place, inner, form) if inner else ())
 
 
-def _meant(wanted: str, known: dict[str, FieldInfo], form: Form[Any]) -> str:
+def _meant(place: str, field_infos: dict[str, FieldInfo], form: Form[Any]) -> str:
     """The one place whose path ends so; `file explain manifest topology` saves typing."""
-    ends = [path for path in known if path.lower() == wanted.lower() or path.endswith(f".{wanted}")]
+    ends = [path for path in field_infos if path.lower() == place.lower() or path.endswith(f".{place}")]
     if len(ends) == 1:
         return ends[0]
-    close = ends or get_close_matches(wanted, known, n=3, cutoff=0.5)
-    close = close or [path for path in known if get_close_matches(wanted.split(".")[-1], [path.split(".")[-1]])][:3]
+    close = ends or get_close_matches(place, field_infos, n=3, cutoff=0.5)
+    close = close or [path for path in field_infos if get_close_matches(place.split(".")[-1], [path.split(".")[-1]])][:3]
     hint = f"did you mean {' or '.join(close)}?" if close else f"{form.help} shows where to begin"
-    raise InvalidInput(f"a {form.name} has no {wanted}; {hint}")
+    raise InvalidInput(f"a {form.name} has no {place}; {hint}")
 
 
 def _fields(path: str, model: type[BaseModel], form: Form[Any]) -> tuple[Explained, ...]:
@@ -77,14 +77,19 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"{_type(inner[1])} by name"
     if inner:
-        return " or ".join(_type(one) for one in inner if one is not NoneType)
+        return " or ".join(_type(inner_type) for inner_type in inner if inner_type is not NoneType)
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return "|".join(annotation)
     return _WORDS.get(annotation, "section")
 
 
 def _bounds(info: FieldInfo) -> str:
-    found = {name: getattr(one, name) for one in info.metadata for name, _ in _BOUNDS if getattr(one, name, None) is not None}
+    found = {
+        name: getattr(constraint, name)
+        for constraint in info.metadata
+        for name, _ in _BOUNDS
+        if getattr(constraint, name, None) is not None
+    }
     if found.keys() == {"ge", "le"}:
         return f"{found['ge']:g} to {found['le']:g}"
     bounds = ", ".join(f"{words} {found[name]:g}" for name, words in _BOUNDS if name in found)

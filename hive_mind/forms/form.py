@@ -63,7 +63,7 @@ def schema_of(form: Form[Any]) -> dict[str, Any]:
 def _untitled(schema: Any) -> Any:
     """Without the titles that repeat each field's name."""
     if isinstance(schema, list):
-        return [_untitled(one) for one in schema]
+        return [_untitled(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     return {key: _untitled(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
@@ -97,10 +97,10 @@ def fields(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
 def everywhere(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Every field with its path, lists without their numbers: spec.agents.name."""
     for name, info in fields(model).items():
-        here = f"{path}.{name}".removeprefix(".")
-        yield here, info
+        place = f"{path}.{name}".removeprefix(".")
+        yield place, info
         if inner := section_of(info):
-            yield from everywhere(inner, here)
+            yield from everywhere(inner, place)
 
 
 def _sections(annotation: Any) -> Iterator[type[BaseModel]]:

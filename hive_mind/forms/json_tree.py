@@ -187,14 +187,14 @@ def _number(word: str, *, is_whole: bool) -> int | float | None:
 
 
 def _no_word(word: str) -> str:
-    shown = word[:_SHOWN]
+    beginning = word[:_SHOWN]
     if word.lower() in _NO_NUMBERS:
-        return f"{shown} is not a number in JSON; write one"
+        return f"{beginning} is not a number in JSON; write one"
     if word in _MEANT:
-        return f"{shown} is not JSON; write {_MEANT[word]}"
+        return f"{beginning} is not JSON; write {_MEANT[word]}"
     if word[0] in "+-.0123456789":
-        return f"{shown} is not a number in JSON, such as 0.5, 60 or 1e-3"
-    return f'text must be in double quotes: "{shown}"'
+        return f"{beginning} is not a number in JSON, such as 0.5, 60 or 1e-3"
+    return f'text must be in double quotes: "{beginning}"'
 
 
 def _of_text(error: JSONDecodeError) -> str:

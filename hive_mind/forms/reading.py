@@ -45,7 +45,7 @@ def read(text: str, form: Form[M]) -> Read[M]:
 def _without_schema(value: dict[str, Any], form: Form[Any]) -> dict[str, Any]:
     """Without the word to an editor which schema to complete by."""
     has_schema = form.syntax == "json" and isinstance(value.get(SCHEMA_KEY), str)
-    return {key: one for key, one in value.items() if key != SCHEMA_KEY} if has_schema else value
+    return {key: inner for key, inner in value.items() if key != SCHEMA_KEY} if has_schema else value
 
 
 def tree_of(text: str, form: Form[Any]) -> tuple[Tree | None, tuple[Problem, ...]]:

@@ -54,8 +54,8 @@ def worded(error: ErrorDetails, tree: Tree, form: Form[Any]) -> Problem:
 def suggested(path: Path, form: Form[Any]) -> str:
     """The key that was meant instead of an unknown one, or ""."""
     here, name = section(form.model, path[:-1]), str(path[-1])[:64]
-    known = list(fields(here)) if here else []
-    alike = {_bare(one): one for one in known}
+    names = list(fields(here)) if here else []
+    alike = {_bare(name): name for name in names}
     return alike.get(similar(_bare(name), alike), "")
 
 
@@ -98,16 +98,16 @@ def _message(error: ErrorDetails, tree: Tree, path: Path, form: Form[Any]) -> st
 
 def _other_word(expected: str, tree: Tree, form: Form[Any]) -> str:
     words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
-    meant = did_you_mean(tree.written, words)
+    suggestion = did_you_mean(tree.written, words)
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-    return f"has to be {listed}, not {_shown(tree, form)}" + (f"; {meant}" if meant else "")
+    return f"has to be {listed}, not {_shown(tree, form)}" + (f"; {suggestion}" if suggestion else "")
 
 
 def _no_text(tree: Tree, path: Path, form: Form[Any]) -> str:
     if path[-1] in form.secret:
         return "has to be text; write a reference, ${env:NAME} or ${credential:NAME}"
-    taken = f", and YAML takes {tree.written} for {_taken_for(tree.value)}" if form.syntax == "yaml" else ""
-    return f'has to be text{taken}; put it in quotes: "{tree.written}"'
+    hint = f", and YAML takes {tree.written} for {_taken_for(tree.value)}" if form.syntax == "yaml" else ""
+    return f'has to be text{hint}; put it in quotes: "{tree.written}"'
 
 
 def _taken_for(value: object) -> str:

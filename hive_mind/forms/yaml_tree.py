@@ -103,8 +103,8 @@ class _Planting:
         if isinstance(node, ScalarNode):
             return Tree(_meant(node), line, node.value)
         if id(node) in self._open:
-            here = spelled(path, self._form.name)
-            raise TooMuch(self._reached, f"{here} is an alias of what it is part of and would never end; write it out")
+            place = spelled(path, self._form.name)
+            raise TooMuch(self._reached, f"{place} is an alias of what it is part of and would never end; write it out")
         self._open.add(id(node))
         is_mapping = isinstance(node, MappingNode)
         tree = self._mapping(node.value, path, line) if is_mapping else self._sequence(node.value, path, line)
@@ -139,8 +139,8 @@ class _Planting:
         parts: dict[str | int, Tree] = {}
         for key, value in pairs:
             if isinstance(key, ScalarNode) and key.value == _MERGE and not key.style:
-                for one in value.value if isinstance(value, SequenceNode) else [value]:
-                    parts = self._brought_in(one, path, key.start_mark.line + 1) | parts
+                for node in value.value if isinstance(value, SequenceNode) else [value]:
+                    parts = self._brought_in(node, path, key.start_mark.line + 1) | parts
         return parts
 
     def _brought_in(self, node: Node, path: Path, line: int) -> dict[str | int, Tree]:
@@ -175,21 +175,21 @@ def _short(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")[:60]
 
 
-def in_our_words(error: yaml.YAMLError, text: str, whole: str) -> Problem:
+def in_our_words(error: yaml.YAMLError, text: str, file_kind: str) -> Problem:
     """Where it is and what to do. `whole` is what such a file is called."""
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
-        return Problem(whole, line, "a control character, which YAML does not take; remove it")
+        return Problem(file_kind, line, "a control character, which YAML does not take; remove it")
     if not isinstance(error, yaml.MarkedYAMLError):
-        return Problem(whole, 0, f"this is not YAML: {error}")
+        return Problem(file_kind, 0, f"this is not YAML: {error}")
     line = _line(error)
     if _is_indented_with_tab(text, line):
-        return Problem(whole, line, "a tab; use spaces")
-    said = f"{error.context or ''} {error.problem or ''}"
+        return Problem(file_kind, line, "a tab; use spaces")
+    problem_text = f"{error.context or ''} {error.problem or ''}"
     for theirs, ours in _WORDS:
-        if theirs in said:
-            return Problem(whole, line, ours.replace("keep one ", f"keep one {whole} "))
-    return Problem(whole, line, f"this is not YAML: {said.strip()}")
+        if theirs in problem_text:
+            return Problem(file_kind, line, ours.replace("keep one ", f"keep one {file_kind} "))
+    return Problem(file_kind, line, f"this is not YAML: {problem_text.strip()}")
 
 
 def _line(error: yaml.MarkedYAMLError) -> int:
@@ -202,5 +202,5 @@ def _line(error: yaml.MarkedYAMLError) -> int:
 
 def _is_indented_with_tab(text: str, line: int) -> bool:
     lines = text.splitlines()
-    here = lines[line - 1] if 0 < line <= len(lines) else ""
-    return "\t" in here[: len(here) - len(here.lstrip())]
+    line_text = lines[line - 1] if 0 < line <= len(lines) else ""
+    return "\t" in line_text[: len(line_text) - len(line_text.lstrip())]

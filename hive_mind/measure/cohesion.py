@@ -73,14 +73,14 @@ def _across(groups: list[NDArray[np.intp]], rng: np.random.Generator, pairs: int
     order, total = np.concatenate(groups), int(sizes.sum())
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     owns = np.repeat(sizes, sizes)
-    others = total - owns
-    if others.sum() // 2 <= pairs:
+    other_counts = total - owns
+    if other_counts.sum() // 2 <= pairs:
         left = np.repeat(np.arange(total), total - starts - owns)
-        right = np.concatenate([np.arange(start + own, total) for start, own in zip(starts, owns, strict=True)])
+        right = np.concatenate([np.arange(start + size, total) for start, size in zip(starts, owns, strict=True)])
         return order[left], order[right]
     # A text is drawn as often as it has others, and then one of these; its own topic, which lies together, is skipped.
-    first = rng.choice(total, size=pairs, p=others / others.sum())
-    second = rng.integers(others[first])
+    first = rng.choice(total, size=pairs, p=other_counts / other_counts.sum())
+    second = rng.integers(other_counts[first])
     second += np.where(second >= starts[first], owns[first], 0)
     return order[first], order[second]
 

@@ -92,13 +92,13 @@ class MetricChange:
         worst, best = self._bounds
         return -worst if self.sense == "better" else best if self.sense == "worse" else 0.0
 
-    def evidence(self, *more: str) -> str:
+    def evidence(self, *details: str) -> str:
         """The difference in a line, with what else is to stand in its brackets."""
         difference = self.difference
         if difference is None:
             return "undefined"
         interval = f"{difference.difference:+.3f}, 95 % interval {difference.low:+.3f} to {difference.high:+.3f}"
-        return f"{self.after:.3f} after {self.before:.3f} ({', '.join((interval, *more))})"
+        return f"{self.after:.3f} after {self.before:.3f} ({', '.join((interval, *details))})"
 
     @property
     def _bounds(self) -> tuple[float, float]:
@@ -110,9 +110,9 @@ def metric_changes(columns: Sequence[Column]) -> Iterator[MetricChange]:
     """The changes of metrics: all of them one family for Holm."""
     found_differences = differences([pairs for *_, pairs, _ in columns], [groups for *_, groups in columns])
     for (name, sense, pairs, _), difference in zip(columns, found_differences, strict=True):
-        both = [(new, old) for new, old in pairs if new is not None and old is not None]
+        paired = [(new, old) for new, old in pairs if new is not None and old is not None]
         counts = (sum(old is not None for _, old in pairs), sum(new is not None for new, _ in pairs))
-        before, after = macro_mean(old for _, old in both), macro_mean(new for new, _ in both)
+        before, after = macro_mean(old for _, old in paired), macro_mean(new for new, _ in paired)
         yield MetricChange(name, sense, before, after, difference, counts)
 
 
@@ -124,8 +124,8 @@ def differences(columns: Sequence[Pairs], groups: Sequence[Sequence[str]] = ()) 
     """
     moved = [[_change(*pair) for pair in pairs] for pairs in columns]
     ps = randomisation_ps([defined(column) for column in moved])
-    both = zip(ps, holm(ps), strict=True)
-    return [_difference(estimate, *p) for estimate, p in zip(estimates(moved, groups), both, strict=True)]
+    p_pairs = zip(ps, holm(ps), strict=True)
+    return [_difference(estimate, *p) for estimate, p in zip(estimates(moved, groups), p_pairs, strict=True)]
 
 
 def randomisation_ps(columns: Sequence[Values]) -> list[float | None]:
@@ -134,16 +134,16 @@ def randomisation_ps(columns: Sequence[Values]) -> list[float | None]:
     Draws can't show a p below 1 in 10,001. Where Hoeffding's inequality proves that p is smaller, its bound is given, so that a
     correction for many comparisons does not hide what is beyond doubt.
     """
-    found = [_without_draws(column) for column in columns]
+    ps = [_without_draws(column) for column in columns]
     by_size: dict[int, list[int]] = {}
-    for place, (column, p) in enumerate(zip(columns, found, strict=True)):
+    for place, (column, p) in enumerate(zip(columns, ps, strict=True)):
         if len(column) and p is None:
             by_size.setdefault(len(column), []).append(place)
     for places in by_size.values():
         drawn = _drawn_ps(np.column_stack([columns[place] for place in places]))
         for place, p in zip(places, drawn, strict=True):
-            found[place] = p
-    return found
+            ps[place] = p
+    return ps
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
@@ -152,12 +152,12 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
     Undefined ones are no hypotheses (Holm 1979).
     """
     order = sorted((p, place) for place, p in enumerate(ps) if p is not None)
-    found: list[float | None] = [None] * len(ps)
+    corrected: list[float | None] = [None] * len(ps)
     highest = 0.0
     for rank, (p, place) in enumerate(order):
         highest = max(highest, min(1.0, p * (len(order) - rank)))
-        found[place] = highest
-    return found
+        corrected[place] = highest
+    return corrected
 
 
 def _change(new: float | None, old: float | None) -> float | None:

@@ -55,16 +55,16 @@ class Middle(msgspec.Struct, frozen=True):
 
 def defined(values: Iterable[float | None]) -> Values:
     """The values that are there, in ascending order. Raises `ValueError` for one that is not finite."""
-    found = np.sort(np.asarray([value for value in values if value is not None], np.float64))
-    if not np.isfinite(found).all():
+    numbers = np.sort(np.asarray([value for value in values if value is not None], np.float64))
+    if not np.isfinite(numbers).all():
         raise ValueError("a measured value is not a finite number; use None for an undefined one")
-    return found
+    return numbers
 
 
 def macro_mean(values: Iterable[float | None]) -> float | None:
     """The mean over the questions for which a value is defined, each counting the same; None where it is for none."""
-    found = defined(values)
-    return float(found.mean()) if len(found) else None
+    numbers = defined(values)
+    return float(numbers.mean()) if len(numbers) else None
 
 
 def estimates(columns: Sequence[Sequence[float | None]], groups: Sequence[Sequence[str]] = ()) -> list[Estimate | None]:
@@ -74,8 +74,8 @@ def estimates(columns: Sequence[Sequence[float | None]], groups: Sequence[Sequen
     """
     sorted_columns = [defined(column) for column in columns]
     found_estimates: list[Estimate | None] = [None] * len(sorted_columns)
-    for place, (column, named) in enumerate(zip(columns, groups, strict=True) if groups else ()):
-        found_estimates[place] = by_group(column, named)
+    for place, (column, group_names) in enumerate(zip(columns, groups, strict=True) if groups else ()):
+        found_estimates[place] = by_group(column, group_names)
     for size, places in _by_size([[] if one else column for one, column in zip(found_estimates, sorted_columns, strict=True)]):
         together = np.column_stack([sorted_columns[place] for place in places])
         lows, highs = np.quantile(_resampled_means(together), [_TAIL, 1 - _TAIL], axis=0)
@@ -96,11 +96,11 @@ def by_group(column: Sequence[float | None], groups: Sequence[str]) -> Estimate 
     None where that is the same as drawing questions, and where there is one group only. Of few groups the draws know too little,
     so the interval is as much wider as Student's t is.
     """
-    found: dict[str, list[float]] = {}
+    values_by_group: dict[str, list[float]] = {}
     for value, group in zip(column, groups, strict=True):
         if value is not None:
-            found.setdefault(group, []).append(value)
-    parts = [defined(found[group]) for group in sorted(found)]
+            values_by_group.setdefault(group, []).append(value)
+    parts = [defined(values_by_group[group]) for group in sorted(values_by_group)]
     if not 1 < len(parts) < sum(map(len, parts)):
         return None
     every = np.concatenate(parts)
@@ -173,38 +173,38 @@ def _drawn(rng: np.random.Generator, rows: int, size: int) -> Values:
     return np.bincount(places.ravel(), minlength=rows * size).reshape(rows, size).astype(np.float64)
 
 
-def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
+def share_ruled_out(found: int, size: int, confidence: float = 0.95) -> float:
     """The share beyond which `found` or fewer of `asked` would be unlikely (Clopper & Pearson 1934), in [0, 1].
 
     Exact, where a bootstrap is not: what is rare is drawn too rarely, and what was not found is never drawn. Raises `ValueError`
     for more found than asked, or nothing asked.
     """
-    if not 0 <= found <= asked or asked < 1:
-        raise ValueError(f"{found} of {asked} is not a share")
+    if not 0 <= found <= size or size < 1:
+        raise ValueError(f"{found} of {size} is not a share")
     fewer = np.arange(found + 1)
-    ways = np.array([lgamma(asked + 1) - lgamma(count + 1) - lgamma(asked - count + 1) for count in range(found + 1)])
-    low, high = found / asked, 1.0
+    ways = np.array([lgamma(size + 1) - lgamma(count + 1) - lgamma(size - count + 1) for count in range(found + 1)])
+    low, high = found / size, 1.0
     # Each step halves what is open: after 50 a float has no room left.
-    for _ in range(50 if found < asked else 0):
+    for _ in range(50 if found < size else 0):
         share = (low + high) / 2
-        chance = np.exp(ways + fewer * log(share) + (asked - fewer) * log1p(-share)).sum()
+        chance = np.exp(ways + fewer * log(share) + (size - fewer) * log1p(-share)).sum()
         low, high = (share, high) if chance > 1 - confidence else (low, share)
     return high
 
 
-def wilson_bounds(found: float, asked: float, confidence: float = 0.95) -> tuple[float, float]:
+def wilson_bounds(count: float, size: float, confidence: float = 0.95) -> tuple[float, float]:
     """The lower and upper bound of a share, each with this confidence (score interval, Wilson 1927), in [0, 1].
 
     Both may be effective numbers of a weighted sample. Of nothing asked everything is possible. Raises `ValueError` for more
     found than asked.
     """
     # Sums of weights miss each other by a rounding.
-    if not -1e-9 <= found <= asked + 1e-9:
-        raise ValueError(f"{found} of {asked} is not a share")
-    if asked <= 0:
+    if not -1e-9 <= count <= size + 1e-9:
+        raise ValueError(f"{count} of {size} is not a share")
+    if size <= 0:
         return 0.0, 1.0
     deviations = NormalDist().inv_cdf(confidence)
-    share, lent = min(max(found / asked, 0.0), 1.0), deviations**2 / asked
+    share, lent = min(max(count / size, 0.0), 1.0), deviations**2 / size
     centre = share + lent / 2
     reach = sqrt(lent * (share * (1 - share) + lent / 4))
     return max(0.0, (centre - reach) / (1 + lent)), min(1.0, (centre + reach) / (1 + lent))

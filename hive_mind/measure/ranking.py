@@ -43,8 +43,8 @@ def ndcg_at_k(ranked: Sequence[str], judgements: Judgements, k: int) -> float | 
     gains = _relevant(judgements)
     if not gains:
         return None
-    found = _discounted([gains.get(document, 0) for document in _first(ranked, k)])
-    return found / _discounted(sorted(gains.values(), reverse=True)[:k])
+    gain = _discounted([gains.get(document, 0) for document in _first(ranked, k)])
+    return gain / _discounted(sorted(gains.values(), reverse=True)[:k])
 
 
 def udcg_at_k(ranked: Sequence[str], judgements: Judgements, k: int) -> float:
@@ -85,11 +85,11 @@ def contributions(ranked: Sequence[str], judgements: Judgements, k: int) -> list
 
 def utilities(ranked: Sequence[str], judgements: Judgements) -> list[float]:
     """The worth of each place of a list of chunks, before discounting: +1, -1 or 0."""
-    seen: set[str] = set()
+    documents_before: set[str] = set()
     worth = []
     for document in ranked:
-        judgement = 0 if document in seen else judgements.get(document, 0)
-        seen.add(document)
+        judgement = 0 if document in documents_before else judgements.get(document, 0)
+        documents_before.add(document)
         worth.append(float((judgement > 0) - (judgement < 0)))
     return worth
 

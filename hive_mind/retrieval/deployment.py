@@ -22,7 +22,6 @@ import msgspec
 from pydantic import ValidationError
 
 from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
-from hive_mind.retrieval.checking.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
 from hive_mind.retrieval.files.changing import is_same
 from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
@@ -40,6 +39,7 @@ from hive_mind.retrieval.measuring.evaluation import (
 )
 from hive_mind.retrieval.measuring.measured import Evaluation
 from hive_mind.retrieval.measuring.verdict import Ground, Level, Verdict, decide
+from hive_mind.retrieval.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
 
 What = Literal["deploy", "rollback", "found"]
 
@@ -242,16 +242,16 @@ def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
         # Not written here, as it is written whole. A configuration in use without a line is found and written down anyway.
         note.unlink()
         return
-    known = {deployment.at for deployment in read_history(workspace.history_file)}
-    if active and active.at == entry.at and entry.at not in known:
+    moments = {deployment.at for deployment in read_history(workspace.history_file)}
+    if active and active.at == entry.at and entry.at not in moments:
         add_entry(workspace.history_file, entry)
     note.unlink()
 
 
 def moment(workspace: Workspace, now: datetime) -> str:
     """The time as an entry has it, which no other entry has."""
-    taken = {deployment.at for deployment in read_history(workspace.history_file)}
-    while (at := now.isoformat(timespec="microseconds")) in taken:
+    moments = {deployment.at for deployment in read_history(workspace.history_file)}
+    while (at := now.isoformat(timespec="microseconds")) in moments:
         now += timedelta(microseconds=1)
     return at
 

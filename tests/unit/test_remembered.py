@@ -21,7 +21,7 @@ OF_NO_TEXT = {
     "cli/running.py",
     "cognition/prompts/__init__.py",
     "console/rendering.py",
-    "evals/generating/words.py",
+    "evals/generating/world.py",
     "evals/report/page.py",
     "hive/replication/digest.py",
     "identity/cipher.py",

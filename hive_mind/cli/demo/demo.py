@@ -43,18 +43,18 @@ async def show_fleet(plan: FleetPlan, settings: Settings, keep: Path | None, *, 
     try:
         async with await open_fleet(settings, plan, embedder) as fleet:
             agents = {name: LearningAgent(name, memory, ExtractiveReader()) for name, memory in fleet.memories.items()}
-            learned = await _fleet_learn(agents)
+            agents_by_source = await _fleet_learn(agents)
             await fleet.settled()
             asker = next(iter(agents))
             results = [(question, *await ask(agents[asker], question)) for question in questions()]
-            held = {name: (await memory.get_statistics()).facts for name, memory in fleet.memories.items()}
-            report = _report(plan, fleet, held, results)
+            facts_by_agent = {name: (await memory.get_statistics()).facts for name, memory in fleet.memories.items()}
+            report = _report(plan, fleet, facts_by_agent, results)
     finally:
         await embedder.close()
     if not is_text:
         show_json(report)
         return
-    _show(plan, report, learned, asker, results)
+    _show(plan, report, agents_by_source, asker, results)
     if keep:
         show(f"\nKept in {keep}.", style="dim")
 
@@ -62,50 +62,52 @@ async def show_fleet(plan: FleetPlan, settings: Settings, keep: Path | None, *, 
 async def _fleet_learn(agents: dict[str, LearningAgent]) -> dict[str, str]:
     """Learn all documents; the agent of each."""
     contents = documents()
-    learned: dict[str, str] = {}
+    agents_by_source: dict[str, str] = {}
     with progress("documents") as report:
         for number, content in enumerate(contents):
             name, agent = list(agents.items())[number % len(agents)]
             report(number, len(contents), f"{name}: {content.source}")
             await agent.learn_from_content(content)
-            learned[content.source] = name
-    return learned
+            agents_by_source[content.source] = name
+    return agents_by_source
 
 
-def _report(plan: FleetPlan, fleet: Fleet, held: dict[str, int], results: Sequence[Result]) -> dict[str, object]:
+def _report(plan: FleetPlan, fleet: Fleet, facts_by_agent: dict[str, int], results: Sequence[Result]) -> dict[str, object]:
     topology = fleet.plan.build_topology()
     return {
         "topology": plan.topology,
-        "agents": held,
+        "agents": facts_by_agent,
         "nodes": list(topology.nodes) if topology else [],
         "asked_at_once": len(topology.read_set(plan.node_of(plan.agents[0]))) if topology else 0,
         "summary": plain(summaries(result for _, _, result in results)),
-        "questions": [plain_result(*one) for one in results],
+        "questions": [plain_result(*result) for result in results],
     }
 
 
-def _show(plan: FleetPlan, report: dict[str, object], learned: dict[str, str], asker: str, results: Sequence[Result]) -> None:
+def _show(
+    plan: FleetPlan, report: dict[str, object], agents_by_source: dict[str, str], asker: str, results: Sequence[Result]
+) -> None:
     show(f"hive-mind demo, {plan.topology}", style="bold")
     show_prose(f"{counted(len(plan.agents), 'agent')} each learned a part of the documents. {spec_of(plan.topology).about}")
     agents = report["agents"]
     assert isinstance(agents, dict)  # noqa: S101 - made above
     for name, facts in agents.items():
-        sources = [source for source, learner in learned.items() if learner == name]
+        sources = [source for source, learner in agents_by_source.items() if learner == name]
         show(f"  {name}: {counted(facts, 'fact')} from {', '.join(sources)}")
     show(f"\n{asker} answers, also from what it never read:")
-    for question, answer, _ in _from_others(results, learned, asker)[:_BORROWED_MAX]:
+    for question, answer, _ in _from_others(results, agents_by_source, asker)[:_BORROWED_MAX]:
         show_question(question, answer)
-        learners = dict.fromkeys(learned[s] for hit in answer.sources for s in hit.fact.sources if s in learned)
+        learners = dict.fromkeys(agents_by_source[s] for hit in answer.sources for s in hit.fact.sources if s in agents_by_source)
         show(f"learned by {', '.join(learners)}", style="cyan")
     show_summary(summaries(result for _, _, result in results))
 
 
-def _from_others(results: Sequence[Result], learned: dict[str, str], asker: str) -> list[Result]:
+def _from_others(results: Sequence[Result], agents_by_source: dict[str, str], asker: str) -> list[Result]:
     """Right answers that rest on what another agent read."""
     return [
-        one
-        for one in results
-        if one[2].is_right and one[1].sources and learned.get(one[1].sources[0].fact.sources[0], asker) != asker
+        result
+        for result in results
+        if result[2].is_right and result[1].sources and agents_by_source.get(result[1].sources[0].fact.sources[0], asker) != asker
     ]
 
 
@@ -174,18 +176,23 @@ async def demo(
             await show_fleet(plan, _settings(home, embed, model), keep, is_text=is_text)
             return
         async with await open_agent(_settings(home, embed, model), AGENT) as agent:
-            learned = await _learn(agent)
+            counts = await _learn(agent)
             if is_text:
-                _show_learned(learned, keep)
-            asked = [(question, *await ask(agent, question)) for question in questions()]
+                _show_learned(counts, keep)
+            answered_questions = [(question, *await ask(agent, question)) for question in questions()]
         reviewed = await review(_settings(home, embed, model), home)
-    summary = summaries(result for _, _, result in asked)
+    summary = summaries(result for _, _, result in answered_questions)
     if not is_text:
         show_json(
-            learned | {"summary": plain(summary), "questions": [plain_result(*one) for one in asked], "run": reviewed.document}
+            counts
+            | {
+                "summary": plain(summary),
+                "questions": [plain_result(*triple) for triple in answered_questions],
+                "run": reviewed.document,
+            }
         )
         return
-    for question, answer, _ in (one for name in _SHOWN for one in asked if one[0].id == name):
+    for question, answer, _ in (triple for name in _SHOWN for triple in answered_questions if triple[0].id == name):
         show_question(question, answer)
     show_summary(summary)
     show_review(reviewed)
@@ -219,13 +226,13 @@ async def _learn(agent: LearningAgent) -> dict[str, object]:
     return {"documents": len(contents), "facts": statistics.facts, "seconds": seconds, "embedding": statistics.embedding}
 
 
-def _show_learned(learned: dict[str, object], keep: Path | None) -> None:
+def _show_learned(counts: dict[str, object], keep: Path | None) -> None:
     show("hive-mind demo", style="bold")
-    model = learned["embedding"]
+    model = counts["embedding"]
     but, by = ("", f"keywords and by meaning ({model})") if model else (" and no embeddings", "keywords")
-    show_prose(_INTRODUCTION.format(documents=learned["documents"], but=but, by=by))
+    show_prose(_INTRODUCTION.format(documents=counts["documents"], but=but, by=by))
     where = f"kept in {keep}" if keep else "in a temporary database"
-    show(f"\nLearned {learned['facts']} facts in {learned['seconds']} s, each with its source and time, {where}.")
+    show(f"\nLearned {counts['facts']} facts in {counts['seconds']} s, each with its source and time, {where}.")
 
 
 def _show_next(keep: Path | None) -> None:
@@ -241,4 +248,4 @@ def _show_next(keep: Path | None) -> None:
         ('hive-mind ask "…"', "and ask about them"),
         ("hive-mind doctor", "see how to get search by meaning, and answers by a model"),
     ]
-    show_table(["", ""], [(f"  {call}", what) for call, what in rows])
+    show_table(["", ""], [(f"  {call}", meaning) for call, meaning in rows])

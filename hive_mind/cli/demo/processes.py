@@ -55,7 +55,7 @@ async def show_processes(plan: ProcessesPlan, *, is_text: bool) -> None:
     async with HiveController.open(plan.settings.home, fleet) as controller:
         try:
             await _apply(controller, plan)
-            learned = await _learn(controller, plan.names)
+            agents_by_source = await _learn(controller, plan.names)
             await _settled(controller, plan.names)
             answered = [await _ask(controller, plan.names, *numbered) for numbered in enumerate(_questions())]
             running = await controller.observe()
@@ -64,9 +64,9 @@ async def show_processes(plan: ProcessesPlan, *, is_text: bool) -> None:
             for problem in (await controller.delete()).problems if controller.folder.exists else ():
                 say(problem, style="yellow")
     if is_text:
-        _show(plan, fleet, pids, learned, answered)
+        _show(plan, fleet, pids, agents_by_source, answered)
     else:
-        show_json({"topology": plan.topology, "hive": fleet, "learned": learned, "questions": answered})
+        show_json({"topology": plan.topology, "hive": fleet, "learned": agents_by_source, "questions": answered})
 
 
 async def _apply(controller: HiveController, plan: ProcessesPlan) -> None:
@@ -83,14 +83,14 @@ async def _learn(controller: HiveController, names: Sequence[str]) -> dict[str, 
     """Learn all documents at the same time; the agent of each."""
     contents = documents()
     with progress("documents") as report:
-        done = 0
+        count = 0
 
         async def learn(number: int, name: str) -> None:
-            nonlocal done
+            nonlocal count
             for content in contents[number :: len(names)]:
                 await controller.call(name, "learn", text=content.text, source=content.source)
-                done += 1
-                report(done, len(contents), f"{name}: {content.source}")
+                count += 1
+                report(count, len(contents), f"{name}: {content.source}")
 
         await asyncio.gather(*(learn(*numbered) for numbered in enumerate(names)))
     return {content.source: names[number % len(names)] for number, content in enumerate(contents)}
@@ -116,19 +116,24 @@ def _questions() -> list[DemoQuestion]:
     return [by_id[id] for id in _SHOWN]
 
 
-def _show(plan: ProcessesPlan, hive: str, pids: Mapping[str, int], learned: Mapping[str, str], answered: Sequence[Reply]) -> None:
+def _show(
+    plan: ProcessesPlan, hive: str, pids: Mapping[str, int], agents_by_source: Mapping[str, str], answered: Sequence[Reply]
+) -> None:
     show(f"hive-mind demo, {counted(len(plan.names), 'process', 'processes')}, {plan.topology}", style="bold")
     show_prose(f"Each process learned its part of the documents. They know one another only by the bus, as hive {hive!r}.")
     for name, pid in pids.items():
-        show(f"  {name} (process {pid}): {', '.join(source for source, learner in learned.items() if learner == name)}")
+        show(f"  {name} (process {pid}): {', '.join(source for source, learner in agents_by_source.items() if learner == name)}")
     for reply in answered:
         show(f"\nQ  {reply['question']}", style="bold")
         show(f"{reply['asker']} answers: {reply['answer']}")
         learners = dict.fromkeys(
-            f"{learned[source]} ({source})" for hit in reply["sources"] for source in hit["sources"] if source in learned
+            f"{agents_by_source[source]} ({source})"
+            for hit in reply["sources"]
+            for source in hit["sources"]
+            if source in agents_by_source
         )
         if learners:
             show(f"learned by {', '.join(learners)}", style="cyan")
-        asked = ", ".join(reply["asked"]) or "nobody else: it holds a copy of everything"
-        show(f"asked {asked}; {reply['completeness']:.0%} of the hive was reached", style="dim")
+        members = ", ".join(reply["asked"]) or "nobody else: it holds a copy of everything"
+        show(f"asked {members}; {reply['completeness']:.0%} of the hive was reached", style="dim")
     show("\nAll processes have ended.", style="dim")

@@ -37,7 +37,7 @@ def show_summary(summary: Sequence[Summary]) -> None:
     """A line per kind of question."""
     show(f"\nHow well it found and answered all {summary[-1].questions} questions", style="bold")
     titles = ["kind", "questions", f"found@{MEASURED_HITS}", "MRR", "answered", "“don't know”"]
-    show_table(titles, [_row(one) for one in summary], right=range(1, len(titles)))
+    show_table(titles, [_row(line) for line in summary], right=range(1, len(titles)))
     show_prose(_LEGEND, style="dim")
 
 

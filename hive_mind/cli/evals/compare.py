@@ -14,7 +14,7 @@ from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted, first_of
 
 if TYPE_CHECKING:
-    from hive_mind.evals.scorecards.gating import CellChange, RunChange
+    from hive_mind.evals.gating import CellChange, RunChange
     from hive_mind.measure.differences import MetricChange
 
 _EPILOG = examples(
@@ -43,7 +43,7 @@ async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Outp
 
     Questions are paired; those that only one side was asked or answered are counted and named.
     """
-    from hive_mind.evals.scorecards.gating import compare_sides, side_of
+    from hive_mind.evals.gating import compare_sides, side_of
 
     change = compare_sides(side_of(a), side_of(b), metric or ())
     if output is Format.JSON:
@@ -73,8 +73,15 @@ def _show_cell(cell: "CellChange") -> None:
     titles = ["", "before", "after", "change", "95 % interval", "p", "p (Holm)", "questions", ""]
     rows = [_row(metric) for metric in cell.metrics if any(metric.defined)]
     rows += [
-        [one.time, f"{one.before:.2f}", f"{one.after:.2f}", f"{one.difference:+.2f}", _interval(one.low, one.high, 2), *[""] * 4]
-        for one in cell.times
+        [
+            change.time,
+            f"{change.before:.2f}",
+            f"{change.after:.2f}",
+            f"{change.difference:+.2f}",
+            _interval(change.low, change.high, 2),
+            *[""] * 4,
+        ]
+        for change in cell.times
     ]
     show_wide_table(titles, rows)
     if cell.has_other_data:

@@ -11,7 +11,7 @@ from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.cli.running import FAILED, USAGE, command
 
 if TYPE_CHECKING:
-    from hive_mind.evals.scorecards.gating import Judgement
+    from hive_mind.evals.gating import Judgement
 
 _EPILOG = examples(
     "hive-mind eval gate runs/today --against runs/baseline",
@@ -35,7 +35,7 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
     questions, documents or k differ, or a cell is missing, failed or has questions without a result, an answer or a
     verdict; that does not pass either.
     """
-    from hive_mind.evals.scorecards.gating import judge_run, side_of
+    from hive_mind.evals.gating import judge_run, side_of
 
     judgement = judge_run(side_of(against), side_of(run), metric or ())
     if output is Format.JSON:
@@ -46,18 +46,20 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
         raise typer.Exit(USAGE if judgement.unjudged else FAILED)
 
 
-def show_judgement(found: "Judgement", run: str, against: str) -> None:
+def show_judgement(judgement: "Judgement", run: str, against: str) -> None:
     """Whether it passes, and the evidence if it does not."""
-    if found.unjudged:
+    if judgement.unjudged:
         say(f"{run} can't be judged against {against}, so it does not pass:", style="red")
-        for reason in found.unjudged:
+        for reason in judgement.unjudged:
             say(f"  {reason}", style="red")
         say("measure both with the same experiment and data, until every cell is done", style="dim")
-    elif found.grounds:
+    elif judgement.grounds:
         say(f"refused: {run} is worse than {against}", style="red")
-        for ground in found.grounds:
+        for ground in judgement.grounds:
             say(f"  {ground.cell}: {ground.told}", style="red")
         say("see every difference with hive-mind eval compare", style="dim")
     else:
-        passed = f"no drop beyond a 95 % interval in {found.judged} comparisons of {len(found.cells)} cells with {against}"
+        passed = (
+            f"no drop beyond a 95 % interval in {judgement.judged} comparisons of {len(judgement.cells)} cells with {against}"
+        )
         show(f"{run} passes: {passed}", style="green")

@@ -93,7 +93,7 @@ def _experiment(
         (Retrieval(mode.value, mode.value),),
         limit=limit,
         answerer="quoting" if synthesis else "none",
-        subset=tuple(one.strip() for one in subset.split(",") if one.strip()),
+        subset=tuple(id.strip() for id in subset.split(",") if id.strip()),
         has_baselines=False,
     )
 

@@ -32,7 +32,7 @@ async def report(run: Run, output: options.Output = Format.TEXT) -> None:
 def show_report(run: Path, output: Format) -> None:
     """Make scorecard and report of a run, and show the first. Raises `InvalidInput` where one can't be made."""
     from hive_mind.evals.report import write_report
-    from hive_mind.evals.scorecards.making import write_scorecard
+    from hive_mind.evals.scorecard import write_scorecard
 
     card = write_scorecard(run)
     page = write_report(run)

@@ -91,7 +91,7 @@ def retrieval(
 
     spell_out_unknown_characters()
     with exit_codes(), shown_notices():
-        arms = tuple(_arm(one.strip(), agents, deal, group_size) for one in topology.split(",") if one.strip())
+        arms = tuple(_arm(name.strip(), agents, deal, group_size) for name in topology.split(",") if name.strip())
         ways = ways_of(context, config, method, limit)
         run = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
         with reports(goes_on() if out else "nothing is kept without --out") as report:

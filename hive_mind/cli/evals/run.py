@@ -71,13 +71,13 @@ def run_experiment(
 
     spell_out_unknown_characters()
     with exit_codes(), shown_notices():
-        found = read_experiment(experiment, data)
-        _print_absent(found)
-        asked = _asked(found.experiment, subset, limit, mode, questions)
-        asked = replace(asked, answerer=asked.answerer if synthesis else "none")
-        asked = replace(asked, judge=asked.judge if judge and synthesis else "none")
-        folder = out or default_folder(asked.name)
-        order = RunOrder(asked, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), found.absent)
+        read_form = read_experiment(experiment, data)
+        _print_absent(read_form)
+        plan = _asked(read_form.experiment, subset, limit, mode, questions)
+        plan = replace(plan, answerer=plan.answerer if synthesis else "none")
+        plan = replace(plan, judge=plan.judge if judge and synthesis else "none")
+        folder = out or default_folder(plan.name)
+        order = RunOrder(plan, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), read_form.absent)
         with reports(goes_on("" if out else f" with --out {folder}")) as report:
             result = run(order, report)
         show_report(result.folder, output)
@@ -92,7 +92,7 @@ def _asked(
     from hive_mind.evals.experiments.values import Retrieval
 
     if subset:
-        experiment = replace(experiment, subset=tuple(one.strip() for one in subset.split(",") if one.strip()))
+        experiment = replace(experiment, subset=tuple(id.strip() for id in subset.split(",") if id.strip()))
     if limit:
         experiment = replace(experiment, limit=limit)
     if mode:
@@ -101,7 +101,9 @@ def _asked(
     if questions:
         if not questions.is_file():
             raise InvalidInput(f"there is no file {questions}; give --questions a question file")
-        experiment = replace(experiment, data=tuple(replace(one, questions=questions.absolute()) for one in experiment.data))
+        experiment = replace(
+            experiment, data=tuple(replace(source, questions=questions.absolute()) for source in experiment.data)
+        )
     return experiment
 
 
@@ -110,24 +112,24 @@ def _print_absent(experiment: "ReadExperiment") -> None:
         say(f"note: left out, because their files are not there: {', '.join(experiment.absent)} (see --data)", style="yellow")
 
 
-def goes_on(more: str = "") -> str:
+def goes_on(reason: str = "") -> str:
     """How to continue a run that was stopped; `more` is the further option that the same command needs."""
-    return f"what was asked so far is kept, and the same command{more} goes on"
+    return f"what was asked so far is kept, and the same command{reason} goes on"
 
 
 @contextmanager
-def reports(then: str) -> Iterator[ProgressPrinter]:
+def reports(next_command: str) -> Iterator[ProgressPrinter]:
     """A bar for a person; for a log, a line for each cell that ends. Ctrl-C says that it stopped, and `then` of what was done."""
-    said = -1.0
+    last_done = -1.0
 
     def line(done: float, total: int, what: str = "") -> None:
-        nonlocal said
-        if done != said and total and what:
-            said = done
+        nonlocal last_done
+        if done != last_done and total and what:
+            last_done = done
             say(f"{done:g} of {total}: {what}")
 
     try:
         with progress("cells") if sys.stderr.isatty() else nullcontext(line) as report:
             yield report
     except KeyboardInterrupt:
-        raise Stopped(f"stopped; {then}") from None
+        raise Stopped(f"stopped; {next_command}") from None

@@ -19,7 +19,7 @@ _NAME_COLUMNS = 30
 
 if TYPE_CHECKING:
     from hive_mind.evals.report.selecting import Setting
-    from hive_mind.evals.scorecards.card import CellCard, Scorecard
+    from hive_mind.evals.scorecard import CellCard, Scorecard
     from hive_mind.measure.intervals import Estimate
 
 _NOTHING = "–"
@@ -47,20 +47,20 @@ def show_wide_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> No
     for number, part in enumerate(_parts([min(widths[0], _NAME_COLUMNS), *widths[1:]], room)):
         if number:
             show()
-        shown = [[row[column] for column in (0, *part)] for row in rows]
-        show_table([titles[column] for column in (0, *part)], shown, right=range(1, len(part) + 1))
+        part_rows = [[row[column] for column in (0, *part)] for row in rows]
+        show_table([titles[column] for column in (0, *part)], part_rows, right=range(1, len(part) + 1))
 
 
 def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
     """Numbers of the columns that stand side by side, after the first, which is always there."""
     part: list[int] = []
-    taken = widths[0]
+    width = widths[0]
     for column in range(1, len(widths)):
-        if part and taken + _GAP + widths[column] > room:
+        if part and width + _GAP + widths[column] > room:
             yield part
-            part, taken = [], widths[0]
+            part, width = [], widths[0]
         part.append(column)
-        taken += _GAP + widths[column]
+        width += _GAP + widths[column]
     if part:
         yield part
 
@@ -100,7 +100,7 @@ def _show_setting(setting: "Setting", limit: int) -> None:
     first = setting.cells[0]
     by = f", embedded by {first.embedding}" if first.embedding else ""
     show(f"{setting.name}{by}", style="bold")
-    of_all = [one for one in first.left_out.items() if all(one in cell.left_out.items() for cell in setting.cells)]
+    of_all = [reason for reason in first.left_out.items() if all(reason in cell.left_out.items() for cell in setting.cells)]
     left_out = "".join(f", left out: {count} {reason}" for reason, count in of_all)
     show(f"{setting.extent}{left_out}")
     names = [f"{name}@{limit}" for name in _FOUND]
@@ -131,8 +131,7 @@ def _titles(names: Sequence[str]) -> list[str]:
 
 
 def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cell]:
-    from hive_mind.evals.report.figures import number
-    from hive_mind.evals.report.naming import cell_name
+    from hive_mind.evals.report.figures import cell_name, number
 
     cells: list[Cell] = [cell_name(cell, with_seed=setting.has_seeds)]
     for name in names:
@@ -148,7 +147,7 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
 def _show_answers(setting: "Setting") -> None:
     """Show the metrics of answers, where somebody answered. A judge is named, because its figures are only its opinion."""
     from hive_mind.evals.metrics import ANSWERS, metric_name
-    from hive_mind.evals.report.naming import cell_name
+    from hive_mind.evals.report.figures import cell_name
 
     names = [name for name in ANSWERS if any(name in cell.metrics for cell in setting.cells)]
     if not names:

@@ -12,8 +12,8 @@ from hive_mind.cli.running import FAILED, USAGE
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
     from hive_mind.evals.experiments.values import Experiment
-    from hive_mind.evals.scorecards.fleet_gate import FleetChange
-    from hive_mind.evals.scorecards.gating import Judgement
+    from hive_mind.evals.fleet_gate import FleetChange
+    from hive_mind.evals.gating import Judgement
 
 
 def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = None) -> None:
@@ -23,7 +23,7 @@ def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = No
     cells run in processes of their own, and Ctrl-C ends them. Raises `HiveError`.
     """
     from hive_mind.control.state import FleetFolder
-    from hive_mind.evals.scorecards.fleet_gate import fleet_change, is_question_file, judge_change, questions_asked
+    from hive_mind.evals.fleet_gate import fleet_change, is_question_file, judge_change, questions_asked
 
     # Always read: its mistakes are reported even where nothing is measured.
     experiment = None if is_question_file(Path(asked)) else _experiment(asked, data)
@@ -61,8 +61,8 @@ def _print_change(change: "FleetChange") -> None:
 
 
 def _show(found: "Judgement", folder: Path) -> None:
-    from hive_mind.evals.scorecards.fleet_gate import CERTAIN
-    from hive_mind.evals.scorecards.gating import evidence
+    from hive_mind.evals.fleet_gate import CERTAIN
+    from hive_mind.evals.gating import evidence
 
     if found.allowed:
         for cell in found.cells:

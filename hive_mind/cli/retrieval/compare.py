@@ -102,28 +102,31 @@ def plain_comparison(comparison: "Comparison") -> dict[str, Any]:
     }
 
 
-def show_comparison(found: "Comparison", moves: int, *, can_show_more: bool = False) -> None:
+def show_comparison(comparison: "Comparison", moves: int, *, can_show_more: bool = False) -> None:
     """Means of both, what became of the distractors, and the questions that moved."""
-    before, after = found.before, found.after
+    before, after = comparison.before, comparison.after
     count = len(after.rows)
     names = f"{before.config.name} → {after.config.name}"
     show(f"{names}: {questions_of(after)}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p"]
-    show_table(titles, [_difference_row(change) for change in found.changes], right=range(1, len(titles)))
+    show_table(titles, [_difference_row(change) for change in comparison.changes], right=range(1, len(titles)))
     show(
         f"distractors: {before.distractors} → {after.distractors}, in the first 5 {before.distractors_in(5)} → "
         f"{after.distractors_in(5)}; at {before.contaminated} → {after.contaminated} questions; "
         f"results {before.results} → {after.results}"
     )
-    show(f"questions: {found.won} better, {found.lost} worse, {count - found.won - found.lost} with the same nUDCG")
-    for move in found.moves[:moves]:
+    same = count - comparison.won - comparison.lost
+    show(f"questions: {comparison.won} better, {comparison.lost} worse, {same} with the same nUDCG")
+    for move in comparison.moves[:moves]:
         show()
         style = "red" if move.change < 0 else "green" if move.change > 0 else ""
         show(f"{move.id}  nUDCG {move.before:.3f} → {move.after:.3f} ({move.change:+.3f})  {short(move.query)}", style=style)
         for place in move.places:
             show_indented(_place(place))
-    if can_show_more and moves < len(found.moves):
-        show(f"\n{len(found.moves) - moves} more questions moved; see them with --moves {len(found.moves)}", style="dim")
+    if can_show_more and moves < len(comparison.moves):
+        show(
+            f"\n{len(comparison.moves) - moves} more questions moved; see them with --moves {len(comparison.moves)}", style="dim"
+        )
 
 
 def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "RetrievalConfig"]:
@@ -156,11 +159,11 @@ def _rank(rank: int | None) -> str:
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, one in value.items():
+    flat: dict[str, Any] = {}
+    for name, inner in value.items():
         # Filters are a table of their own: a field that is not there is no value.
-        found |= _flat(one, f"{prefix}{name}.") if isinstance(one, dict) else {f"{prefix}{name}": one}
-    return found
+        flat |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, dict) else {f"{prefix}{name}": inner}
+    return flat
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -12,7 +12,7 @@ from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.checking.configurations import Description, FieldDescription
+    from hive_mind.retrieval.contradictions import Description, FieldDescription
     from hive_mind.retrieval.files.collection import Collection as CollectionFile
     from hive_mind.retrieval.files.workspace import Workspace
 
@@ -37,18 +37,20 @@ async def describe(
 
     Read it before you write a configuration: a filter on a value that no document has finds nothing.
     """
-    from hive_mind.retrieval.checking.configurations import contents, described
+    from hive_mind.retrieval.contradictions import contents, described
 
     folder = workspaces.opened(workspace)
     names = (collection,) if collection else folder.collections()
     files = [folder.collection(name) for name in names]
-    held = [contents(folder, one) for one in files]
-    descriptions = [described(one, h.facets, len(h.documents), h.skipped) for one, h in zip(files, held, strict=True)]
+    contents_of_files = [contents(folder, file) for file in files]
+    descriptions = [
+        described(file, h.facets, len(h.documents), h.skipped) for file, h in zip(files, contents_of_files, strict=True)
+    ]
     deployment, questions = folder.deployment(), _questions(folder)
     configs, active = folder.configs(), deployment.config if deployment else None
     if output is Format.JSON:
         about = {"configs": list(configs), "active": active, "questions": questions}
-        show_json({"collections": [plain(one) for one in descriptions], **about})
+        show_json({"collections": [plain(description) for description in descriptions], **about})
         return
     for file, description in zip(files, descriptions, strict=True):
         _show_collection(file, description)
@@ -73,16 +75,18 @@ def _questions(folder: "Workspace") -> dict[str, int] | None:
     return {"all": len(golden.queries), **splits, **labels}
 
 
-def _show_collection(file: "CollectionFile", one: "Description") -> None:
+def _show_collection(file: "CollectionFile", description: "Description") -> None:
     cut = file.chunking
-    how = f"at headings up to level {cut.heading_level}" if cut.strategy == "by_heading" else "by length"
-    show(f"collection {one.name}: {one.documents} documents in {file.documents_dir}/", style="bold")
-    show(f"cut {how}, at most {cut.max_tokens} tokens, {cut.overlap_tokens} of them repeated")
-    show_table(["field", "type", "can filter", "values (documents that have each)"], [_row(field) for field in one.fields])
-    for skipped in one.skipped[:_FINDINGS]:
+    way = f"at headings up to level {cut.heading_level}" if cut.strategy == "by_heading" else "by length"
+    show(f"collection {description.name}: {description.documents} documents in {file.documents_dir}/", style="bold")
+    show(f"cut {way}, at most {cut.max_tokens} tokens, {cut.overlap_tokens} of them repeated")
+    show_table(
+        ["field", "type", "can filter", "values (documents that have each)"], [_row(field) for field in description.fields]
+    )
+    for skipped in description.skipped[:_FINDINGS]:
         say(f"note: {skipped.id} is left out: it {skipped.why}", style="yellow")
-    if len(one.skipped) > _FINDINGS:
-        say(f"note: {len(one.skipped) - _FINDINGS} more are left out; -o json names them", style="yellow")
+    if len(description.skipped) > _FINDINGS:
+        say(f"note: {len(description.skipped) - _FINDINGS} more are left out; -o json names them", style="yellow")
     show()
 
 
@@ -93,7 +97,7 @@ def _row(field: "FieldDescription") -> tuple[str, str, str, str]:
         ordered = sorted(value for value, _ in field.values)
         values = f"{ordered[0]} to {ordered[-1]}, {field.values_count} values"
     else:
-        some = field.values[:_VALUES_SHOWN] if sys.stdout.isatty() else field.values
-        values = " · ".join(f"{value} {count}" for value, count in some)
-        values += f" · … {field.values_count} in all" if len(some) < field.values_count else ""
+        shown_values = field.values[:_VALUES_SHOWN] if sys.stdout.isatty() else field.values
+        values = " · ".join(f"{value} {count}" for value, count in shown_values)
+        values += f" · … {field.values_count} in all" if len(shown_values) < field.values_count else ""
     return field.name, field.type, "yes" if field.is_filterable else "no", values

@@ -35,7 +35,7 @@ async def history(
     folder = workspaces.opened(workspace)
     entries = read_deployments(folder)[::-1][:limit]
     if output is Format.JSON:
-        show_json([plain(one) for one in entries])
+        show_json([plain(entry) for entry in entries])
         return
     if not entries:
         show("Nothing was deployed yet: hive-mind retrieval deploy CONFIG")

@@ -53,8 +53,8 @@ async def index(
             for name in (collection,) if collection else folder.collections():
                 async with await open_index(folder, name, settings, embedder) as opened:
                     began = time.monotonic()
-                    done = await workspaces.updated(opened)
-                    rows.append(_Row(name, opened.counts()[0], time.monotonic() - began, done))
+                    indexed = await workspaces.updated(opened)
+                    rows.append(_Row(name, opened.counts()[0], time.monotonic() - began, indexed))
     except asyncio.CancelledError:
         raise Stopped("stopped; the index is as it was, and what was embedded is kept: run it again to go on") from None
     if output is Format.JSON:

@@ -70,24 +70,26 @@ def plain_evaluation(evaluation: "Evaluation", *, with_questions: bool = True) -
 
 def questions_of(evaluation: "Evaluation") -> str:
     """Which questions were asked, and how many of the results count."""
-    asked = _QUESTIONS.get(evaluation.split, evaluation.split)
-    named = asked.replace("questions", "question") if len(evaluation.rows) == 1 else asked
-    return f"{len(evaluation.rows)} {named}, the first {evaluation.k} results of each"
+    questions = _QUESTIONS.get(evaluation.split, evaluation.split)
+    noun = questions.replace("questions", "question") if len(evaluation.rows) == 1 else questions
+    return f"{len(evaluation.rows)} {noun}, the first {evaluation.k} results of each"
 
 
-def show_evaluation(one: "Evaluation") -> None:
+def show_evaluation(evaluation: "Evaluation") -> None:
     """Means with their intervals, distractors, and the curve."""
-    show(f"{one.config.name}: {questions_of(one)}", style="bold")
-    show_table(["", "mean", "95 % interval", ""], [_mean_row(one, metric) for metric in SHOWN_AS], right=(1,))
+    show(f"{evaluation.config.name}: {questions_of(evaluation)}", style="bold")
+    show_table(["", "mean", "95 % interval", ""], [_mean_row(evaluation, metric) for metric in SHOWN_AS], right=(1,))
     show(
-        f"distractors: {one.distractors} shown, {one.distractors_in(5)} of them in the first 5, "
-        f"at {one.contaminated} of {len(one.rows)} questions; {one.results} results in all"
+        f"distractors: {evaluation.distractors} shown, {evaluation.distractors_in(5)} of them in the first 5, "
+        f"at {evaluation.contaminated} of {len(evaluation.rows)} questions; {evaluation.results} results in all"
     )
     show()
-    cuts = range(1, one.k + 1)
+    cuts = range(1, evaluation.k + 1)
     titles = ["k", *map(str, cuts)]
-    curves = (("UDCG", one.curve), ("best possible", one.ideal_curve))
-    show_table(titles, [(name, *(f"{value:.2f}" for value in values)) for name, values in curves], right=range(1, one.k + 1))
+    curves = (("UDCG", evaluation.curve), ("best possible", evaluation.ideal_curve))
+    show_table(
+        titles, [(name, *(f"{value:.2f}" for value in values)) for name, values in curves], right=range(1, evaluation.k + 1)
+    )
 
 
 def show_questions(evaluation: "Evaluation", count: int) -> None:

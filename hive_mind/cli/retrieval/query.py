@@ -58,15 +58,15 @@ async def query(
     folder = workspaces.opened(workspace)
     chosen = workspaces.usable(folder, workspaces.config_of(folder, config))
     async with workspaces.bench_for(folder, [chosen], embed, model) as bench, bench.open(chosen.collection) as index:
-        found = await index.search(printable(question), chosen)
+        query_result = await index.search(printable(question), chosen)
     labels = _labels(folder, question)
     if output is Format.JSON:
-        show_json({"config": chosen.name} | plain(found) | {"labels": _plain_labels(labels)})
+        show_json({"config": chosen.name} | plain(query_result) | {"labels": _plain_labels(labels)})
         return
-    _show_head(chosen, found)
-    for one in found.results:
-        _show_result(one, labels, whole=whole)
-    _show_foot(found)
+    _show_head(chosen, query_result)
+    for hit in query_result.results:
+        _show_result(hit, labels, whole=whole)
+    _show_foot(query_result)
 
 
 def _labels(folder: "Workspace", question: str) -> "GoldenQuery | None":
@@ -84,59 +84,59 @@ def _plain_labels(labels: "GoldenQuery | None") -> dict[str, list[str]] | None:
     return None if labels is None else {"relevant": labels.relevant, "distractors": labels.distractors}
 
 
-def _show_head(config: "RetrievalConfig", found: "QueryResult") -> None:
-    how = found.method if found.fusion == "none" else f"{found.method}, {found.fusion}"
-    weight = f", {found.semantic_weight:.2f} by meaning" if found.fusion == "linear" else ""
-    let_through = f" of {found.filtered_to} the filters let through" if found.filtered_to is not None else ""
-    show(f"{config.name}: {how}{weight}; {found.scored} chunks scored{let_through}", style="bold")
-    if found.anchors:
-        show(f"identifiers: {', '.join(found.anchors)}")
-    for note in found.notes:
+def _show_head(config: "RetrievalConfig", result: "QueryResult") -> None:
+    way = result.method if result.fusion == "none" else f"{result.method}, {result.fusion}"
+    weight = f", {result.semantic_weight:.2f} by meaning" if result.fusion == "linear" else ""
+    let_through = f" of {result.filtered_to} the filters let through" if result.filtered_to is not None else ""
+    show(f"{config.name}: {way}{weight}; {result.scored} chunks scored{let_through}", style="bold")
+    if result.anchors:
+        show(f"identifiers: {', '.join(result.anchors)}")
+    for note in result.notes:
         say(f"note: {note}", style="yellow")
 
 
-def _show_result(one: "Result", labels: "GoldenQuery | None", *, whole: bool) -> None:
-    label, style = _label(one, labels)
-    heading = f" › {one.heading}" if one.heading else ""
-    show_indented(f"{one.document}{heading}{label}", lead=f"{one.rank:>3}.", style=style)
-    show_indented(_scores(one), style="cyan")
-    show_indented(one.text if whole else _preview(one), style="dim")
+def _show_result(result: "Result", labels: "GoldenQuery | None", *, whole: bool) -> None:
+    label, style = _label(result, labels)
+    heading = f" › {result.heading}" if result.heading else ""
+    show_indented(f"{result.document}{heading}{label}", lead=f"{result.rank:>3}.", style=style)
+    show_indented(_scores(result), style="cyan")
+    show_indented(result.text if whole else _preview(result), style="dim")
 
 
-def _label(one: "Result", labels: "GoldenQuery | None") -> tuple[str, str]:
-    if labels is not None and one.document in labels.relevant:
+def _label(result: "Result", labels: "GoldenQuery | None") -> tuple[str, str]:
+    if labels is not None and result.document in labels.relevant:
         return "  [relevant]", "green"
-    if labels is not None and one.document in labels.distractors:
+    if labels is not None and result.document in labels.distractors:
         return "  [distractor]", "red"
     return "", "bold"
 
 
-def _scores(one: "Result") -> str:
-    parts = [f"score {one.score:.4f}", f"keyword {one.keyword:.2f}{_place(one.keyword_rank)}"]
-    if one.vector is not None:
-        parts.append(f"cosine {one.vector:.3f}{_place(one.vector_rank)}")
-    if one.exact:
-        parts.append(f"identifiers named {one.exact:.2f}")
-    if one.disagreement is not None:
-        parts.append(f"distraction {one.disagreement:.2f}")
-    return " · ".join((*parts, *one.flags))
+def _scores(result: "Result") -> str:
+    parts = [f"score {result.score:.4f}", f"keyword {result.keyword:.2f}{_place(result.keyword_rank)}"]
+    if result.vector is not None:
+        parts.append(f"cosine {result.vector:.3f}{_place(result.vector_rank)}")
+    if result.exact:
+        parts.append(f"identifiers named {result.exact:.2f}")
+    if result.disagreement is not None:
+        parts.append(f"distraction {result.disagreement:.2f}")
+    return " · ".join((*parts, *result.flags))
 
 
 def _place(rank: int | None) -> str:
     return " (not found)" if rank is None else f" (rank {rank})"
 
 
-def _preview(one: "Result") -> str:
-    lines = one.text.splitlines()
+def _preview(result: "Result") -> str:
+    lines = result.text.splitlines()
     # Headings stand above it already.
     body = dropwhile(lambda line: line.startswith("#") or not line.strip(), lines)
     line = " ".join(" ".join(body).split())
     return line if len(line) <= _PREVIEW_CHARACTERS else line[:_PREVIEW_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
 
-def _show_foot(found: "QueryResult") -> None:
-    if not found.results:
+def _show_foot(result: "QueryResult") -> None:
+    if not result.results:
         show("Nothing was found.")
-    taken_out = [f"{found.duplicates} duplicates"] if found.duplicates else []
-    taken_out += [f"{len(found.dropped)} distractions ({', '.join(found.dropped)})"] if found.dropped else []
-    show(f"{len(found.results)} results: {found.why_cut}" + (f"; taken out: {', '.join(taken_out)}" if taken_out else ""))
+    taken_out = [f"{result.duplicates} duplicates"] if result.duplicates else []
+    taken_out += [f"{len(result.dropped)} distractions ({', '.join(result.dropped)})"] if result.dropped else []
+    show(f"{len(result.results)} results: {result.why_cut}" + (f"; taken out: {', '.join(taken_out)}" if taken_out else ""))

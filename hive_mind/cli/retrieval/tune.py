@@ -74,8 +74,8 @@ def _lines(stdin: TextIO) -> Iterator[str]:
     """Straight from the system: a buffer of Python's is locked while it waits, and a process could not end."""
     rest = b""
     while block := _block(stdin):
-        *whole, rest = (rest + block).split(b"\n")
-        yield from (line.decode("utf-8", "replace") for line in whole)
+        *lines, rest = (rest + block).split(b"\n")
+        yield from (line.decode("utf-8", "replace") for line in lines)
     if rest:
         yield rest.decode("utf-8", "replace")
 
@@ -113,7 +113,7 @@ Rounds = Annotated[
         min=1,
         max=1000,
         help="At most this many: rounds of a search, proposals of a model or a person.",
-        show_default=", ".join(f"{count} for {how}" for how, count in _ROUNDS.items()),
+        show_default=", ".join(f"{count} for {way}" for way, count in _ROUNDS.items()),
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed gives the same result.")]
@@ -152,22 +152,22 @@ async def tune(
     async with workspaces.quiet_bench(folder, begin.collection, embed, model) as bench, _tuner(how, count, seed) as tuner:
         with set_by_signals(stop, received):
             order = Order(start, name) if how is How.SEARCH else Order(start, name, count)
-            found = await tuned(bench, tuner, order, _StepLines(output), stop)
-    _show(found, output)
+            outcome = await tuned(bench, tuner, order, _StepLines(output), stop)
+    _show(outcome, output)
     if received:
         say("stopped; the best so far is kept")
         raise typer.Exit(exit_code(received[0]))
-    if found.is_failed and found.verdict is None:
-        raise CommandError(found.ended)
+    if outcome.is_failed and outcome.verdict is None:
+        raise CommandError(outcome.ended)
 
 
 @asynccontextmanager
-async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
+async def _tuner(way: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
     """The tuner that proposes. Raises `InvalidInput` where no language model is set."""
-    if how is How.LLM:
+    if way is How.LLM:
         async with _llm_tuner() as tuner:
             yield tuner
-    elif how is How.PERSON:
+    elif way is How.PERSON:
         from hive_mind.retrieval.tuning.asked_tuners import PersonTuner
 
         yield PersonTuner(Keyboard().ask, say)
@@ -222,39 +222,39 @@ class _StepLines:
         sys.stdout.flush()
 
 
-def _show(found: "Tuned", output: Format) -> None:
+def _show(outcome: "Tuned", output: Format) -> None:
     if output is Format.JSON:
-        show_json(_plain(found))
+        show_json(_plain(outcome))
         return
-    for note in found.notes:
+    for note in outcome.notes:
         say(f"note: {note}", style="yellow")
-    show(f"ended: {found.ended}; {len(found.steps) - 1} configurations were tried")
-    verdict = found.verdict
+    show(f"ended: {outcome.ended}; {len(outcome.steps) - 1} configurations were tried")
+    verdict = outcome.verdict
     if verdict is None:
-        show(f"nothing better than {found.start.config.name} was found")
+        show(f"nothing better than {outcome.start.config.name} was found")
         return
     if verdict.comparison:
         show()
         show_comparison(verdict.comparison, 0)
         show()
     if verdict.allowed:
-        show(f"{found.name} may be deployed: hive-mind retrieval deploy {found.name}", style="green")
+        show(f"{outcome.name} may be deployed: hive-mind retrieval deploy {outcome.name}", style="green")
         return
-    show(f"{found.name} is the best of what was tried, and this speaks against deploying it:", style="yellow")
+    show(f"{outcome.name} is the best of what was tried, and this speaks against deploying it:", style="yellow")
     for ground in verdict.grounds:
         show(f"  {ground.message}", style="yellow")
 
 
-def _plain(found: "Tuned") -> dict[str, Any]:
-    verdict = found.verdict
+def _plain(outcome: "Tuned") -> dict[str, Any]:
+    verdict = outcome.verdict
     return {
-        "name": found.name or None,
-        "best": found.best.config.name,
-        "ended": found.ended,
-        "failed": found.is_failed,
-        "tries": len(found.steps) - 1,
-        "steps": [_plain_step(step) for step in found.steps if step.is_whole],
-        "notes": list(found.notes),
+        "name": outcome.name or None,
+        "best": outcome.best.config.name,
+        "ended": outcome.ended,
+        "failed": outcome.is_failed,
+        "tries": len(outcome.steps) - 1,
+        "steps": [_plain_step(step) for step in outcome.steps if step.is_whole],
+        "notes": list(outcome.notes),
         "allowed": verdict.allowed if verdict else None,
         "grounds": [{"kind": ground.kind, "message": ground.message} for ground in verdict.grounds] if verdict else [],
         "comparison": plain_comparison(verdict.comparison) if verdict and verdict.comparison else None,

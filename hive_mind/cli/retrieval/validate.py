@@ -14,8 +14,8 @@ from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.checking.validation import Checked, FileFinding
     from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.validation import Checked, FileFinding
 
 _EPILOG = examples(
     "hive-mind retrieval validate",
@@ -57,20 +57,22 @@ async def validate(
     # Asked only where a configuration needs one, as loading it takes seconds.
     is_asked = any(_looks_at_meaning(folder, name) for name in (*names, *(() if configs else (workspaces.ACTIVE,))))
     has_embeddings = is_asked and await workspaces.has_embeddings(embed, model)
-    found = [(one.file, one.findings) for one in _checked(folder, names, has_embeddings=has_embeddings, is_all=not configs)]
+    findings_by_file = [
+        (checked.file, checked.findings) for checked in _checked(folder, names, has_embeddings=has_embeddings, is_all=not configs)
+    ]
     if not configs and folder.has_active:
-        found.append((folder.active_file, _active_findings(folder, has_embeddings=has_embeddings)))
+        findings_by_file.append((folder.active_file, _active_findings(folder, has_embeddings=has_embeddings)))
     if output is Format.JSON:
-        show_json([_plain(folder, file, findings) for file, findings in found])
+        show_json([_plain(folder, file, findings) for file, findings in findings_by_file])
     else:
-        for file, findings in found:
+        for file, findings in findings_by_file:
             _show_findings(_shown(folder, file), findings)
-    if any(finding.level == "error" for _, findings in found for finding in findings):
+    if any(finding.level == "error" for _, findings in findings_by_file for finding in findings):
         raise typer.Exit(USAGE)
 
 
 def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool, is_all: bool) -> Iterator["Checked[Any]"]:
-    from hive_mind.retrieval.checking.validation import check_collection, check_config, check_golden
+    from hive_mind.retrieval.validation import check_collection, check_config, check_golden
 
     for name in names:
         yield check_config(folder, workspaces.known(folder, name), has_embeddings=has_embeddings)
@@ -81,11 +83,11 @@ def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool,
     readable = [collection.value for collection in collections if collection.value is not None and not collection.errors]
     if folder.golden_file.exists() and readable:
         # Its documents are those of one collection, and it does not say of which: of the one it fits best.
-        yield min((check_golden(folder, one) for one in readable), key=lambda checked: len(checked.errors))
+        yield min((check_golden(folder, file) for file in readable), key=lambda checked: len(checked.errors))
 
 
 def _active_findings(folder: "Workspace", *, has_embeddings: bool) -> tuple["FileFinding", ...]:
-    from hive_mind.retrieval.checking.validation import check_active
+    from hive_mind.retrieval.validation import check_active
 
     return check_active(folder, has_embeddings=has_embeddings)
 

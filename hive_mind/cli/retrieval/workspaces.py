@@ -80,11 +80,11 @@ def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
 
 def readable(workspace: "Workspace", names: Iterable[str]) -> "list[RetrievalConfig]":
     """Those of the configurations that can be read: the faults of others are reported where they are judged."""
-    found = []
+    files_checked = []
     for name in names:
         with suppress(ConfigError):
-            found.append(config_of(workspace, name))
-    return found
+            files_checked.append(config_of(workspace, name))
+    return files_checked
 
 
 def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfig":
@@ -92,7 +92,7 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
 
     Whether there are embeddings is not asked here: a search that has to do without says so.
     """
-    from hive_mind.retrieval.checking.validation import check_config
+    from hive_mind.retrieval.validation import check_config
 
     if config not in readable(workspace, [config.name]):
         # A configuration edited since its deployment was checked when it was deployed.
@@ -106,7 +106,7 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
 
 def golden_of(workspace: "Workspace", config: "RetrievalConfig") -> "Golden":
     """The golden set for the collection of a configuration. Raises `ConfigError` with all that is wrong with it."""
-    from hive_mind.retrieval.checking.validation import check_golden
+    from hive_mind.retrieval.validation import check_golden
 
     if not workspace.golden_file.exists():
         raise InvalidInput(
@@ -136,7 +136,7 @@ async def bench_for(
 
     async with embedding(settings_of(configs, embed, model)) as (settings, embedder):
         with progress("") as report:
-            yield bench_of(workspace, settings, embedder, lambda what, done, total: report(done, total, what))
+            yield bench_of(workspace, settings, embedder, lambda phase, done, total: report(done, total, phase))
 
 
 @asynccontextmanager
@@ -146,7 +146,7 @@ async def quiet_bench(workspace: "Workspace", collection: str, embed: str | None
 
     async with embedding(settings_for(None, embed, model)) as (settings, embedder):
         with progress("") as report:
-            loud = bench_of(workspace, settings, embedder, lambda what, done, total: report(done, total, what))
+            loud = bench_of(workspace, settings, embedder, lambda phase, done, total: report(done, total, phase))
             async with loud.open(collection):
                 pass
         yield bench_of(workspace, settings, embedder)
@@ -165,25 +165,30 @@ async def embedding(settings: Settings) -> "AsyncIterator[tuple[Settings, Embedd
 async def updated(index: "CollectionIndex") -> "Indexed":
     """Bring an index up to date, with a bar."""
     with progress("") as report:
-        done = await index.update(lambda what, so_far, total: report(so_far, total, what))
-    for note in done.notes:
+        indexed = await index.update(lambda phase, so_far, total: report(so_far, total, phase))
+    for note in indexed.notes:
         say(f"note: {note}", style="yellow")
-    for one in done.skipped:
-        say(f"note: {one.id} is left out: it {one.why}", style="yellow")
-    return done
+    for skipped in indexed.skipped:
+        say(f"note: {skipped.id} is left out: it {skipped.why}", style="yellow")
+    return indexed
 
 
-def index_summary(done: "Indexed") -> str:
+def index_summary(indexed: "Indexed") -> str:
     """The result of an update, in a line."""
-    counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"), (done.unchanged, "unchanged"))
-    parts = [f"{count} {what}" for count, what in counts if count]
-    embedded = f", {done.embedded} texts embedded" if done.embedded else ""
-    return f"documents {', '.join(parts) or 'none'}; {done.chunks} chunks{embedded}"
+    counts = (
+        (indexed.added, "added"),
+        (indexed.changed, "changed"),
+        (indexed.removed, "removed"),
+        (indexed.unchanged, "unchanged"),
+    )
+    parts = [f"{count} {noun}" for count, noun in counts if count]
+    embedded = f", {indexed.embedded} texts embedded" if indexed.embedded else ""
+    return f"documents {', '.join(parts) or 'none'}; {indexed.chunks} chunks{embedded}"
 
 
 def _active(workspace: "Workspace") -> "RetrievalConfig":
     active = workspace.active()
     if active is None:
-        there = ", ".join(workspace.configs()) or "none yet"
-        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {there}")
+        names = ", ".join(workspace.configs()) or "none yet"
+        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {names}")
     return active

@@ -18,8 +18,8 @@ from hive_mind.control.manifests.sources import matching
 from hive_mind.errors import InvalidInput, RuleError, WorkerFileError, WorkspaceError
 from hive_mind.forms.reading import text_of
 from hive_mind.forms.tree import Finding
+from hive_mind.retrieval.files.changing import beyond_a_memory, config_in, ranking_settings
 from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
-from hive_mind.retrieval.files.memory_settings import beyond_a_memory, config_in, ranking_settings
 from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 
 

@@ -94,10 +94,10 @@ def worded(documents: Iterable[Document]) -> list[Document]:
 
 def documents_by_fact(documents: Iterable[Document]) -> dict[str, list[str]]:
     """Ids of documents by the id of the fact they become: two of the same words are one fact."""
-    named: dict[str, list[str]] = {}
+    ids_by_fact: dict[str, list[str]] = {}
     for document in worded(documents):
-        named.setdefault(fact_id(statement(candidate_of(document))), []).append(document.id)
-    return named
+        ids_by_fact.setdefault(fact_id(statement(candidate_of(document))), []).append(document.id)
+    return ids_by_fact
 
 
 def lessons(cell: Cell, scope: Scope, progress: Progress | None = None) -> Iterator[tuple[int, Scope]]:
@@ -109,12 +109,14 @@ def lessons(cell: Cell, scope: Scope, progress: Progress | None = None) -> Itera
     """
     first = {names[0] for names in documents_by_fact(scope.documents).values()}
     dealt = deal_by(cell.arm.deal, cell.seed)(scope.documents, cell.arm.agents)
-    taught = [(number, tuple(one for one in documents if one.id in first)) for number, documents in enumerate(dealt)]
+    taught = [
+        (number, tuple(document for document in documents if document.id in first)) for number, documents in enumerate(dealt)
+    ]
     taught = [(number, documents) for number, documents in taught if documents]
-    for done, (number, some) in enumerate(taught, start=1):
-        yield number, Scope(scope.name, some, ())
+    for lesson_number, (number, lesson_documents) in enumerate(taught, start=1):
+        yield number, Scope(scope.name, lesson_documents, ())
         if progress:
-            progress(f"{scope.name}: lessons", done, len(taught))
+            progress(f"{scope.name}: lessons", lesson_number, len(taught))
 
 
 def facts_of(scope: Scope) -> list[Fact]:
@@ -128,23 +130,23 @@ def facts_of(scope: Scope) -> list[Fact]:
 
 async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> dict[str, list[str]]:
     """Store a scope's documents, of the same words the first. Documents by the id of the fact they became."""
-    named = documents_by_fact(scope.documents)
-    first = {names[0] for names in named.values()}
+    ids_by_fact = documents_by_fact(scope.documents)
+    first = {names[0] for names in ids_by_fact.values()}
     documents = [document for document in worded(scope.documents) if document.id in first]
     for start in range(0, len(documents), STORE_BATCH):
         candidates = [candidate_of(document) for document in documents[start : start + STORE_BATCH]]
         await memory.store_facts(candidates, source=scope.name)
         if progress:
             progress(f"{scope.name}: documents", min(start + STORE_BATCH, len(documents)), len(documents))
-    return named
+    return ids_by_fact
 
 
 def _confidence_of(document: Document) -> float:
     try:
-        said = float(document.meta.get("confidence", CONFIDENCE))
+        confidence = float(document.meta.get("confidence", CONFIDENCE))
     except ValueError:
         return CONFIDENCE
-    return said if 0.0 <= said <= 1.0 else CONFIDENCE
+    return confidence if 0.0 <= confidence <= 1.0 else CONFIDENCE
 
 
 def firsts_of(documents: Mapping[str, Sequence[str]]) -> dict[str, str]:

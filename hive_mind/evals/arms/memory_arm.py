@@ -83,8 +83,8 @@ def _name_for(scope: Scope, model: str) -> str:
     """A name that is another one for other documents or another model, so that a kept database never mixes two."""
     digest = blake2b(model.encode(), digest_size=6)
     for document in scope.documents:
-        kept = (document.id, document.text, document.speaker, document.said_at, document.before, "")
-        digest.update("\0".join(kept).encode("utf-8", "replace"))
+        fields = (document.id, document.text, document.speaker, document.said_at, document.before, "")
+        digest.update("\0".join(fields).encode("utf-8", "replace"))
     # A scope may be called what no agent may be called.
     name = re.sub(r"[^A-Za-z0-9._-]", "-", scope.name[:20])
     return f"eval-{name}-{digest.hexdigest()}"
@@ -174,9 +174,9 @@ def bm25(scope: Scope, progress: Progress | None = None) -> BaselineArm:
 
     def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:
         pool = index.pool(Probe(tuple(tokenize(question.text)), Anchors(), None, limit))
-        found = sorted(zip(pool.keyword.tolist(), pool.ids, strict=True), key=lambda one: (-one[0], one[1]))[:limit]
-        best = found[0][0] if found else 1.0
-        return [_hit(facts[name], score / best, score) for score, name in found]
+        ranked = sorted(zip(pool.keyword.tolist(), pool.ids, strict=True), key=lambda pair: (-pair[0], pair[1]))[:limit]
+        best = ranked[0][0] if ranked else 1.0
+        return [_hit(facts[name], score / best, score) for score, name in ranked]
 
     return BaselineArm(find, documents_by_fact(scope.documents), learned)
 

@@ -57,8 +57,8 @@ async def _own(memory: Searched, text: str, limit: int, *, method: Method) -> Se
 
 
 async def _recent(memory: Searched, text: str, limit: int, *, newness: Newness) -> SearchResult:
-    found = await _own(memory, text, CANDIDATES_PER_HIT * limit, method="hybrid")
-    return found.with_hits(newest_first(found, newness, limit))
+    candidates = await _own(memory, text, CANDIDATES_PER_HIT * limit, method="hybrid")
+    return candidates.with_hits(newest_first(candidates, newness, limit))
 
 
 async def _rrf(memory: Searched, text: str, limit: int) -> SearchResult:
@@ -76,16 +76,16 @@ async def _weighted(memory: Searched, text: str, limit: int) -> SearchResult:
     def score(hit: Hit) -> float:
         return hybrid_score_weighted(hit.components.semantic or 0.0, hit.fact.confirmations, 2 * hit.components.trust)
 
-    found = await _own(memory, text, 10 * limit, method="vector")
-    return found.with_hits(sorted(found, key=lambda hit: (-score(hit), hit.fact.id))[:limit])
+    candidates = await _own(memory, text, 10 * limit, method="vector")
+    return candidates.with_hits(sorted(candidates, key=lambda hit: (-score(hit), hit.fact.id))[:limit])
 
 
 async def _seed_federated(memory: Searched, text: str, limit: int) -> SearchResult:
     """Reciprocal rank fusion of a keyword list and a confidence list of everything collected (document 004)."""
-    found = await _own(memory, text, LIMIT_MULTIPLIER * limit, method="keyword")
-    hits = {hit.fact.id: hit for hit in found}
+    candidates = await _own(memory, text, LIMIT_MULTIPLIER * limit, method="keyword")
+    hits = {hit.fact.id: hit for hit in candidates}
     collected = [Collected(hit.fact.id, hit.components.keyword, hit.fact.confidence) for hit in hits.values()]
-    return found.with_hits(hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit])
+    return candidates.with_hits(hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit])
 
 
 _SEARCHES: Mapping[Mode, Search] = {

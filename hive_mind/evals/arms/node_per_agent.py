@@ -107,8 +107,8 @@ def remains_of(cell: Cell) -> Remains | None:
     hive, down = hive_of(cell), down_of(cell)
     running = [node for node in hive.nodes if node not in down]
     sets = hive.read_set(running[0])
-    held = sum(len(replica_set.partitions) for replica_set in sets if not down.issuperset(replica_set.members))
-    return Remains(tuple(sorted(down)), held / sum(len(replica_set.partitions) for replica_set in sets))
+    partitions = sum(len(replica_set.partitions) for replica_set in sets if not down.issuperset(replica_set.members))
+    return Remains(tuple(sorted(down)), partitions / sum(len(replica_set.partitions) for replica_set in sets))
 
 
 def slow_of(cell: Cell) -> frozenset[str]:

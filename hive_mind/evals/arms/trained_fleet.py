@@ -117,8 +117,8 @@ class FleetArm(HiveArm):
         trained.node_of(agent)
         memory = trained.fleet.memory(agent)
 
-        def cost(found: SearchResult) -> Cost:
-            return trained.cost(len(found.gathered.asked) if found.gathered else 0, found.completeness)
+        def cost(result: SearchResult) -> Cost:
+            return trained.cost(len(result.gathered.asked) if result.gathered else 0, result.completeness)
 
         trained.begin()
         return await outcome_of(lambda: self._search(memory, question.text, limit), cost)
@@ -190,7 +190,9 @@ class _Routed(Federated):
     """Every agent is a group of its own; a question's domains are the names of those that are asked, none: all."""
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
-        return tuple([one for one in Federated.read_set(self, node) if not domains or one.name in domains])
+        return tuple(
+            [replica_set for replica_set in Federated.read_set(self, node) if not domains or replica_set.name in domains]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +239,8 @@ class RoutedArm(HiveArm):
             chosen.names = self._nearest(vector)
             return await self._search(memory, question.text, limit)
 
-        def cost(found: SearchResult) -> Cost:
-            if (gathered := found.gathered) is None:
+        def cost(result: SearchResult) -> Cost:
+            if (gathered := result.gathered) is None:
                 return trained.cost(0, 0.0)
             searched = gathered.partitions - len(gathered.missing)
             return trained.cost(len(gathered.asked), searched / len(self._agents))
@@ -286,10 +288,10 @@ async def _centroids(cell: Cell, scope: Scope, embedder: Embedder) -> NDArray[np
     """The mean of each agent's vectors as a unit row; a zero row for one that learned nothing."""
     vectors = VectorSource(Borrowed(embedder))
     rows = np.zeros((cell.arm.agents, embedder.dimension), np.float32)
-    for number, some in lessons(cell, scope):
-        found, _ = await vectors.of_facts(facts_of(some))
-        if found:
-            mean = np.mean(list(found.values()), axis=0)
+    for number, lesson in lessons(cell, scope):
+        vectors_by_fact, _ = await vectors.of_facts(facts_of(lesson))
+        if vectors_by_fact:
+            mean = np.mean(list(vectors_by_fact.values()), axis=0)
             rows[number] = mean / max(float(np.linalg.norm(mean)), 1e-12)
     return rows
 
@@ -351,25 +353,25 @@ class SeedFederatedArm(HiveArm):
         gathered = await runner.ask(probe, is_local=True)
         return _Returned(gathered, tuple(await runner.fetch([(fact_id, group) for fact_id in gathered.pool.ids])))
 
-    def _cost(self, own: str, probe: Probe, returned: Mapping[str, _Returned]) -> Cost:
+    def _cost(self, asker_group: str, probe: Probe, returned: Mapping[str, _Returned]) -> Cost:
         """A request to each other group, and a reply of each that is there."""
-        groups = [group for group in self._trained.fleet.nodes if group != own]
+        groups = [group for group in self._trained.fleet.nodes if group != asker_group]
         replies = [returned[group].weight(group) for group in groups if group in returned]
-        asked = sum(weight_of(PoolRequest("", group, 1, probe, _GROUP_DEADLINE_MS)) for group in groups)
+        request_bytes = sum(weight_of(PoolRequest("", group, 1, probe, _GROUP_DEADLINE_MS)) for group in groups)
         share = len(returned) / len(self._trained.fleet.nodes)
-        return Cost(len(groups) + len(replies), asked + sum(replies), len(groups), share)
+        return Cost(len(groups) + len(replies), request_bytes + sum(replies), len(groups), share)
 
 
 def _merged(returned: Iterable[_Returned], limit: int) -> list[Hit]:
     """The best of all groups, scored so that first in both lists is 1."""
     facts: dict[str, HiveFact] = {}
     collected: list[Collected] = []
-    for one in returned:
-        facts |= {fact.id: fact for fact in one.facts if fact.id not in facts}
-        collected += one.collected()
+    for group_returned in returned:
+        facts |= {fact.id: fact for fact in group_returned.facts if fact.id not in facts}
+        collected += group_returned.collected()
     keyword: dict[str, float] = {}
-    for found in collected:
-        keyword[found.id] = max(found.keyword, keyword.get(found.id, 0.0))
+    for candidate in collected:
+        keyword[candidate.id] = max(candidate.keyword, keyword.get(candidate.id, 0.0))
     return [
         Hit(fact_of(facts[name]), score * (RRF_K + 1) / 2, ComponentScores(keyword[name], None, 0.0, 0.0, 0.0))
         for name, score in seed_federated(collected)[:limit]

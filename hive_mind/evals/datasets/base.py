@@ -121,7 +121,9 @@ def merged(name: str, datasets: list[Dataset]) -> Dataset:
     for dataset in datasets:
         left_out.update(dataset.left_out)
     scopes = tuple(scope for dataset in datasets for scope in dataset.scopes)
-    groups = {f"{scope.name}/{one.id}": scope.name for scope in scopes for one in scope.questions} if len(scopes) > 1 else {}
+    groups = (
+        {f"{scope.name}/{question.id}": scope.name for scope in scopes for question in scope.questions} if len(scopes) > 1 else {}
+    )
     return Dataset(name, scopes, dict(left_out), sum(dataset.mended for dataset in datasets), groups)
 
 
@@ -197,9 +199,9 @@ def turns_named(evidence: Iterable[str]) -> NamedTurns:
     for entry in evidence:
         if _PLAIN.fullmatch(entry):
             turns[entry] = None
-        elif found := _MISSPELT.findall(entry):
+        elif numbers := _MISSPELT.findall(entry):
             mended += 1
-            turns.update({f"D{session.lstrip('0') or 0}:{turn.lstrip('0') or 0}": None for session, turn in found})
+            turns.update({f"D{session.lstrip('0') or 0}:{turn.lstrip('0') or 0}": None for session, turn in numbers})
         else:
             unreadable += 1
     return NamedTurns(tuple(turns), mended, unreadable)

@@ -66,8 +66,8 @@ def _part(folder: Path, part: str) -> Path:
     names = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
     if not names:
         raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
-    wanted = part or (_USUAL_PART if _USUAL_PART in names else "")
-    return folder / QRELS / f"{one_of(folder, names, wanted, 'part')}.tsv"
+    preferred = part or (_USUAL_PART if _USUAL_PART in names else "")
+    return folder / QRELS / f"{one_of(folder, names, preferred, 'part')}.tsv"
 
 
 def _corpus(folder: Path, name: str) -> Corpus:
@@ -88,9 +88,9 @@ def titled(title: str, text: str) -> str:
 
 def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]) -> Iterator[LabelledQuestion]:
     judgements = read_qrels(qrels)
-    asked: set[str] = set()
+    question_ids: set[str] = set()
     for _, line in read_lines(folder / QUERIES, _QueryLine):
-        asked.add(line.id)
+        question_ids.add(line.id)
         if line.id not in judgements.by_question:
             continue
         if not says_something(line.text):
@@ -99,10 +99,10 @@ def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]
             yield LabelledQuestion(line.id, line.text, relevant)
         else:
             left_out[NO_DOCUMENT_LEFT] += 1
-    unknown = [judged for question, judged in judgements.by_question.items() if question not in asked]
+    unknown = [judged for question, judged in judgements.by_question.items() if question not in question_ids]
     left_out.update({REPEATED_JUDGEMENT: judgements.repeated, UNKNOWN_QUESTION: sum(map(len, unknown))})
     judged = {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
-    left_out[UNJUDGED_QUESTION] = len(asked - judged)
+    left_out[UNJUDGED_QUESTION] = len(question_ids - judged)
 
 
 # Some sets write 1.0, which is the same judgement.
@@ -154,16 +154,16 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
             raise InvalidInput(
                 f"{path}, line {number}: not three values; write question id, document id and judgement with tabs between them"
             )
-        question, document, said = columns
+        question, document, grade = columns
         # Titles, unless somebody left them out.
-        if number > 1 or _WHOLE.fullmatch(said):
-            yield number, question, document, said
+        if number > 1 or _WHOLE.fullmatch(grade):
+            yield number, question, document, grade
 
 
-def _grade(said: str, place: str) -> int:
-    match = _WHOLE.fullmatch(said)
+def _grade(grade: str, place: str) -> int:
+    match = _WHOLE.fullmatch(grade)
     if match is None or int(match[1]) < -1:
         raise InvalidInput(
-            f"{place}: judgement must be a whole number of at least -1, not {said!r}; -1 is a distractor, above 0 is relevant"
+            f"{place}: judgement must be a whole number of at least -1, not {grade!r}; -1 is a distractor, above 0 is relevant"
         )
     return int(match[1])

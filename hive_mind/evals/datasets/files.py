@@ -106,13 +106,13 @@ def shaped(value: Any, shape: type[T], place: str) -> T:
         raise InvalidInput(f"{place}: {error}; correct it or download the file again") from error
 
 
-def one_of(folder: Path, names: Sequence[str], name: str, what: str) -> str:
+def one_of(folder: Path, names: Sequence[str], name: str, kind: str) -> str:
     """The named one of what a folder holds, or the only one there is. Raises `InvalidInput`."""
     if not name and len(names) > 1:
-        raise InvalidInput(f"{folder}: holds several {what}s; name one of {', '.join(names)}")
+        raise InvalidInput(f"{folder}: holds several {kind}s; name one of {', '.join(names)}")
     chosen = name or names[0]
     if chosen not in names:
-        raise InvalidInput(f"{folder}: holds no {what} {chosen!r}; name one of {', '.join(names)}")
+        raise InvalidInput(f"{folder}: holds no {kind} {chosen!r}; name one of {', '.join(names)}")
     return chosen
 
 

@@ -110,6 +110,6 @@ def _kind_of(fact: Fact) -> str:
 def _without_speaker(fact: Fact) -> str:
     """The text alone: its speaker is a field of a document, and is put before its text when that is learned."""
     prefix = f"{canonical(fact.speaker)}: "
-    said = fact.content.removeprefix(prefix)
+    content = fact.content.removeprefix(prefix)
     # A speaker that quotes itself would otherwise lose the quotation.
-    return fact.content if said.startswith(prefix) else said
+    return fact.content if content.startswith(prefix) else content

@@ -155,10 +155,10 @@ def _read_corpus(files: _Files) -> Corpus:
 
 def _document(name: str, line: CorpusLine, previous: Document | None) -> Document:
     meta = {key: in_words(value) for key, value in line.meta.items()}
-    known = {key: meta.pop(key) for key in DOCUMENT_FIELDS if key in meta}
-    known["source"] = known.get("source") or default_source(name, line.id)
-    known.setdefault("before", derived_before(previous, known.get("section", "")))
-    return Document(line.id, line.text, **known, meta=meta)
+    fields = {key: meta.pop(key) for key in DOCUMENT_FIELDS if key in meta}
+    fields["source"] = fields.get("source") or default_source(name, line.id)
+    fields.setdefault("before", derived_before(previous, fields.get("section", "")))
+    return Document(line.id, line.text, **fields, meta=meta)
 
 
 def _questions(files: _Files, corpus: Corpus, left_out: Counter[str], groups: dict[str, str]) -> Iterator[LabelledQuestion]:
@@ -172,9 +172,9 @@ def _questions(files: _Files, corpus: Corpus, left_out: Counter[str], groups: di
 
 
 def _labelled(line: QueryLine, relevant: dict[str, int]) -> LabelledQuestion:
-    known = {key: value for key, value in msgspec.structs.asdict(line.meta).items() if key != "group"}
-    known |= {key: in_words(known[key]) for key in ("category", "answer")}
-    return LabelledQuestion(line.id, line.text, relevant, **known)
+    fields = {key: value for key, value in msgspec.structs.asdict(line.meta).items() if key != "group"}
+    fields |= {key: in_words(fields[key]) for key in ("category", "answer")}
+    return LabelledQuestion(line.id, line.text, relevant, **fields)
 
 
 def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
@@ -249,9 +249,9 @@ def with_questions(dataset: Dataset, file: Path) -> Dataset:
             f"{file}: its questions are asked of one scope, and {dataset.name!r} has {len(dataset.scopes)}; pool it"
         )
     (scope,) = dataset.scopes
-    known = {document.id for document in scope.documents}
+    document_ids = {document.id for document in scope.documents}
     left_out = Counter({reason: count for reason, count in dataset.left_out.items() if reason in ABOUT_DOCUMENTS})
-    questions = tuple(_asked_of(_entries(file), known, left_out))
+    questions = tuple(_asked_of(_entries(file), document_ids, left_out))
     return replace(dataset, scopes=(replace(scope, questions=questions),), left_out=dict(+left_out), mended=0)
 
 
@@ -260,7 +260,7 @@ def _entries(file: Path) -> list[_Entry]:
     listed = value.get("questions") if isinstance(value, dict) else None
     if not isinstance(listed, list):
         raise InvalidInput(f"{file}: no object with a list of `questions`; give a question file")
-    entries = [shaped(one, _Entry, f"{file}, question {number}") for number, one in enumerate(listed, 1)]
+    entries = [shaped(plain, _Entry, f"{file}, question {number}") for number, plain in enumerate(listed, 1)]
     first_seen: dict[str, int] = {}
     for number, entry in enumerate(entries, 1):
         if first_seen.setdefault(entry.id, number) != number:
@@ -268,26 +268,26 @@ def _entries(file: Path) -> list[_Entry]:
     return entries
 
 
-def _asked_of(entries: list[_Entry], known: set[str], left_out: Counter[str]) -> Iterator[LabelledQuestion]:
+def _asked_of(entries: list[_Entry], document_ids: set[str], left_out: Counter[str]) -> Iterator[LabelledQuestion]:
     for entry in entries:
-        named = dict.fromkeys(entry.relevant_knowledge_node_uuids, 1)
-        relevant = {document: 1 for document in (_document_of(one, known) for one in named) if document}
-        left_out[UNKNOWN_DOCUMENT] += len(named) - len(relevant)
+        node_ids = dict.fromkeys(entry.relevant_knowledge_node_uuids, 1)
+        relevant = {document: 1 for document in (_document_of(node_id, document_ids) for node_id in node_ids) if document}
+        left_out[UNKNOWN_DOCUMENT] += len(node_ids) - len(relevant)
         if not says_something(entry.question):
             left_out[SILENT_QUESTION] += 1
-        elif named and not relevant:
+        elif node_ids and not relevant:
             left_out[NO_DOCUMENT_LEFT] += 1
-        elif not (named or entry.acceptable_answer_keywords or entry.coverage_gap_reason):
+        elif not (node_ids or entry.acceptable_answer_keywords or entry.coverage_gap_reason):
             left_out[NOTHING_TO_MEASURE] += 1
         else:
             yield _question_of(entry, relevant)
 
 
-def _document_of(named: str, known: set[str]) -> str:
+def _document_of(id_or_beginning: str, document_ids: set[str]) -> str:
     """The document, which may be named by the beginning of its id as commands print it, where it is a fact's; "" for none."""
-    if named in known or not _SHORT_ID.fullmatch(named):
-        return named if named in known else ""
-    beginning_so = [one for one in known if one.startswith(named) and _FACT_ID.fullmatch(one)]
+    if id_or_beginning in document_ids or not _SHORT_ID.fullmatch(id_or_beginning):
+        return id_or_beginning if id_or_beginning in document_ids else ""
+    beginning_so = [id for id in document_ids if id.startswith(id_or_beginning) and _FACT_ID.fullmatch(id)]
     return beginning_so[0] if len(beginning_so) == 1 else ""
 
 

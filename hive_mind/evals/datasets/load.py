@@ -7,11 +7,10 @@ from pathlib import Path
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.base import LONG_DOCUMENT, Dataset, Document, Scope
 from hive_mind.evals.datasets.beir import CORPUS, QRELS, QUERIES, is_beir, load_beir
+from hive_mind.evals.datasets.conversations import load_locomo, load_longmemeval
 from hive_mind.evals.datasets.files import read_bytes
 from hive_mind.evals.datasets.from_memory import load_export
 from hive_mind.evals.datasets.jsonl import CORPUS_SUFFIX, load_jsonl
-from hive_mind.evals.datasets.locomo import load_locomo
-from hive_mind.evals.datasets.longmemeval import load_longmemeval
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import canonical
@@ -124,8 +123,8 @@ def fitting(dataset: Dataset) -> Dataset:
 def _cut(document: Document) -> Document:
     speaker, before = document.speaker[:NAME_CHARACTERS_MAX], document.before[:STATEMENT_CHARACTERS_MAX]
     # The speaker is put before the text.
-    named = len(f"{canonical(speaker)}: ") if canonical(speaker) else 0
-    text = _beginning(document.text, STATEMENT_CHARACTERS_MAX - named)
+    prefix_length = len(f"{canonical(speaker)}: ") if canonical(speaker) else 0
+    text = _beginning(document.text, STATEMENT_CHARACTERS_MAX - prefix_length)
     if (text, before, speaker) == (document.text, document.before, document.speaker):
         return document
     return replace(document, text=text, before=before, speaker=speaker)
@@ -133,5 +132,5 @@ def _cut(document: Document) -> Document:
 
 def _beginning(text: str, characters: int) -> str:
     """A text is kept in its canonical form, which may be shorter than what was written, or longer."""
-    kept = canonical(text)
-    return text if len(kept) <= characters else kept[:characters]
+    canonical_text = canonical(text)
+    return text if len(canonical_text) <= characters else canonical_text[:characters]

@@ -41,8 +41,8 @@ class DemoQuestion:
 def documents() -> list[Content]:
     """The documents by file name, which is their source."""
     folder = files(__name__).joinpath("documents")
-    named = sorted((file.name, file.read_text(encoding="utf-8")) for file in folder.iterdir())
-    return [Content(text, source=name) for name, text in named]
+    texts = sorted((file.name, file.read_text(encoding="utf-8")) for file in folder.iterdir())
+    return [Content(text, source=name) for name, text in texts]
 
 
 def questions() -> list[DemoQuestion]:
@@ -87,7 +87,7 @@ def outcome(question: DemoQuestion, hits: Sequence[Hit], answer: Answer) -> Demo
 def summaries(outcomes: Iterable[DemoResult]) -> list[Summary]:
     """One per kind in its usual order, then "all" over every kind."""
     everything = list(outcomes)
-    kinds = [(kind, [one for one in everything if one.question.kind == kind]) for kind in KINDS]
+    kinds = [(kind, [result for result in everything if result.question.kind == kind]) for kind in KINDS]
     return [_summary(name, group) for name, group in [*kinds, ("all", everything)] if group]
 
 
@@ -95,18 +95,18 @@ def _summary(kind: str, group: Sequence[DemoResult]) -> Summary:
     return Summary(
         kind,
         len(group),
-        macro_mean(one.recall for one in group),
-        macro_mean(one.reciprocal_rank for one in group),
-        sum(one.is_right for one in group),
-        sum(not one.is_known for one in group),
+        macro_mean(result.recall for result in group),
+        macro_mean(result.reciprocal_rank for result in group),
+        sum(result.is_right for result in group),
+        sum(not result.is_known for result in group),
     )
 
 
 def _recall(question: DemoQuestion, hits: Sequence[Hit]) -> float | None:
     if not question.evidence:
         return None
-    found = sum(any(quote in hit.fact.content for hit in hits) for quote in question.evidence)
-    return found / len(question.evidence) if question.kind == "multi-hop" else float(found > 0)
+    evidence_count = sum(any(quote in hit.fact.content for hit in hits) for quote in question.evidence)
+    return evidence_count / len(question.evidence) if question.kind == "multi-hop" else float(evidence_count > 0)
 
 
 def _reciprocal_rank(question: DemoQuestion, hits: Sequence[Hit]) -> float | None:
@@ -118,8 +118,8 @@ def _reciprocal_rank(question: DemoQuestion, hits: Sequence[Hit]) -> float | Non
 
 def demo_dataset() -> Dataset:
     """One scope. A question that nothing answers has no relevant document."""
-    found = tuple(part for content in documents() for part in _paragraphs(content))
-    return Dataset("demo", (Scope("demo", found, tuple(_labelled(question, found) for question in questions())),))
+    paragraphs = tuple(part for content in documents() for part in _paragraphs(content))
+    return Dataset("demo", (Scope("demo", paragraphs, tuple(_labelled(question, paragraphs) for question in questions())),))
 
 
 def _paragraphs(content: Content) -> Iterator[Document]:

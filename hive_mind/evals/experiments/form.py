@@ -36,13 +36,13 @@ AGENTS_MAX = 10_000
 T = TypeVar("T")
 
 
-def _listed(given: Any) -> Any:
-    return given if given is None or isinstance(given, list) else [given]
+def _listed(value: Any) -> Any:
+    return value if value is None or isinstance(value, list) else [value]
 
 
-def _called(key: str, *more: str) -> BeforeValidator:
+def _called(key: str, *keys: str) -> BeforeValidator:
     """A word alone stands for a section that has it as its name or kind."""
-    return BeforeValidator(lambda given: dict.fromkeys((key, *more), given) if isinstance(given, str) else given)
+    return BeforeValidator(lambda value: dict.fromkeys((key, *keys), value) if isinstance(value, str) else value)
 
 
 # One or several. pydantic then tells where in the list something is wrong; the line is that of the value.

@@ -54,7 +54,9 @@ _WITHOUT_FILES = ("generated", "demo", "memory")
 def contradictions(form: ExperimentForm) -> Iterator[Finding]:
     """Everything that can't be meant."""
     yield from _repeated(((("data", number, "name"), data_form.name) for number, data_form in enumerate(form.data)), "data set")
-    yield from _repeated(((("retrieval", number, "name"), one.name) for number, one in enumerate(form.retrieval)), "retrieval")
+    yield from _repeated(
+        ((("retrieval", number, "name"), retrieval.name) for number, retrieval in enumerate(form.retrieval)), "retrieval"
+    )
     for number, source in enumerate(form.data):
         yield from _checked_source(source, ("data", number))
     for number, arm in enumerate(form.arms):
@@ -65,12 +67,12 @@ def contradictions(form: ExperimentForm) -> Iterator[Finding]:
         yield Finding(("judge",), "judges answers, but the answerer is none; choose an answerer, or the judge none")
 
 
-def _repeated(named: Iterable[tuple[FormPath, str]], what: str) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for path, name in named:
-        if name in seen:
-            yield Finding(path, f"a {what} called {name} is there already; rename one")
-        seen.add(name)
+def _repeated(paths_with_names: Iterable[tuple[FormPath, str]], kind: str) -> Iterator[Finding]:
+    names_before: set[str] = set()
+    for path, name in paths_with_names:
+        if name in names_before:
+            yield Finding(path, f"a {kind} called {name} is there already; rename one")
+        names_before.add(name)
 
 
 def _checked_source(source: DataForm, path: FormPath) -> Iterator[Finding]:
@@ -104,16 +106,16 @@ def _arm(arm: ArmForm, path: FormPath, form: ExperimentForm) -> Iterator[Finding
     for number, name in enumerate(arm.data):
         if name not in names:
             yield Finding((*path, "data", number), _no_such("data set in this file", name, names))
-    for one in arms_in(arm):
-        yield from _sizes(one, path)
+    for single_arm in arms_in(arm):
+        yield from _sizes(single_arm, path)
 
 
 def _running(form: ExperimentForm) -> Iterator[Finding]:
     """An agent that runs answers from what it holds: it can't be given another data set."""
     names = {source.name for source in form.data if source.format != "memory"}
     for number, arm in enumerate(form.arms):
-        if RUNNING in arm.kind and (asked := names & set(arm.data or (source.name for source in form.data))):
-            message = f"asks an agent that runs, and {min(asked)} is no memory of one; name data sets of format: memory"
+        if RUNNING in arm.kind and (other_sets := names & set(arm.data or (source.name for source in form.data))):
+            message = f"asks an agent that runs, and {min(other_sets)} is no memory of one; name data sets of format: memory"
             yield Finding(("arms", number, "data" if arm.data else "kind"), message)
 
 
@@ -128,7 +130,7 @@ def _sizes(arm: Arm, path: FormPath) -> Iterator[Finding]:
 
 def _faults_nobody_has(form: ExperimentForm) -> Iterator[Finding]:
     """A fault that no arm it goes with can have would vanish without a word."""
-    everyone = [one for arm in form.arms if not arm.faults for one in arms_in(arm)]
+    everyone = [single_arm for arm in form.arms if not arm.faults for single_arm in arms_in(arm)]
     yield from _untaken(faults_in(form.faults), everyone, ("faults",))
     for number, arm in enumerate(form.arms):
         yield from _untaken(faults_in(arm.faults), list(arms_in(arm)), ("arms", number, "faults"))
@@ -145,9 +147,9 @@ def _too_many_down(fault: Fault) -> str:
     return f"{fault.down} down needs more nodes than that (in one process flat is one node, federated one a group)"
 
 
-def _no_such(what: str, name: str, known: Iterable[str]) -> str:
-    meant = did_you_mean(name, known, f"known: {', '.join(known)}")
-    return f"there is no {what} called {name[:64]}; {meant}"
+def _no_such(kind: str, name: str, names: Iterable[str]) -> str:
+    suggestion = did_you_mean(name, names, f"known: {', '.join(names)}")
+    return f"there is no {kind} called {name[:64]}; {suggestion}"
 
 
 _BUNDLED = "hive_mind.evals.experiments"
@@ -166,23 +168,23 @@ class ReadExperiment:
 
 def bundled() -> list[str]:
     """Names of the experiments that come along."""
-    return sorted(one.name.removesuffix(".yaml") for one in files(_BUNDLED).iterdir() if one.name.endswith(".yaml"))
+    return sorted(file.name.removesuffix(".yaml") for file in files(_BUNDLED).iterdir() if file.name.endswith(".yaml"))
 
 
-def read_experiment(named: str, data: Path | None = None, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
+def read_experiment(file_or_name: str, data: Path | None = None, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
     """A file's experiment, or one that comes along by its name. Raises `ExperimentError` with all that is wrong."""
     folders = (data,) if data else ()
-    if named in bundled():
-        text = files(_BUNDLED).joinpath(f"{named}.yaml").read_text(encoding="utf-8")
+    if file_or_name in bundled():
+        text = files(_BUNDLED).joinpath(f"{file_or_name}.yaml").read_text(encoding="utf-8")
         # The bundled experiment has no files beside it, so without --data its optional sets are not there.
-        return read_text(text, folders, f"{named}.yaml", form)
-    path = Path(named)
+        return read_text(text, folders, f"{file_or_name}.yaml", form)
+    path = Path(file_or_name)
     if not path.exists():
-        raise InvalidInput(f"there is no experiment {named}: give a file, or one of {', '.join(bundled())}")
+        raise InvalidInput(f"there is no experiment {file_or_name}: give a file, or one of {', '.join(bundled())}")
     text, problems = text_of(path, form)
     if problems:
-        raise ExperimentError(problems, named)
-    return read_text(text, (*folders, path.absolute().parent), named, form)
+        raise ExperimentError(problems, file_or_name)
+    return read_text(text, (*folders, path.absolute().parent), file_or_name, form)
 
 
 def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
@@ -221,7 +223,7 @@ def _mended(value: dict[str, Any], faulty: set[str]) -> dict[str, Any]:
         if key in faulty or key not in ExperimentForm.model_fields:
             continue
         entries = section if isinstance(section, list) else [section]
-        harmless = [_harmless(key, n, one) if f"{key}[{n}]" in faulty else one for n, one in enumerate(entries)]
+        harmless = [_harmless(key, n, entry) if f"{key}[{n}]" in faulty else entry for n, entry in enumerate(entries)]
         mended[key] = harmless if isinstance(section, list) else harmless[0]
     return mended
 
@@ -229,22 +231,22 @@ def _mended(value: dict[str, Any], faulty: set[str]) -> dict[str, Any]:
 def _harmless(key: str, number: int, entry: Any) -> Any:
     if key != "data":
         return "single" if key == "arms" else "hybrid"
-    named = entry.get("name") if isinstance(entry, dict) else None
-    return {"name": named if isinstance(named, str) else f"unnamed-{number}", "format": "demo"}
+    entry_name = entry.get("name") if isinstance(entry, dict) else None
+    return {"name": entry_name if isinstance(entry_name, str) else f"unnamed-{number}", "format": "demo"}
 
 
 def _missing_files(form: ExperimentForm, folders: Folders) -> Iterator[Finding]:
     for number, source in enumerate(form.data):
         for key in ("path", "questions"):
-            named = getattr(source, key)
-            if named and not source.optional and not _at(folders, named).exists():
-                yield Finding(("data", number, key), f"there is no {_at(folders, named)}; correct it, or give --data its folder")
+            place = getattr(source, key)
+            if place and not source.optional and not _at(folders, place).exists():
+                yield Finding(("data", number, key), f"there is no {_at(folders, place)}; correct it, or give --data its folder")
 
 
 def _is_absent(source: DataForm, folders: Folders) -> bool:
-    named = [one for one in (source.path, source.questions) if one]
-    is_relative = any(not Path(one).is_absolute() for one in named)
-    return source.optional and ((not folders and is_relative) or any(not _at(folders, one).exists() for one in named))
+    paths = [path for path in (source.path, source.questions) if path]
+    is_relative = any(not Path(path).is_absolute() for path in paths)
+    return source.optional and ((not folders and is_relative) or any(not _at(folders, path).exists() for path in paths))
 
 
 def _at(folders: Folders, named: str) -> Path:
@@ -260,7 +262,7 @@ def _experiment(form: ExperimentForm, folders: Folders, absent: tuple[str, ...])
     return Experiment(
         form.name,
         data=tuple(_source(data_form, folders) for data_form in form.data if data_form.name not in absent),
-        arms=tuple(dict.fromkeys(one for arm in plain for one in arms_in(arm))),
+        arms=tuple(dict.fromkeys(single_arm for arm in plain for single_arm in arms_in(arm))),
         retrieval=tuple(_retrieval(retrieval_form) for retrieval_form in form.retrieval),
         seeds=tuple(dict.fromkeys(form.seeds)),
         faults=faults_in(form.faults),
@@ -288,5 +290,5 @@ def _source(form: DataForm, folders: Folders) -> DataSource:
 
 
 def _retrieval(form: RetrievalForm) -> Retrieval:
-    given = form.ranking.model_dump(exclude_none=True) if form.ranking else {}
-    return Retrieval(form.name, form.mode, replace(RankingSettings(), **given) if given else None)
+    fields = form.ranking.model_dump(exclude_none=True) if form.ranking else {}
+    return Retrieval(form.name, form.mode, replace(RankingSettings(), **fields) if fields else None)

@@ -147,8 +147,8 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
     """All cells, data set by data set. Raises `InvalidInput` where two would have the same name."""
     cells: dict[str, Cell] = {}
     for cell in _multiplied(experiment):
-        there = cells.setdefault(cell.id, cell)
-        if there != cell:
+        first_cell = cells.setdefault(cell.id, cell)
+        if first_cell != cell:
             raise InvalidInput(f"two cells of {experiment.name} would be called {cell.id}; rename a data set or a retrieval")
     return tuple(cells.values())
 

@@ -147,22 +147,22 @@ class Narrator:
     domain: int | None = None
 
     def state(
-        self, subject: Subject, patterns: Sequence[str], speaker: int, slot: int, others: Sequence[int], **words: str
+        self, subject: Subject, patterns: Sequence[str], speaker: int, slot: int, speakers: Sequence[int], **words: str
     ) -> "SpokenExchange":
         """A statement of `speaker`, with what the others say around it."""
-        chance, other = self.chance, self._other(speaker, others)
+        chance, listener = self.chance, self._other(speaker, speakers)
         drawn = chance.random()
         opening: list[DraftTurn] = []
         called = subject.name
         if drawn >= _SHORT:
             called = "it"
-            opening.append(self._turn(other, chance.choice(subject.openers).format(name=subject.name), subject))
+            opening.append(self._turn(listener, chance.choice(subject.openers).format(name=subject.name), subject))
             if chance.random() < _BETWEEN:
                 opening.append(self._turn(speaker, chance.choice(self.between), subject))
         elif drawn >= _IN_FULL:
             called = subject.short
         fact = self._turn(speaker, chance.choice(patterns).format(it=called, **words), subject)
-        closing = [self._turn(other, chance.choice(self.reactions), subject)] if chance.random() < _REACTION else []
+        closing = [self._turn(listener, chance.choice(self.reactions), subject)] if chance.random() < _REACTION else []
         return SpokenExchange(self.exchange(slot, speaker, "chat", [*opening, fact, *closing]), fact)
 
     def remark(self, subject: Subject, text: str, speaker: int, slot: int, kind: Kind = "chat") -> "SpokenExchange":
@@ -178,8 +178,8 @@ class Narrator:
     def _turn(self, speaker: int, text: str, subject: Subject) -> DraftTurn:
         return DraftTurn(text[0].upper() + text[1:], self.world.agent(speaker), subject.topic)
 
-    def _other(self, speaker: int, others: Sequence[int]) -> int:
-        return self.chance.choice([other for other in others if other != speaker] or [speaker])
+    def _other(self, speaker: int, speakers: Sequence[int]) -> int:
+        return self.chance.choice([listener for listener in speakers if listener != speaker] or [speaker])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from hive_mind.evals.experiments.values import TURNS_MAX
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Exchange, Narrator, Story, documents_of
 from hive_mind.evals.generating.incidents import IncidentPair, SecurityPair
 from hive_mind.evals.generating.projects import ProjectPair
-from hive_mind.evals.generating.words import Topic
-from hive_mind.evals.generating.world import World
+from hive_mind.evals.generating.world import Topic, World
 
 _PAIR = 2
 
@@ -46,24 +45,24 @@ class Colleagues:
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
         name = self.world.agent(self.agents[0])
         text = self.chance.choice(self.topic.asked).format(name=name)
-        answer, other = (values[0],), (values[1],)
+        answer, distractor = (values[0],), (values[1],)
         self.story.drafts.append(
-            Draft("personal", "state-lookup", text, turns[:1], turns[1:], answer, answer, other, answer=values[0])
+            Draft("personal", "state-lookup", text, turns[:1], turns[1:], answer, answer, distractor, answer=values[0])
         )
         return self.story
 
     def _says(self, agent: int, value: str) -> DraftTurn:
         chance, name = self.chance, self.world.agent(agent)
         colleague = self.world.team(self.world.domain_of(agent), 2, chance)
-        other = next((one for one in colleague if one != agent), (agent + 1) % self.world.agents)
+        colleague_agent = next((member for member in colleague if member != agent), (agent + 1) % self.world.agents)
         opener = chance.choice(self.topic.opener).format(first=name.split()[0])
         turn = DraftTurn(chance.choice(self.topic.said).format(value=value), name, name)
-        opening = DraftTurn(opener[0].upper() + opener[1:], self.world.agent(other), name)
+        opening = DraftTurn(opener[0].upper() + opener[1:], self.world.agent(colleague_agent), name)
         slot = chance.randrange(self.world.slots)
         self.story.exchanges.append(self.narrator.exchange(slot, agent, "chat", [opening, turn]))
         remark = chance.choice(self.world.words.people.chatter).format(first=name.split()[0])
-        apart = DraftTurn(remark, self.world.agent(other), name)
-        self.story.exchanges.append(self.narrator.exchange(chance.randrange(self.world.slots), other, "chat", [apart]))
+        apart = DraftTurn(remark, self.world.agent(colleague_agent), name)
+        self.story.exchanges.append(self.narrator.exchange(chance.randrange(self.world.slots), colleague_agent, "chat", [apart]))
         return turn
 
 
@@ -137,10 +136,12 @@ def _stories(world: World) -> Iterator[Story]:
 def _questions(drafts: list[Draft], documents: dict[DraftTurn, Document]) -> Iterator[LabelledQuestion]:
     """Some of each category, from the beginning of the world to its end."""
     for category in CATEGORIES:
-        there = [draft for draft in drafts if draft.category == category]
-        asked = min(len(there), _PER_CATEGORY_MAX)
-        for number in range(asked):
-            yield _labelled(f"{category}-{number + 1:02d}", there[number * len(there) // asked], documents)
+        drafts_of_category = [draft for draft in drafts if draft.category == category]
+        question_count = min(len(drafts_of_category), _PER_CATEGORY_MAX)
+        for number in range(question_count):
+            yield _labelled(
+                f"{category}-{number + 1:02d}", drafts_of_category[number * len(drafts_of_category) // question_count], documents
+            )
 
 
 def _labelled(id_: str, draft: Draft, documents: dict[DraftTurn, Document]) -> LabelledQuestion:

@@ -10,8 +10,7 @@ from itertools import count
 from random import Random
 
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Kind, Narrator, SpokenExchange, Story, Subject
-from hive_mind.evals.generating.words import Discovery
-from hive_mind.evals.generating.world import Values, World
+from hive_mind.evals.generating.world import Discovery, Values, World
 
 _TEAM = 5
 _REMARKS = (3, 5)
@@ -76,7 +75,7 @@ class IncidentPair:
         """A finding's sentences, now and then led in by the word that a search would use."""
         if self.chance.random() >= _LED:
             return finding.said
-        return [f"{lead} {said[0].upper()}{said[1:]}" for lead in self.words.leads[part] for said in finding.said]
+        return [f"{lead} {sentence[0].upper()}{sentence[1:]}" for lead in self.words.leads[part] for sentence in finding.said]
 
     def _in_order(self) -> None:
         """Put the exchanges in the order of their telling, with small talk in between."""
@@ -92,14 +91,16 @@ class IncidentPair:
         return exchange.turn
 
     def _ask(self, case: _Case, twin: _Case) -> None:
-        asked = {"causes": self.words.cause_asked, "fixes": self.words.fix_asked, "impacts": self.words.impact_asked}
+        questions = {"causes": self.words.cause_asked, "fixes": self.words.fix_asked, "impacts": self.words.impact_asked}
         category = {"causes": "incident-cause", "fixes": "incident-repair", "impacts": "incident-impact"}
         for part in _PARTS:
-            (turn, finding), (other, misleading) = case.parts[part], twin.parts[part]
+            (turn, finding), (twin_turn, misleading) = case.parts[part], twin.parts[part]
             answer = (finding.answer,)
-            text = self._worded(asked[part], case)
+            text = self._worded(questions[part], case)
             intent: Intent = "why-decision" if part == "causes" else "state-lookup"
-            draft = Draft(category[part], intent, text, [turn], [other], answer, answer, (misleading.answer,), answer=turn.text)
+            draft = Draft(
+                category[part], intent, text, [turn], [twin_turn], answer, answer, (misleading.answer,), answer=turn.text
+            )
             self.story.drafts.append(draft)
         number = (case.id,)
         text = self._worded(self.words.number_asked, case)
@@ -182,9 +183,11 @@ class SecurityPair:
             harmless += [self._line(account, self.words.accepted, account=account, address=usual) for _ in range(lines)]
         for at, account in enumerate(self.accounts):
             text = self.chance.choice(self.words.attempts_asked).format(account=account)
-            answer, other = (addresses[at],), (addresses[1 - at],)
+            answer, distractor = (addresses[at],), (addresses[1 - at],)
             misleading = [*attempts[1 - at], *harmless[: _HARMLESS[0]]] if at == 0 else attempts[1 - at]
-            draft = Draft("security-log", "state-lookup", text, attempts[at], misleading, answer, answer, other, answer=answer[0])
+            draft = Draft(
+                "security-log", "state-lookup", text, attempts[at], misleading, answer, answer, distractor, answer=answer[0]
+            )
             self.story.drafts.append(draft)
 
     def _responses(self) -> None:
@@ -194,10 +197,10 @@ class SecurityPair:
             turns.append(self._answers(account, discovery.said))
         for at, account in enumerate(self.accounts):
             text = self.chance.choice(self.words.response_asked).format(account=account)
-            answer, other = (chosen[at].answer,), (chosen[1 - at].answer,)
+            answer, distractor = (chosen[at].answer,), (chosen[1 - at].answer,)
             turn, misleading = turns[at], turns[1 - at]
             draft = Draft(
-                "security-response", "state-lookup", text, [turn], [misleading], answer, answer, other, answer=turn.text
+                "security-response", "state-lookup", text, [turn], [misleading], answer, answer, distractor, answer=turn.text
             )
             self.story.drafts.append(draft)
 
@@ -207,8 +210,8 @@ class SecurityPair:
         for door in self.doors:
             person = self.values.draw("person")
             refused.append((self._badge(door, person, self.values.draw("badge"), self.words.badges), person))
-            others = self.chance.choices(range(self.world.agents), k=self.chance.randint(*_AT_DOOR))
-            passed.append([self._passes(door, agent) for agent in others])
+            agents = self.chance.choices(range(self.world.agents), k=self.chance.randint(*_AT_DOOR))
+            passed.append([self._passes(door, agent) for agent in agents])
         for at, door in enumerate(self.doors):
             (turn, person), (draft_turn, misleading) = refused[at], refused[1 - at]
             text = self.chance.choice(self.words.badge_asked).format(door=door)

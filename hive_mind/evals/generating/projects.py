@@ -9,8 +9,7 @@ from itertools import count
 from random import Random
 
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Narrator, SpokenExchange, Story, Subject
-from hive_mind.evals.generating.words import Attribute, Discovery, ProjectWords
-from hive_mind.evals.generating.world import Values, World, core, spoken
+from hive_mind.evals.generating.world import Attribute, Discovery, ProjectWords, Values, World, core, spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,8 @@ class Asks:
 
     def order(self, discoveries: Sequence[Discovery], turns: Sequence[DraftTurn]) -> Draft:
         """Which of two events came first; the question names them in either order."""
-        one, other = self.chance.sample([finding.noun for finding in discoveries], 2)
-        text = self.chance.choice(self.words.order).format(name=self.name, one=one, other=other)
+        first_noun, second_noun = self.chance.sample([finding.noun for finding in discoveries], 2)
+        text = self.chance.choice(self.words.order).format(name=self.name, one=first_noun, other=second_noun)
         earlier, answer = (discoveries[0].answer,), f"First came {discoveries[0].noun}."
         return Draft("order", "state-lookup", text, turns, required=earlier, acceptable=earlier, answer=answer)
 
@@ -178,14 +177,16 @@ class ProjectPair:
         people = count()
         self.values = Values(world.names, self.chance, lambda: world.outsider(0, number, next(people)))
         self.narrator = Narrator(world, self.chance, self.words.between, self.words.reactions)
-        named = zip(world.names.projects(number), world.names.short_projects(number), strict=True)
-        self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in named)
+        names = zip(world.names.projects(number), world.names.short_projects(number), strict=True)
+        self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in names)
         self.asks, self.asks_of_second = (Asks(self.chance, self.words, subject.name) for subject in (self.first, self.second))
 
     def write(self) -> Story:
         drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
         drawn = [attribute for attribute in drawn if attribute.key != "lead"]
-        drawn += [one for one in self.words.attributes if one.key != "lead" and one not in drawn][: _UNKNOWN + 1 - len(drawn)]
+        drawn += [attribute for attribute in self.words.attributes if attribute.key != "lead" and attribute not in drawn][
+            : _UNKNOWN + 1 - len(drawn)
+        ]
         current = [self._changing(drawn[_ONCE], 1), self._changing(drawn[_TWICE], 2)]
         self._disputed(drawn[_DISPUTED])
         self._recorded(drawn[_RECORDED])
@@ -284,8 +285,8 @@ class ProjectPair:
 
     def _fixed(self) -> None:
         """Constant values: each project has a few of its own, and both a day of their survey."""
-        survey = next(one for one in self.words.fixed if one.key == "survey")
-        drawn = self.chance.sample([one for one in self.words.fixed if one is not survey], 5)
+        survey = next(attribute for attribute in self.words.fixed if attribute.key == "survey")
+        drawn = self.chance.sample([attribute for attribute in self.words.fixed if attribute is not survey], 5)
         for subject, asks, attributes in ((self.first, self.asks, drawn[:3]), (self.second, self.asks_of_second, drawn[3:])):
             for attribute in attributes:
                 category = "who" if attribute.kind == "person" else "single-fact"
@@ -294,9 +295,11 @@ class ProjectPair:
         self.story.drafts += [self.asks.plain("when", statement, twin), self.asks_of_second.plain("when", twin, statement)]
 
     def _milestones(self) -> None:
-        discovery, other = self.chance.sample(self.words.milestones, 2)
-        turns = [self._state(self.first, what.said, slot) for what, slot in zip((discovery, other), self._slots(2), strict=True)]
-        self.story.drafts.append(self.asks.order((discovery, other), turns))
+        discovery, milestone = self.chance.sample(self.words.milestones, 2)
+        turns = [
+            self._state(self.first, event.said, slot) for event, slot in zip((discovery, milestone), self._slots(2), strict=True)
+        ]
+        self.story.drafts.append(self.asks.order((discovery, milestone), turns))
 
     def _decisions(self) -> None:
         chosen: list[Discovery] = self.chance.sample(self.words.decisions, 2)

@@ -1,4 +1,7 @@
-"""The world of one seed: speakers, subjects and days. Nothing here depends on how many stories came before.
+"""The world of one seed: its vocabulary, speakers, subjects and days. Nothing here depends on how many stories came before.
+
+The vocabulary is read once from the JSON files of `vocabulary/`. Statements and questions about the same thing are worded apart
+on purpose: a search for the question's words alone must not find everything.
 
 The same number has the same name, and two numbers never share one, so that stories can be made one by one, in any order, without
 asking what the others used. A second thing of a pair has nearly the first one's name; that is what distractors are made of.
@@ -8,10 +11,170 @@ Values (money, days, people, places) are no two of a story the same, and none is
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib.resources import files
 from random import Random
+from typing import TypeVar
 
-from hive_mind.evals.generating.words import Names, Words, words
+import msgspec
+
+Patterns = tuple[str, ...]
+
+
+class Names(msgspec.Struct, frozen=True):
+    """Word lists that names are put together from."""
+
+    first: str
+    last: str
+    projects_first: str
+    projects_second: str
+    places: str
+    companies_first: str
+    companies_second: str
+    hosts: str
+    host_roles: str
+    domains: str
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """Something a project has: how people say it (`{it}`, `{value}`), its name in questions, how it is asked for."""
+
+    key: str
+    kind: str
+    noun: str
+    said: Patterns
+    asked: Patterns
+    changed: Patterns = ()
+
+
+class Discovery(msgspec.Struct, frozen=True):
+    """A thing that is said in one go, and its words that answer. `noun` names it in questions, `kind` is that of its value."""
+
+    said: Patterns
+    answer: str
+    asked: Patterns = ()
+    noun: str = ""
+    kind: str = ""
+
+
+class ProjectWords(msgspec.Struct, frozen=True):
+    """Of projects."""
+
+    openers: Patterns
+    between: Patterns
+    reactions: Patterns
+    chatter: Patterns
+    attributes: tuple[Attribute, ...]
+    fixed: tuple[Attribute, ...]
+    plainly: Patterns
+    plainly_changed: Patterns
+    former: Patterns
+    as_of: Patterns
+    contradicted: Patterns
+    recorded: Patterns
+    overview: Patterns
+    unknown: Patterns
+    minutes: Patterns
+    milestones: tuple[Discovery, ...]
+    order: Patterns
+    decisions: tuple[Discovery, ...]
+    procedures: tuple[Discovery, ...]
+    person_rooms: Patterns
+    room_asked: Patterns
+
+
+class IncidentWords(msgspec.Struct, frozen=True):
+    """Of incidents."""
+
+    alarms: Patterns
+    opened: Patterns
+    looked: Patterns
+    causes: tuple[Discovery, ...]
+    leads: dict[str, Patterns]
+    cause_asked: Patterns
+    fixes: tuple[Discovery, ...]
+    fix_asked: Patterns
+    impacts: tuple[Discovery, ...]
+    impact_asked: Patterns
+    closed: Patterns
+    overview_asked: Patterns
+    number_asked: Patterns
+
+
+class SecurityWords(msgspec.Struct, frozen=True):
+    """Of security logs."""
+
+    failed: Patterns
+    accepted: Patterns
+    attempts_asked: Patterns
+    responses: tuple[Discovery, ...]
+    response_asked: Patterns
+    noticed: Patterns
+    badges: Patterns
+    badges_fine: Patterns
+    badge_asked: Patterns
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """Something people tell about themselves when a colleague gives them an opening."""
+
+    noun: str
+    opener: Patterns
+    said: Patterns
+    asked: Patterns
+    values: Patterns
+
+
+class PeopleWords(msgspec.Struct, frozen=True):
+    """Of people."""
+
+    topics: tuple[Topic, ...]
+    chatter: Patterns
+
+
+class SmallTalk(msgspec.Struct, frozen=True):
+    """Of nothing."""
+
+    patterns: Patterns
+    weather: Patterns
+    mood: Patterns
+    thing: Patterns
+    food: Patterns
+    event: Patterns
+    colour: Patterns
+    weekday: Patterns
+
+
+class Words(msgspec.Struct, frozen=True):
+    """All of them."""
+
+    names: Names
+    projects: ProjectWords
+    incidents: IncidentWords
+    security: SecurityWords
+    people: PeopleWords
+    smalltalk: SmallTalk
+
+
+Shape = TypeVar("Shape")
+
+
+@lru_cache(maxsize=1)
+def words() -> Words:
+    """The vocabulary of the package."""
+    return Words(
+        _read("names", Names),
+        _read("projects", ProjectWords),
+        _read("incidents", IncidentWords),
+        _read("security", SecurityWords),
+        _read("people", PeopleWords),
+        _read("smalltalk", SmallTalk),
+    )
+
+
+def _read(name: str, shape: type[Shape]) -> Shape:
+    return msgspec.json.decode(files(__package__).joinpath("vocabulary", f"{name}.json").read_bytes(), type=shape)
+
 
 # Incident numbers come in threes: the pair's two, and one that nobody ever opened.
 _INCIDENT_STRIDE = 3
@@ -35,17 +198,17 @@ class Naming:
 
     def person(self, number: int) -> str:
         count = len(self._first) * len(self._last)
-        again, number = divmod(number, count)
+        round_number, number = divmod(number, count)
         row, column = divmod(number, len(self._first))
         last = self._last[(row + 7 * column) % len(self._last)]
-        return f"{self._first[column]} {last}" + ("" if not again else f" {'I' * (again + 1)}")
+        return f"{self._first[column]} {last}" + ("" if not round_number else f" {'I' * (round_number + 1)}")
 
     def projects(self, pair: int) -> tuple[str, str]:
         """Two code names with the same first word."""
         row, column = divmod(pair, len(self._project_first))
         count = len(self._project_second)
-        again, row = divmod(row, count // 2)
-        suffix = "" if not again else f" {again + 1}"
+        round_number, row = divmod(row, count // 2)
+        suffix = "" if not round_number else f" {round_number + 1}"
         at = 2 * row + 3 * column
         return (
             f"{self._project_first[column]} {self._project_second[at % count]}{suffix}",
@@ -54,8 +217,8 @@ class Naming:
 
     def short_projects(self, pair: int) -> tuple[str, str]:
         """Short names of the two: their second words. Where an earlier project has that word, in full."""
-        one, other = self.projects(pair)
-        return self._short(one, pair), self._short(other, pair)
+        first_name, second_name = self.projects(pair)
+        return self._short(first_name, pair), self._short(second_name, pair)
 
     def _short(self, name: str, pair: int) -> str:
         half = name.split(" ", 1)[1]
@@ -89,8 +252,8 @@ class Naming:
 
     def incidents(self, pair: int, year: int) -> tuple[str, str, str]:
         """The numbers of two incidents, and one that looks like them and was never opened."""
-        again, within = divmod(pair, _INCIDENTS)
-        first = 1000 + 10_000 * again + _INCIDENT_STRIDE * ((within * _SPREAD + self._incident_offset) % _INCIDENTS)
+        round_number, within = divmod(pair, _INCIDENTS)
+        first = 1000 + 10_000 * round_number + _INCIDENT_STRIDE * ((within * _SPREAD + self._incident_offset) % _INCIDENTS)
         return f"INC-{year}-{first}", f"INC-{year}-{first + 1}", f"INC-{year}-{first + 2}"
 
     def domain(self, number: int) -> str:
@@ -209,8 +372,8 @@ class World:
 
     def team(self, domain: int, size: int, chance: Random) -> list[int]:
         """Numbers of different agents, most of them of this domain."""
-        own = range(domain, self.agents, self.domains)
-        chosen = chance.sample(own, min(len(own), size - 1))
+        agents = range(domain, self.agents, self.domains)
+        chosen = chance.sample(agents, min(len(agents), size - 1))
         while len(chosen) < min(size, self.agents):
             guest = chance.randrange(self.agents)
             if guest not in chosen:

@@ -1,6 +1,12 @@
-"""How figures are written: short enough to be read, and a dash where nothing was measured. Never a zero for something unknown."""
+"""How figures and cells are written: short enough to be read, and a dash where nothing was measured. Never a zero for something
+unknown. Names of cells have only the parts that tell them apart.
+"""
 
 from collections.abc import Iterable
+
+from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.scorecard import CellCard
+from hive_mind.hive.topology.spec import NAMES, reads
 
 NOTHING = "–"
 MORE = "…"
@@ -14,13 +20,13 @@ def share(value: float | None, *, digits: int = 1) -> str:
     """A share as per cent. Less than all is never rounded up to all, nor more than nothing down to nothing."""
     if value is None:
         return NOTHING
-    shown = f"{100 * value:.{digits}f}"
+    digits_text = f"{100 * value:.{digits}f}"
     step = 10.0**-digits
-    if shown == f"{100:.{digits}f}" and value < 1:
+    if digits_text == f"{100:.{digits}f}" and value < 1:
         return f"{100 - step:.{digits}f}{_THIN}%"
-    if float(shown) == 0 and value > 0:
+    if float(digits_text) == 0 and value > 0:
         return f"< {step:g}{_THIN}%"
-    return f"{shown}{_THIN}%"
+    return f"{digits_text}{_THIN}%"
 
 
 def score(value: float | None) -> str:
@@ -85,16 +91,16 @@ def money(value: float | None) -> str:
     return f"${value:.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
 
 
-def counted(how_many: int, what: str, plural: str = "") -> str:
+def counted(how_many: int, noun: str, plural: str = "") -> str:
     """ "1 question", "2 questions"."""
-    return f"{number(how_many)} {what if how_many == 1 else plural or what + 's'}"
+    return f"{number(how_many)} {noun if how_many == 1 else plural or noun + 's'}"
 
 
-def counted_among(how_many: Iterable[int], what: str) -> str:
+def counted_among(how_many: Iterable[int], noun: str) -> str:
     """ "47 to 75 questions", from the fewest to the most; "75 questions" where all are as many."""
     counts = sorted(set(how_many))
     fewest = f"{number(counts[0])} to " if len(counts) > 1 else ""
-    return fewest + counted(counts[-1], what)
+    return fewest + counted(counts[-1], noun)
 
 
 def _three(value: float) -> str:
@@ -103,5 +109,64 @@ def _three(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
-def _signed(shown: str) -> str:
-    return shown.replace("-", _MINUS)
+def _signed(text: str) -> str:
+    return text.replace("-", _MINUS)
+
+
+KINDS: dict[str, str] = {
+    **{name: name for name in NAMES},
+    "running": "the agent that runs",
+    "seed-federated": "lists merged by rank",
+    "routed": "nearest agents only",
+    "bm25": "BM25 alone",
+    "random": "random",
+    "full-context": "full context",
+}
+BASELINES = ("bm25", "random", "full-context")
+PLACES: dict[str, str] = {"in-process": "in process", "redis": "processes over Redis", "simulator": "simulator, virtual time"}
+
+
+def arm_name(arm: Arm) -> str:
+    """An arm with what tells it from others of its kind."""
+    return ", ".join(part for part in (KINDS[arm.kind], arm_size(arm)) if part)
+
+
+def arm_size(arm: Arm) -> str:
+    """The part of an arm's name that tells it from others of its kind; "" for one that has no others."""
+    if arm.agents < 2:
+        return ""
+    agents = counted(arm.agents, "agent")
+    parts = [
+        f"{agents} in {counted(arm.groups, 'group')}"
+        if arm.groups
+        else f"{arm.fan_out} of {agents} asked"
+        if arm.fan_out
+        else agents
+    ]
+    if reads(arm.kind, "replicas") and arm.replicas != Arm().replicas:
+        parts.append(counted(arm.replicas, "replica"))
+    if arm.deal != Arm().deal:
+        parts.append(f"dealt by {arm.deal.removeprefix('by ')}")
+    return ", ".join(parts)
+
+
+def cell_name(cell: CellCard, *, with_seed: bool = False) -> str:
+    """A cell among those of its data set and retrieval."""
+    parts = [arm_name(cell.arm)]
+    if cell.arm.place != "in-process":
+        parts.append(PLACES[cell.arm.place].split(",")[0])
+    if cell.fault != Fault():
+        parts.append(fault_name(cell.fault))
+    return ", ".join([*parts, f"seed {cell.seed}"] if with_seed else parts)
+
+
+def fault_name(fault: Fault) -> str:
+    """Name of the fault while questions were asked."""
+    parts = []
+    if fault.down:
+        parts.append(f"{counted(fault.down, 'node')} down")
+    if fault.loss:
+        parts.append(f"{share(fault.loss, digits=0)} of messages lost")
+    if fault.slow:
+        parts.append(f"{counted(fault.slow, 'member')} {fault.slow_ms} ms late")
+    return ", ".join(parts) or "none"

@@ -17,11 +17,10 @@ from hive_mind.counted import first_of
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.figures import counted
-from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, arm_size, cell_name, fault_name
+from hive_mind.evals.report.figures import BASELINES, KINDS, PLACES, arm_name, arm_size, cell_name, counted, fault_name
 from hive_mind.evals.report.selecting import EXACT, Material, Setting, data_name, shown_by_category
 from hive_mind.evals.rows import Row
-from hive_mind.evals.scorecards.card import CellCard, Scorecard
+from hive_mind.evals.scorecard import CellCard, Scorecard
 from hive_mind.measure.differences import JUDGED_MIN, Difference
 from hive_mind.measure.intervals import Estimate, share_ruled_out
 from hive_mind.printable import printable
@@ -124,10 +123,14 @@ def _failures(material: Material) -> Iterator[Finding]:
     if not cells:
         return
     completeness, worst, setting = min(cells, key=lambda triple: triple[0])
-    beside = _beside([worst], setting, material.quality)
+    differences = _beside([worst], setting, material.quality)
     where = f"{setting.name}, {arm_name(worst.arm)}, {fault_name(worst.fault)}"
     text = f": the least complete answers reached {figures.share(completeness)} of the hive ({where})"
-    quality = f"; {metric_name(material.quality)} there {_against(beside[0], with_place=False)} beside single." if beside else "."
+    quality = (
+        f"; {metric_name(material.quality)} there {_against(differences[0], with_place=False)} beside single."
+        if differences
+        else "."
+    )
     yield Finding("Under failures", text + quality)
 
 
@@ -144,16 +147,16 @@ def _messages(material: Material) -> Iterator[Finding]:
 def _spread(material: Material, kinds: tuple[str, ...], title: str) -> Iterator[Finding]:
     """How far arms of these kinds are from the single memory: the furthest below, and the other end."""
     metric = material.quality
-    beside = [cell for setting in material.settings for cell in _beside(setting.of_kind(*kinds), setting, metric)]
-    if not beside:
+    differences = [cell for setting in material.settings for cell in _beside(setting.of_kind(*kinds), setting, metric)]
+    if not differences:
         return
-    ordered = sorted(beside, key=lambda triple: (triple[0].difference, triple[1].id))
-    real = sum(difference.is_real and difference.difference < 0 for difference, _, _ in beside)
+    ordered = sorted(differences, key=lambda triple: (triple[0].difference, triple[1].id))
+    real = sum(difference.is_real and difference.difference < 0 for difference, _, _ in differences)
     text = f": {metric_name(metric)} {_against(ordered[0])}"
     if len(ordered) > 1:
         text += f"; at the other end {_against(ordered[-1])}"
-    how_many = "none" if not real else "all" if real == len(beside) else figures.number(real)
-    where = f" in {how_many} of {counted(len(beside), 'cell')}" if len(beside) > 1 else ""
+    how_many = "none" if not real else "all" if real == len(differences) else figures.number(real)
+    where = f" in {how_many} of {counted(len(differences), 'cell')}" if len(differences) > 1 else ""
     yield Finding(title, text + (f". Worse than single beyond chance{where}." if where or real else "."))
 
 
@@ -165,8 +168,8 @@ def _beside(cells: Sequence[CellCard], setting: Setting, metric: str) -> list[_B
     ]
 
 
-def _against(beside: _Beside, *, with_place: bool = True) -> str:
-    difference, cell, setting = beside
+def _against(measured: _Beside, *, with_place: bool = True) -> str:
+    difference, cell, setting = measured
     size = arm_size(cell.arm)
     place = f" on {setting.name}" + (f" with {size}" if size else "") if with_place else ""
     if difference.difference == difference.low == difference.high == 0:
@@ -195,10 +198,10 @@ def names(metrics: Iterable[str], after: str = "") -> list[str]:
     return [metric_name(metric) + after for metric in metrics]
 
 
-def metrics_in(cells: Sequence[CellCard], wanted: Sequence[str] = ()) -> list[str]:
+def metrics_in(cells: Sequence[CellCard], metrics_shown: Sequence[str] = ()) -> list[str]:
     """Metrics that any of the cells has: in the order wanted, or all, as they come."""
     metrics = dict.fromkeys(metric for cell in cells for metric in cell.metrics)
-    return [metric for metric in wanted or metrics if metric in metrics]
+    return [metric for metric in metrics_shown or metrics if metric in metrics]
 
 
 def figures_in(cells: Sequence[CellCard]) -> list[str]:
@@ -239,8 +242,8 @@ def parity_rows(material: Material) -> list[ParityRow]:
         for cell in setting.of_kind(*EXACT):
             identical = cell.against_single.identical_top_k if cell.against_single else None
             differing = material.differing(cell)
-            named = (first_of(differing, 5) or "none") if identical else "there is no single to compare with"
-            rows.append(ParityRow(setting, cell, identical.n if identical else None, len(differing), named))
+            question_names = (first_of(differing, 5) or "none") if identical else "there is no single to compare with"
+            rows.append(ParityRow(setting, cell, identical.n if identical else None, len(differing), question_names))
     return rows
 
 

@@ -18,12 +18,12 @@ from hive_mind.drawing.palette import declarations
 from hive_mind.evals import metrics
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.metrics import COSTS
-from hive_mind.evals.report import figures, findings, naming
-from hive_mind.evals.report.naming import KINDS
+from hive_mind.evals.report import figures, findings
+from hive_mind.evals.report.figures import KINDS
 from hive_mind.evals.report.selecting import EXACT, Drawings, Material, data_name, material_of, no_drawings, representatives
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.evals.running.reading import MeasuredRun, read_run
-from hive_mind.evals.scorecards.card import CellCard, Scorecard, read_scorecard
+from hive_mind.evals.scorecard import CellCard, Scorecard, read_scorecard
 from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.printable import in_one_line
 from hive_mind.replacing import READABLE, write_whole
@@ -67,10 +67,10 @@ def _written(lines: Iterable[Mapping[str, Value]]) -> str:
 
 
 def _columns(cell: CellCard) -> dict[str, Value]:
-    known: dict[str, Value] = {"cell": cell.id, "data": cell.data.name, "part": cell.data.part}
-    known |= _fields(cell.arm, "arm")
-    known |= {"ranking": cell.retrieval.name, "mode": cell.retrieval.mode, "seed": cell.seed}
-    return known | _fields(cell.fault, "fault")
+    columns: dict[str, Value] = {"cell": cell.id, "data": cell.data.name, "part": cell.data.part}
+    columns |= _fields(cell.arm, "arm")
+    columns |= {"ranking": cell.retrieval.name, "mode": cell.retrieval.mode, "seed": cell.seed}
+    return columns | _fields(cell.fault, "fault")
 
 
 def _fields(value: Arm | Fault, name: str) -> dict[str, Value]:
@@ -89,18 +89,18 @@ def _question(cell: CellCard, row: Row, timing: Timing | None) -> dict[str, Valu
 
 
 def _cell(cell: CellCard) -> dict[str, Value]:
-    known = _columns(cell) | {
+    line = _columns(cell) | {
         "status": cell.status,
         "why": cell.why,
         "documents": cell.documents,
         "questions": cell.questions,
     }
-    known |= {"embedding": cell.embedding, "answerer": cell.answerer, "judge": cell.judge}
-    known |= {"errors": sum(cell.errors.values()), "left_out": sum(cell.left_out.values())}
-    known |= dict(_flat("", msgspec.to_builtins(cell.metrics)))
-    known |= dict(_flat("", cell.figures))
-    known |= dict(_flat("", msgspec.to_builtins(cell.system) or {}))
-    return known | dict(_flat("against_single", msgspec.to_builtins(cell.against_single) or {}))
+    line |= {"embedding": cell.embedding, "answerer": cell.answerer, "judge": cell.judge}
+    line |= {"errors": sum(cell.errors.values()), "left_out": sum(cell.left_out.values())}
+    line |= dict(_flat("", msgspec.to_builtins(cell.metrics)))
+    line |= dict(_flat("", cell.figures))
+    line |= dict(_flat("", msgspec.to_builtins(cell.system) or {}))
+    return line | dict(_flat("against_single", msgspec.to_builtins(cell.against_single) or {}))
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Value]]:
@@ -135,7 +135,7 @@ def _environment() -> Environment:
     environment.filters |= {"at": _at, "representatives": lambda setting: representatives(setting.healthy, tuple(KINDS))}
     environment.filters["titles"] = lambda body: re.findall(r'<h2 id="([a-z0-9-]+)-title">([^<]*)</h2>', str(body))
     environment.globals |= {"between": figures.between, "milliseconds": figures.milliseconds, "data_name": data_name}
-    for module in (metrics, naming, findings):
+    for module in (metrics, figures, findings):
         environment.globals |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
     environment.globals |= {"EXACT": EXACT, "SINGLE": SINGLE}
     environment.globals |= {"light": declarations(dark=False), "dark": declarations(dark=True)}
@@ -176,11 +176,11 @@ def _drawings(card: Scorecard) -> Drawings:
 def _write_drawings(folder: Path, drawings: Drawings) -> None:
     with writable(folder):
         folder.mkdir(exist_ok=True)
-        wanted = {f"{plot.name}.png": plot.png for plot in drawings.all}
+        png_by_name = {f"{plot.name}.png": plot.png for plot in drawings.all}
         for former in folder.glob("*.png"):
-            if former.name not in wanted:
+            if former.name not in png_by_name:
                 former.unlink()
-        for name, body in wanted.items():
+        for name, body in png_by_name.items():
             write_whole(folder / name, body, READABLE)
 
 

@@ -14,10 +14,9 @@ import msgspec
 
 from hive_mind.evals.experiments.values import Fault
 from hive_mind.evals.metrics import column
-from hive_mind.evals.report.figures import counted_among
-from hive_mind.evals.report.naming import BASELINES
+from hive_mind.evals.report.figures import BASELINES, counted_among
 from hive_mind.evals.running.reading import MeasuredRun
-from hive_mind.evals.scorecards.card import CellCard, DataPart, RetrievalPart, Scorecard
+from hive_mind.evals.scorecard import CellCard, DataPart, RetrievalPart, Scorecard
 from hive_mind.hive.topology.spec import SINGLE, SPECS
 from hive_mind.installation import command_for_extra
 from hive_mind.measure.differences import Difference, metric_changes
@@ -68,8 +67,8 @@ def settings_of(card: Scorecard) -> list[Setting]:
     It was compared with the single memory of one of them; beside the others it has no difference, which would be that one's.
     """
     topologies = [cell for cell in card.done if cell.arm.kind not in BASELINES] or card.done
-    found = dict.fromkeys((cell.data, cell.retrieval) for cell in topologies)
-    return [Setting(_name(card, data, retrieval), _cells(card, data, retrieval)) for data, retrieval in found]
+    pairs = dict.fromkeys((cell.data, cell.retrieval) for cell in topologies)
+    return [Setting(_name(card, data, retrieval), _cells(card, data, retrieval)) for data, retrieval in pairs]
 
 
 def data_name(card: Scorecard, data: DataPart) -> str:
@@ -77,7 +76,7 @@ def data_name(card: Scorecard, data: DataPart) -> str:
     names = Counter(data_set.name for data_set in dict.fromkeys(cell.data for cell in card.cells))
     if names[data.name] == 1:
         return data.name
-    return ", ".join(one for one in (data.name, data.part, "pooled" if data.is_pooled else "each scope apart") if one)
+    return ", ".join(part for part in (data.name, data.part, "pooled" if data.is_pooled else "each scope apart") if part)
 
 
 def representatives(cells: Iterable[CellCard], kinds: Sequence[str]) -> list[CellCard]:
@@ -103,14 +102,14 @@ def categories_of(setting: Setting, metric: str) -> list[str]:
         for category, metrics in cell.by.get("category", {}).items():
             if category and metric in metrics:
                 most[category] = max(most.get(category, 0), metrics[metric].n)
-    return sorted(most, key=lambda one: (-most[one], one))[:CATEGORIES_MAX]
+    return sorted(most, key=lambda category: (-most[category], category))[:CATEGORIES_MAX]
 
 
 def quality_metric(card: Scorecard) -> str:
     """The measure that drawings show: recall where documents are labelled, else whether the answer had its keywords."""
     metrics = {metric for cell in card.done for metric in cell.metrics}
-    wanted = (f"recall@{card.limit}", f"ndcg@{card.limit}", "keyword_hit", "required_hit")
-    return next((one for one in wanted if one in metrics), wanted[0])
+    candidates = (f"recall@{card.limit}", f"ndcg@{card.limit}", "keyword_hit", "required_hit")
+    return next((metric for metric in candidates if metric in metrics), candidates[0])
 
 
 def _cells(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> tuple[CellCard, ...]:
@@ -203,14 +202,14 @@ class Material:
         if cell.against_single is None:
             return []
         rows, other_rows = self.run.cell(cell.id).rows, self.run.cell(cell.against_single.reference).rows
-        both = (row for row in rows if row in other_rows and not rows[row].error and not other_rows[row].error)
+        questions = (row for row in rows if row in other_rows and not rows[row].error and not other_rows[row].error)
         limit = self.card.limit
-        return [one for one in both if rows[one].facts[:limit] != other_rows[one].facts[:limit]]
+        return [question for question in questions if rows[question].facts[:limit] != other_rows[question].facts[:limit]]
 
     def beside(self, pairs: Sequence[tuple[CellCard, CellCard]]) -> list[list[Difference | None]]:
         """The first cell of each pair minus the second, paired by question, for each of `measures`."""
-        both = [(self.run.cell(new.id).rows, self.run.cell(old.id).rows) for new, old in pairs]
-        changes = metric_changes([column(new, old, metric) for new, old in both for metric in self.measures])
+        row_pairs = [(self.run.cell(new.id).rows, self.run.cell(old.id).rows) for new, old in pairs]
+        changes = metric_changes([column(new, old, metric) for new, old in row_pairs for metric in self.measures])
         return [[next(changes).difference for _ in self.measures] for _ in pairs]
 
 

@@ -70,10 +70,10 @@ async def _measured(asking: Asking, question: LabelledQuestion, id: str, outcome
     before = _spent(asking)
     answer, unanswered = await _answered(asking, question, outcome.hits)
     # The first document of each text, best first.
-    found = texts_found(hits, asking.arm.documents)[: asking.limit]
-    figures = await _question_figures(asking, question, found, hits, answer)
+    document_ids = texts_found(hits, asking.arm.documents)[: asking.limit]
+    figures = await _question_figures(asking, question, document_ids, hits, answer)
     grounded = await _judged(asking, question, answer, outcome.hits)
-    row = _row(id, outcome, found, hits, figures | grounded, answer)
+    row = _row(id, outcome, document_ids, hits, figures | grounded, answer)
     row = msgspec.structs.replace(_paid(row, asking, before), unanswered=unanswered)
     return _labelled(row, question), Timing(id, round(1e3 * outcome.cpu_s, 4), round(1e3 * outcome.wall_s, 4))
 
@@ -81,7 +81,7 @@ async def _measured(asking: Asking, question: LabelledQuestion, id: str, outcome
 def _row(
     id: str,
     outcome: ArmResult,
-    found: Sequence[str],
+    document_ids: Sequence[str],
     hits: Sequence[Hit],
     figures: Figures,
     answer: GivenAnswer | None,
@@ -89,7 +89,7 @@ def _row(
     cost = outcome.cost
     return Row(
         id,
-        found=list(found),
+        found=list(document_ids),
         facts=[hit.fact.id for hit in hits],
         scores=[round(score, _DIGITS) for score in shown_scores(hits)],
         metrics={name: None if value is None else round(value, _DIGITS) for name, value in figures.items()},
@@ -102,12 +102,12 @@ def _row(
 
 
 def _spent(asking: Asking) -> list[Usage]:
-    return [one.spent for one in (asking.answerer, asking.judge) if one]
+    return [spender.spent for spender in (asking.answerer, asking.judge) if spender]
 
 
 def _paid(row: Row, asking: Asking, before: Sequence[Usage]) -> Row:
     """With what answering and judging took, whether or not anything came of it. Money only where all of it has a price."""
-    spenders = [one for one in (asking.answerer, asking.judge) if one]
+    spenders = [spender for spender in (asking.answerer, asking.judge) if spender]
     used = [since(usage, now) for usage, now in zip(before, _spent(asking), strict=True)]
     paid = [spender.usd(usage) for spender, usage in zip(spenders, used, strict=True) if usage.tokens]
     costs = [usd for usd in paid if usd is not None]
@@ -126,12 +126,12 @@ def _labelled(row: Row, question: LabelledQuestion) -> Row:
 
 
 async def _question_figures(
-    asking: Asking, question: LabelledQuestion, found: Sequence[str], hits: Sequence[Hit], answer: GivenAnswer | None
+    asking: Asking, question: LabelledQuestion, document_ids: Sequence[str], hits: Sequence[Hit], answer: GivenAnswer | None
 ) -> Figures:
     kinds = [_kind(asking, hit) for hit in hits]
     figures = score(
         by_texts(question, firsts_of(asking.arm.documents)),
-        found,
+        document_ids,
         hits,
         kinds,
         await _vectors(asking, hits),
@@ -176,14 +176,14 @@ UNANSWERED = "questions the answerer gave no answer to, the first one because: "
 UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
 
 
-def together(learned: Sequence[Learned]) -> Learned:
+def together(costs: Sequence[Learned]) -> Learned:
     """Costs add up; a lag and an agent's memory are the largest. A value not measured everywhere is unknown for all."""
-    found = {}
+    sums = {}
     for name in Learned.__struct_fields__:
-        values = [getattr(one, name) for one in learned]
+        values = [getattr(cost, name) for cost in costs]
         combined = max if name in ("replica_lag_s", "memory_per_agent_bytes") else sum
-        found[name] = combined(values) if values and None not in values else None
-    return Learned(**found | {"facts": found["facts"] or 0})
+        sums[name] = combined(values) if values and None not in values else None
+    return Learned(**sums | {"facts": sums["facts"] or 0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +213,11 @@ async def run_cell(order: CellOrder, progress: Progress) -> CellReport:
     folder = RunFolder(order.folder).cell(order.cell.id)
     dataset = await asked_of(order.cell.data, order.cell.seed, order.experiment, order.settings)
     async with _opened(order, progress) as parts:
-        learned = await _ask_all(order, dataset, parts, folder, progress)
+        cost = await _ask_all(order, dataset, parts, folder, progress)
         rows = folder.answered()
         _refuse_nothing_but_errors(rows)
         figures = await _figures(dataset, parts.embedder, order)
-        report = msgspec.structs.replace(_report(order, dataset, parts, rows), learned=learned, figures=figures)
+        report = msgspec.structs.replace(_report(order, dataset, parts, rows), learned=cost, figures=figures)
     folder.finish(report)
     return report
 
@@ -254,18 +254,18 @@ def _budget(order: CellOrder) -> RunBudget:
 async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, progress: Progress) -> Learned:
     """Ask the unasked questions. Everything is learned again: the cost of learning is part of the report."""
     before: Sequence[str] = [row.question for row in folder.answered()]
-    learned: list[Learned] = []
+    costs: list[Learned] = []
     with folder.pen() as pen:
         for scope in dataset.scopes:
             from hive_mind.evals.arms.opening import open_arm
 
             arm = await open_arm(order.cell, scope, parts.means)
             try:
-                learned.append(arm.learned)
+                costs.append(arm.learned)
                 before = await _ask_scope(_asking(order, scope, arm, parts), dataset, scope, before, pen, progress)
             finally:
                 await arm.close()
-    return together(learned)
+    return together(costs)
 
 
 def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Asking:

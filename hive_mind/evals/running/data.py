@@ -35,17 +35,20 @@ async def dataset_of(source: DataSource, seed: int, settings: Settings) -> Datas
 
 def cut(dataset: Dataset, subset: Sequence[str] = (), per_category: int = 0) -> Dataset:
     """Only the named questions, and at most the given number of each category, evenly spread. Documents stay."""
-    wanted = frozenset(subset)
+    names = frozenset(subset)
     questions = [
-        (scope.name, one) for scope in dataset.scopes for one in scope.questions if not wanted or wanted & _names(scope, one)
+        (scope.name, question)
+        for scope in dataset.scopes
+        for question in scope.questions
+        if not names or names & _names(scope, question)
     ]
     if per_category:
         groups: dict[str, list[tuple[str, LabelledQuestion]]] = {}
         for scope, question in questions:
             groups.setdefault(question.category, []).append((scope, question))
         questions = [pair for group in groups.values() for pair in _spread(group, per_category)]
-    kept = {(scope, labelled_question.id) for scope, labelled_question in questions}
-    scopes = (_with(scope, kept) for scope in dataset.scopes)
+    question_keys = {(scope, labelled_question.id) for scope, labelled_question in questions}
+    scopes = (_with(scope, question_keys) for scope in dataset.scopes)
     return replace(dataset, scopes=tuple(scope for scope in scopes if scope.questions))
 
 
@@ -61,8 +64,10 @@ def data_key(source: DataSource, seed: int) -> str:
 
 def unknown_ids(subset: Sequence[str], datasets: Iterable[Dataset]) -> list[str]:
     """Of the ids that should be asked, those that no question has."""
-    there = {id for dataset in datasets for scope in dataset.scopes for one in scope.questions for id in _names(scope, one)}
-    return [id for id in subset if id not in there]
+    question_ids = {
+        id for dataset in datasets for scope in dataset.scopes for question in scope.questions for id in _names(scope, question)
+    }
+    return [id for id in subset if id not in question_ids]
 
 
 def row_id(dataset: Dataset, scope: Scope, question: LabelledQuestion) -> str:
@@ -103,5 +108,5 @@ def _spread(group: Sequence[tuple[str, LabelledQuestion]], most: int) -> list[tu
     return [group[number * len(group) // most] for number in range(most)]
 
 
-def _with(scope: Scope, kept: set[tuple[str, str]]) -> Scope:
-    return replace(scope, questions=tuple(question for question in scope.questions if (scope.name, question.id) in kept))
+def _with(scope: Scope, question_keys: set[tuple[str, str]]) -> Scope:
+    return replace(scope, questions=tuple(question for question in scope.questions if (scope.name, question.id) in question_keys))

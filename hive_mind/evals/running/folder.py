@@ -60,15 +60,15 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
 
     Raises `InvalidInput` for any other folder, and for one that can't be written.
     """
-    there = path / EXPERIMENT
-    if there.exists():
+    file = path / EXPERIMENT
+    if file.exists():
         _refuse_another(path, experiment, environment)
         return RunFolder(path)
     refuse_other_things(path)
     with writable(path):
         write_whole(path / ENVIRONMENT, _readable(environment))
         # Last, and whole or not at all: with it the folder is a run.
-        write_whole(there, _readable(as_json(experiment)))
+        write_whole(file, _readable(as_json(experiment)))
     return RunFolder(path)
 
 
@@ -76,7 +76,7 @@ def refuse_other_things(path: Path) -> None:
     """Raises `InvalidInput` for a folder that is neither a run nor empty: its content has another owner."""
     if (path / EXPERIMENT).exists():
         return
-    if path.is_file() or (path.is_dir() and any(one.name != ENVIRONMENT for one in path.iterdir())):
+    if path.is_file() or (path.is_dir() and any(entry.name != ENVIRONMENT for entry in path.iterdir())):
         raise InvalidInput(f"{path} is not empty and holds no run; give --out an empty folder, or one that need not exist yet")
 
 
@@ -107,10 +107,10 @@ class CellFolder:
     def answered(self) -> list[Row]:
         """The questions that need not be asked again. A half-written row is cut off."""
         rows, times = _whole_lines(self.path / ROWS, Row), _whole_lines(self.path / TIMES, Timing)
-        both = min(len(rows), len(times))
-        _cut(self.path / ROWS, both)
-        _cut(self.path / TIMES, both)
-        return rows[:both]
+        count = min(len(rows), len(times))
+        _cut(self.path / ROWS, count)
+        _cut(self.path / TIMES, count)
+        return rows[:count]
 
     def again(self) -> None:
         """Forget what was written, as for a cell that failed and is to be tried once more."""
@@ -171,31 +171,32 @@ class Pen:
 
 def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
     # Fields missing in an earlier run are as they were then: the default.
-    there = as_json(Experiment("", (), ())) | read_plain(path / EXPERIMENT)
-    given = as_json(experiment)
-    different = sorted(key for key in {*there, *given} if there.get(key) != given.get(key))
+    fields_before = as_json(Experiment("", (), ())) | read_plain(path / EXPERIMENT)
+    fields = as_json(experiment)
+    different = sorted(key for key in {*fields_before, *fields} if fields_before.get(key) != fields.get(key))
     if different:
         raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
-    begun = read_plain(path / ENVIRONMENT)
-    _refuse_other_data(path, begun.get("data") or {}, environment.get("data") or {})
-    _refuse_other_means(path, begun, environment)
+    environment_before = read_plain(path / ENVIRONMENT)
+    _refuse_other_data(path, environment_before.get("data") or {}, environment.get("data") or {})
+    _refuse_other_means(path, environment_before, environment)
 
 
 def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) -> None:
     """Results over other documents can't stand beside results over these. Earlier runs had no fingerprints."""
-    if other := sorted(name for name in before.keys() & now.keys() if before[name] != now[name]):
+    if names := sorted(name for name in before.keys() & now.keys() if before[name] != now[name]):
         raise InvalidInput(
-            f"{path} was begun with other documents or questions than there are now ({', '.join(other)}); "
+            f"{path} was begun with other documents or questions than there are now ({', '.join(names)}); "
             "restore those of the run, or give another --out"
         )
 
 
-def _refuse_other_means(path: Path, begun: dict[str, Any], now: dict[str, Any]) -> None:
+def _refuse_other_means(path: Path, environment_before: dict[str, Any], now: dict[str, Any]) -> None:
     """Results of one model can't stand beside those of another. Earlier runs did not write down all of them."""
-    for means, (what, setting) in _MEANS.items():
-        if means in begun and begun[means] != now.get(means):
+    for means, (noun, setting) in _MEANS.items():
+        if means in environment_before and environment_before[means] != now.get(means):
             before, after = (
-                f"{what} {one}" if one else f"no {what.removesuffix(' of')}" for one in (begun[means], now.get(means))
+                f"{noun} {name}" if name else f"no {noun.removesuffix(' of')}"
+                for name in (environment_before[means], now.get(means))
             )
             raise InvalidInput(
                 f"{path} was begun with {before} and this run has {after}; give {setting} of the run, or another --out"
@@ -225,10 +226,10 @@ def _raw(path: Path) -> Sequence[bytes]:
 
 def _cut(path: Path, lines: int) -> None:
     if path.exists():
-        kept = b"".join(line + b"\n" for line in _raw(path)[:lines])
-        if len(kept) != path.stat().st_size:
+        body = b"".join(line + b"\n" for line in _raw(path)[:lines])
+        if len(body) != path.stat().st_size:
             with path.open("r+b") as file:
-                file.truncate(len(kept))
+                file.truncate(len(body))
 
 
 # Packages that affect figures or times. A version of genai-prices is a day's prices.
@@ -275,19 +276,19 @@ def environment_of(
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
     """The command line as it may be shown: without values of options that hold secrets, and what stands before an @ in a URL."""
-    shown: list[str] = []
+    words: list[str] = []
     hides_next = False
     for argument in arguments:
         option, equals, _ = argument.partition("=")
         is_secret = option.startswith("--") and any(word in option.lower() for word in _SECRET_OPTIONS)
-        shown.append("***" if hides_next else f"{option}=***" if is_secret and equals else _without_login(argument))
+        words.append("***" if hides_next else f"{option}=***" if is_secret and equals else _without_login(argument))
         hides_next = is_secret and not equals
-    return shown
+    return words
 
 
 def _without_login(argument: str) -> str:
-    scheme, found, rest = argument.partition("://")
-    return f"{scheme}://***@{rest.rpartition('@')[2]}" if found and "@" in rest else argument
+    scheme, separator, rest = argument.partition("://")
+    return f"{scheme}://***@{rest.rpartition('@')[2]}" if separator and "@" in rest else argument
 
 
 def _cpu() -> str:
@@ -296,8 +297,8 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
     except OSError:
         return platform.processor()
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor())
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
 
 
 def _version(name: str) -> str:

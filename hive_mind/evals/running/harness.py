@@ -70,11 +70,11 @@ class Standing:
     def left_s(self, now: float) -> float | None:
         """Seconds to the end; None while too little is done to say."""
         fresh = {cell: weight for cell, weight in self.weights.items() if cell not in self.before}
-        whole = sum(fresh.values())
+        total = sum(fresh.values())
         finished = sum(weight * self.parts.get(cell, 0.0) for cell, weight in fresh.items())
-        if finished < 0.02 * whole or now <= self.began:
+        if finished < 0.02 * total or now <= self.began:
             return None
-        return (now - self.began) * (whole - finished) / finished
+        return (now - self.began) * (total - finished) / finished
 
 
 def spoken(seconds: float | None) -> str:
@@ -196,8 +196,8 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
     if not sources and experiment.subset:
         raise InvalidInput(f"--subset {','.join(experiment.subset)} names no question of {left}: look at the ids in their files")
     if not sources:
-        other = "give other data, or questions to `hive-mind eval run --questions`"
-        raise InvalidInput(f"there is nothing to ask: no question with a known answer in {left}; {other}")
+        remedy = "give other data, or questions to `hive-mind eval run --questions`"
+        raise InvalidInput(f"there is nothing to ask: no question with a known answer in {left}; {remedy}")
     if left:
         _log.warning("left out, because none of the questions asked is theirs: %s", left)
     if unknown := unknown_ids(experiment.subset, data.values()):
@@ -227,10 +227,10 @@ def _left_out(order: RunOrder, experiment: Experiment) -> list[str]:
 
 def _refuse_without_language_model(order: RunOrder) -> None:
     """Every cell would fail of it, one after the other."""
-    asked = [name for name in ("answerer", "judge") if getattr(order.experiment, name) == "model"]
-    if asked and not order.settings.llm:
+    roles = [name for name in ("answerer", "judge") if getattr(order.experiment, name) == "model"]
+    if roles and not order.settings.llm:
         raise InvalidInput(
-            f"{order.experiment.name} has {' and '.join(f'{name}: model' for name in asked)}, and no language model is named: "
+            f"{order.experiment.name} has {' and '.join(f'{name}: model' for name in roles)}, and no language model is named: "
             "set HIVE_MIND_LLM, or give --no-synthesis or --no-judge"
         )
 
@@ -244,8 +244,8 @@ def _needs_vectors(experiment: Experiment) -> bool:
 def _by_words_alone(experiment: Experiment) -> Experiment:
     """The part measurable without a model: every way to rank that needs vectors becomes one that does not."""
     lexical = (
-        replace(one, mode="lexical", name="lexical") if one.mode not in ("recent", *BY_WORDS) else one
-        for one in experiment.retrieval
+        replace(retrieval, mode="lexical", name="lexical") if retrieval.mode not in ("recent", *BY_WORDS) else retrieval
+        for retrieval in experiment.retrieval
     )
     distinct: dict[str, Retrieval] = {}
     for retrieval in lexical:
@@ -281,18 +281,18 @@ def _run_cells(
     standing = Standing(weights, time.monotonic(), dict.fromkeys(before, 1.0), before)
     # The longest first, so that no long one begins when everything else is done.
     waiting = sorted((id for id in orders if id not in before), key=lambda cell: -weights[cell])
-    what = ""
+    news_text = ""
     for news in run_jobs([Job(id, work_on_cell, orders[id]) for id in waiting], jobs):
         match news:
             case JobProgress(name, phase, done, total):
-                what = f"{name}: {phase}"
+                news_text = f"{name}: {phase}"
                 if phase.endswith("questions"):
                     standing.progressed(name, done, total)
             case JobResult(name) as ended:
                 standing.ended(name)
-                what = _settle(ended, orders[name], folder)
+                news_text = _settle(ended, orders[name], folder)
         left = spoken(standing.left_s(time.monotonic()))
-        report(standing.done, len(orders), f"{left}: {what}" if left else what)
+        report(standing.done, len(orders), f"{left}: {news_text}" if left else news_text)
 
 
 def _is_finished(folder: RunFolder, id: str) -> bool:

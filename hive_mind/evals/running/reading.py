@@ -141,9 +141,11 @@ def _line(folder: Path) -> RunLine:
         reports = [report_in(folder / "cells" / cell.id) for cell in cells_of(experiment)]
     except InvalidInput:
         return RunLine(str(folder), damage=f"hive-mind eval report {folder} says what is damaged")
-    done, failed = (sum(1 for report in reports if report and report.status == status) for status in ("done", "failed"))
+    done_count, failed_count = (
+        sum(1 for report in reports if report and report.status == status) for status in ("done", "failed")
+    )
     started = str(environment.get("started", ""))
-    return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
+    return RunLine(str(folder), experiment.name, started, done_count, failed_count, len(reports) - done_count - failed_count)
 
 
 def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
@@ -161,25 +163,25 @@ def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
 
 
 def _refuse_gaps(folder: Path, report: CellReport, rows: Mapping[str, Row], times: Mapping[str, Timing]) -> None:
-    again = f"delete {folder / CELL} and run it again"
+    remedy = f"delete {folder / CELL} and run it again"
     if len(rows) != report.questions:
-        raise InvalidInput(f"{folder / ROWS} has {counted(len(rows), 'question')} and {CELL} says {report.questions}: {again}")
+        raise InvalidInput(f"{folder / ROWS} has {counted(len(rows), 'question')} and {CELL} says {report.questions}: {remedy}")
     untimed = [question for question, row in rows.items() if not row.error and question not in times]
     if untimed:
-        more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
-        raise InvalidInput(f"{folder / TIMES} has no times of question {untimed[0]!r}{more}: {again}")
+        rest = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
+        raise InvalidInput(f"{folder / TIMES} has no times of question {untimed[0]!r}{rest}: {remedy}")
     if strange := [question for question in times if question not in rows]:
-        raise InvalidInput(f"{folder / TIMES} has times of question {strange[0]!r}, which was not asked: {again}")
+        raise InvalidInput(f"{folder / TIMES} has times of question {strange[0]!r}, which was not asked: {remedy}")
 
 
 def _lines(path: Path, kind: type[_Line]) -> dict[str, _Line]:
-    found: dict[str, _Line] = {}
+    records: dict[str, _Line] = {}
     for number, line in _numbered(path):
-        one = _decoded(path, line, kind, number)
-        if one.question in found:
-            raise InvalidInput(f"{path}:{number}: question {one.question!r} is there twice: delete one of the lines")
-        found[one.question] = one
-    return found
+        record = _decoded(path, line, kind, number)
+        if record.question in records:
+            raise InvalidInput(f"{path}:{number}: question {record.question!r} is there twice: delete one of the lines")
+        records[record.question] = record
+    return records
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -21,8 +21,7 @@ from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experime
 from hive_mind.evals.metrics import identical
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import read_run
-from hive_mind.evals.scorecards.card import CellCard
-from hive_mind.evals.scorecards.making import NOT_GIVEN, scorecard_of
+from hive_mind.evals.scorecard import NOT_GIVEN, CellCard, scorecard_of
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.measure.intervals import Estimate
 from hive_mind.model.query import LIMIT, METHOD
@@ -83,64 +82,64 @@ class RetrievalLine(msgspec.Struct, frozen=True):
 
 
 def evaluate(
-    asked: RetrievalRun, settings: Settings, report: RunListener, out: Path | None = None, arguments: tuple[str, ...] = ()
+    request: RetrievalRun, settings: Settings, report: RunListener, out: Path | None = None, arguments: tuple[str, ...] = ()
 ) -> list[RetrievalLine]:
     """A line for each arm. `out` is the folder of the run; without one nothing is kept.
 
     Raises `InvalidInput` for data or a method that can't be used or a missing embedding model, `HiveError` for an arm that fails.
     """
-    experiment = experiment_of(asked)
+    experiment = experiment_of(request)
     with TemporaryDirectory(prefix="hive-mind-eval-") as passing:
-        folder, vectors = out or Path(passing) / "run", asked.keep or Path(passing) / "vectors"
-        order = RunOrder(experiment, folder, settings, vectors, arguments=arguments, keep=asked.keep, needs_model=True)
+        folder, vectors = out or Path(passing) / "run", request.keep or Path(passing) / "vectors"
+        order = RunOrder(experiment, folder, settings, vectors, arguments=arguments, keep=request.keep, needs_model=True)
         for failed in run(order, report).failed:
             raise HiveError(failed.why)
-        return list(_lines(asked, folder))
+        return list(_lines(request, folder))
 
 
-def experiment_of(asked: RetrievalRun) -> Experiment:
+def experiment_of(request: RetrievalRun) -> Experiment:
     """The experiment that it is. Raises `InvalidInput`."""
-    mode, fault = mode_of(asked.method), Fault(asked.down)
-    shared = tuple(arm for arm in asked.arms if is_shared(arm.kind))
+    mode, fault = mode_of(request.method), Fault(request.down)
+    shared = tuple(arm for arm in request.arms if is_shared(arm.kind))
     for arm in shared:
         deal_by(arm.deal)
         if not takes(arm, fault):
-            raise InvalidInput(f"with {asked.down} of {nodes_of(arm)} nodes down no node is left to ask; stop fewer")
+            raise InvalidInput(f"with {request.down} of {nodes_of(arm)} nodes down no node is left to ask; stop fewer")
     # As for `eval run`, --data may also be the folder of all sets.
-    inner = asked.data / asked.name
-    path, part = (inner, "") if asked.name and inner.is_dir() else (asked.data, asked.name)
-    name = load_dataset(path, part, asked.dataset).name
+    inner = request.data / request.name
+    path, part = (inner, "") if request.name and inner.is_dir() else (request.data, request.name)
+    name = load_dataset(path, part, request.dataset).name
     return Experiment(
         "retrieval",
-        (DataSource(name, asked.dataset, path.absolute(), part, asked.scope == "pooled"),),
+        (DataSource(name, request.dataset, path.absolute(), part, request.scope == "pooled"),),
         (Arm(),),
-        (Retrieval(mode, mode, asked.ranking),),
-        limit=asked.limit,
+        (Retrieval(mode, mode, request.ranking),),
+        limit=request.limit,
         answerer="none",
         chosen=(Chosen(shared, faults=(fault,)),) if shared else (),
         has_baselines=False,
     )
 
 
-def _lines(asked: RetrievalRun, folder: Path) -> Iterator[RetrievalLine]:
+def _lines(request: RetrievalRun, folder: Path) -> Iterator[RetrievalLine]:
     cards, measured = {card.id: card for card in scorecard_of(folder).cells}, read_run(folder)
     cells = {measured.planned[cell.id].arm: cell for cell in measured.cells}
-    for arm in asked.arms:
+    for arm in request.arms:
         cell = cells[plain_arm(arm)]
-        same = identical(cell.rows, cells[Arm()].rows, min(asked.limit, 10))
-        yield _line(asked, cards[cell.id], [one for one in same if one is not None])
+        same = identical(cell.rows, cells[Arm()].rows, min(request.limit, 10))
+        yield _line(request, cards[cell.id], [value for value in same if value is not None])
 
 
-def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLine:
-    names = [f"{metric}@{asked.limit}" for metric in ("recall", "mrr", "ndcg")]
+def _line(request: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLine:
+    names = [f"{metric}@{request.limit}" for metric in ("recall", "mrr", "ndcg")]
     recall, system = card.metrics.get(names[0]), card.system
     counted = recall.n if recall else 0
     estimates = {name: card.metrics.get(name) for name in names}
     parts = {value if value != NOT_GIVEN else "all": of for value, of in card.by.get("category", {"all": card.metrics}).items()}
     return RetrievalLine(
         dataset=card.data.name,
-        scope=asked.scope,
-        method=asked.method,
+        scope=request.scope,
+        method=request.method,
         topology=card.arm.kind,
         agents=card.arm.agents,
         deal=card.arm.deal if is_shared(card.arm.kind) else "",
@@ -149,7 +148,9 @@ def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLi
         left_out=sum(card.left_out.values()) + card.questions - counted,
         left_out_reasons=card.left_out | {f"questions without a result: {why}": count for why, count in card.errors.items()},
         metrics={name: _mean(estimate) for name, estimate in estimates.items()},
-        intervals={name: [round(one.low, 4), round(one.high, 4)] if one else None for name, one in estimates.items()},
+        intervals={
+            name: [round(estimate.low, 4), round(estimate.high, 4)] if estimate else None for name, estimate in estimates.items()
+        },
         groups=card.groups,
         by_category={value: {name: _mean(of.get(name)) for name in names} for value, of in parts.items()},
         cpu_ms_per_query=round(system.cpu_ms.median, 4) if system else None,

@@ -63,8 +63,8 @@ class VectorCache:
         place = self._places.get(key)
         if place is None:
             return self._new.get(key)
-        found: NDArray[np.float32] = self._rows["vector"][place].astype(np.float32)
-        return found
+        vector: NDArray[np.float32] = self._rows["vector"][place].astype(np.float32)
+        return vector
 
     def has(self, kind: Kind, text: str) -> bool:
         key = _key(kind, text)
@@ -94,11 +94,11 @@ class VectorCache:
         with writable(self._path.parent):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         size = self._path.stat().st_size if self._path.exists() else 0
-        whole = size // self._record.itemsize
-        if size != whole * self._record.itemsize:
+        count = size // self._record.itemsize
+        if size != count * self._record.itemsize:
             with self._path.open("r+b") as file:
-                file.truncate(whole * self._record.itemsize)
-        return np.memmap(self._path, self._record, "r", shape=(whole,)) if whole else np.zeros(0, self._record)
+                file.truncate(count * self._record.itemsize)
+        return np.memmap(self._path, self._record, "r", shape=(count,)) if count else np.zeros(0, self._record)
 
 
 class CachedEmbedder:
@@ -125,9 +125,9 @@ class CachedEmbedder:
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         if not self._cache.has("query", text):
             self._learn("query", [text], (await (await self._opened()).embed_query(text)).reshape(1, -1))
-        found = self._cache.get("query", text)
-        assert found is not None  # noqa: S101 - it was just put there
-        return found
+        vector = self._cache.get("query", text)
+        assert vector is not None  # noqa: S101 - it was just put there
+        return vector
 
     async def close(self) -> None:
         """Close the real embedder, where it was needed."""
@@ -141,8 +141,8 @@ class CachedEmbedder:
             self._cache.hold(kind, text, vector)
 
     def _rows(self, texts: Iterable[str]) -> Matrix:
-        found = [self._cache.get("passage", text) for text in texts]
-        return np.array(found, np.float32).reshape(len(found), self.dimension)
+        vectors = [self._cache.get("passage", text) for text in texts]
+        return np.array(vectors, np.float32).reshape(len(vectors), self.dimension)
 
     async def _opened(self) -> Embedder:
         if self._real is None:
@@ -201,18 +201,18 @@ async def stored(vectors: Vectors, datasets: Sequence[Dataset], embedder: Embedd
     chunks = [chunk for dataset in datasets for chunk in _chunks(passages_of(dataset))]
     questions = [text for dataset in datasets for text in queries_of(dataset)]
     new = [chunk for chunk in chunks if not all(cache.has("passage", text) for text in chunk)]
-    asked = [text for text in dict.fromkeys(questions) if not cache.has("query", text)]
-    total, before = sum(map(len, new)) + len(asked), len(cache)
-    done = 0
+    questions_to_embed = [text for text in dict.fromkeys(questions) if not cache.has("query", text)]
+    total, before = sum(map(len, new)) + len(questions_to_embed), len(cache)
+    embedded = 0
     for chunk in new:
         cache.keep("passage", chunk, await embedder.embed_passages(chunk))
-        done += len(chunk)
-        progress("embedding", done, total)
-    for text in asked:
+        embedded += len(chunk)
+        progress("embedding", embedded, total)
+    for text in questions_to_embed:
         cache.keep("query", [text], (await embedder.embed_query(text)).reshape(1, -1))
-        done += 1
-        if done % 32 == 0:
-            progress("embedding", done, total)
+        embedded += 1
+        if embedded % 32 == 0:
+            progress("embedding", embedded, total)
     return len(cache) - before
 
 

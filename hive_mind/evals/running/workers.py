@@ -78,7 +78,7 @@ def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[JobProgress | JobR
                 with _undisturbed():
                     process = _started(waiting.pop())
                     running[id(process)] = process
-            pipes = {one.pipe: key for key, one in running.items()}
+            pipes = {process.pipe: key for key, process in running.items()}
             ready = wait(list(pipes), _LOOK_S)
             if not ready:
                 yield None

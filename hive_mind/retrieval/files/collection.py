@@ -59,7 +59,7 @@ class Collection(ConfigurationSection):
     @property
     def filterable(self) -> tuple[str, ...]:
         """Names of the fields that a configuration may filter by."""
-        return tuple(name for name, one in self.known_fields.items() if one.filterable or name in self.filterable_fields)
+        return tuple(name for name, field in self.known_fields.items() if field.filterable or name in self.filterable_fields)
 
 
 class GoldenQuery(ConfigurationSection):
@@ -80,8 +80,10 @@ class Golden(ConfigurationSection):
     @field_validator("queries")
     @classmethod
     def _identified(cls, queries: list[GoldenQuery]) -> list[GoldenQuery]:
-        taken = {query.id for query in queries}
-        return [one if one.id else one.model_copy(update={"id": _free(number, taken)}) for number, one in enumerate(queries, 1)]
+        ids = {query.id for query in queries}
+        return [
+            query if query.id else query.model_copy(update={"id": _free(number, ids)}) for number, query in enumerate(queries, 1)
+        ]
 
     @property
     def documents(self) -> frozenset[str]:
@@ -103,8 +105,8 @@ class Golden(ConfigurationSection):
         return tuple(query for query in self.queries if split is None or query.split == split)
 
 
-def _free(number: int, taken: Iterable[str]) -> str:
+def _free(number: int, ids: Iterable[str]) -> str:
     name = f"q{number}"
-    while name in taken:
+    while name in ids:
         name += "'"
     return name

@@ -83,8 +83,8 @@ def listed(folder: Path) -> Listing:
     """Every document of a folder, by id. Raises `InvalidInput` where there is no such folder."""
     if not folder.is_dir():
         raise InvalidInput(f"there is no folder of documents at {folder}: make it, or change documents_dir of the collection")
-    listing, known = Listing(), folder.stat()
-    _list(folder, "", folder.resolve(), listing, ((known.st_dev, known.st_ino),))
+    listing, folder_stat = Listing(), folder.stat()
+    _list(folder, "", folder.resolve(), listing, ((folder_stat.st_dev, folder_stat.st_ino),))
     listing.seen.sort(key=attrgetter("id"))
     return listing
 
@@ -133,30 +133,30 @@ def _take(entry: "os.DirEntry[str]", id: str, root: Path, listing: Listing, abov
         if entry.is_symlink() and not Path(entry.path).resolve(strict=True).is_relative_to(root):
             listing.skipped.append(Skipped(id, "is a link that leads out of the folder"))
             return
-        known = entry.stat()
+        entry_stat = entry.stat()
     except (OSError, RuntimeError):
         listing.skipped.append(Skipped(id, "is a link that leads nowhere"))
         return
-    if stat.S_ISDIR(known.st_mode):
-        place = (known.st_dev, known.st_ino)
+    if stat.S_ISDIR(entry_stat.st_mode):
+        place = (entry_stat.st_dev, entry_stat.st_ino)
         if place in above or len(above) > 50:
             listing.skipped.append(Skipped(id, "is a link to a folder above it"))
         else:
             _list(Path(entry.path), id + "/", root, listing, (*above, place))
     elif id.lower().endswith(_SUFFIXES):
-        _take_file(entry, id, known, listing)
+        _take_file(entry, id, entry_stat, listing)
 
 
-def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listing: Listing) -> None:
-    if not stat.S_ISREG(known.st_mode):
+def _take_file(entry: "os.DirEntry[str]", id: str, folder_stat: os.stat_result, listing: Listing) -> None:
+    if not stat.S_ISREG(folder_stat.st_mode):
         listing.skipped.append(Skipped(id, "is not a regular file"))
-    elif known.st_size > DOCUMENT_BYTES_MAX:
-        listing.skipped.append(Skipped(id, f"has {known.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
+    elif folder_stat.st_size > DOCUMENT_BYTES_MAX:
+        listing.skipped.append(Skipped(id, f"has {folder_stat.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
     elif not (id.isascii() or _is_text(id)):
         listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is not UTF-8 text"))
     else:
         # The time of the last change of anything can't be set back, unlike that of the content.
-        state = _STATE.pack(known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino)
+        state = _STATE.pack(folder_stat.st_size, folder_stat.st_mtime_ns, folder_stat.st_ctime_ns, folder_stat.st_ino)
         listing.seen.append(ListedFile(id, entry.path, state))
 
 
@@ -189,16 +189,16 @@ def _fields(front: str) -> dict[str, tuple[str, ...]]:
         return {}
     if not isinstance(node, MappingNode):
         raise ValueError("it must be lines of name: value")
-    named = [(name, value) for name, value in node.value if isinstance(name, ScalarNode)]
-    return {whole_characters(name.value): _values(value) for name, value in named[:_VALUES_MAX]}
+    pairs = [(name, value) for name, value in node.value if isinstance(name, ScalarNode)]
+    return {whole_characters(name.value): _values(value) for name, value in pairs[:_VALUES_MAX]}
 
 
 def _values(value: Node) -> tuple[str, ...]:
     several = value.value if isinstance(value, SequenceNode) else [value]
     texts = [
-        whole_characters(one.value.strip()[:_VALUE_CHARACTERS_MAX])
-        for one in several[:_VALUES_MAX]
-        if isinstance(one, ScalarNode)
+        whole_characters(node_value.value.strip()[:_VALUE_CHARACTERS_MAX])
+        for node_value in several[:_VALUES_MAX]
+        if isinstance(node_value, ScalarNode)
     ]
     return tuple(dict.fromkeys(text for text in texts if text))
 
@@ -211,7 +211,7 @@ def _first_heading(body: str) -> str:
 def left_out(listing: Listing, names: Container[str]) -> dict[str, str]:
     """Which of these documents can't be taken, and why."""
     tried = (read(file) for file in listing.seen if file.id in names)
-    return {one.id: one.why for one in (*listing.skipped, *tried) if isinstance(one, Skipped)}
+    return {skipped.id: skipped.why for skipped in (*listing.skipped, *tried) if isinstance(skipped, Skipped)}
 
 
 def all_read(folder: Path) -> Iterator[Document | Skipped]:

@@ -52,34 +52,34 @@ def begin(folder: Path, files: dict[str, str]) -> Workspace:
 
 def example(*, has_embeddings: bool = True) -> dict[str, str]:
     """The files of the example by their path. The golden set comes last: nothing is measured in half a workspace."""
-    found = dict(_example_files(files("hive_mind.retrieval").joinpath("example"), ""))
+    texts = dict(_example_files(files("hive_mind.retrieval").joinpath("example"), ""))
     naive = f"configs/{NAIVE}.json"
     if not has_embeddings:
-        found[naive] = found[naive].replace('"method": "hybrid"', '"method": "keyword"')
-    return dict(sorted(found.items(), key=lambda one: (one[0].startswith("evals/"), one[0])))
+        texts[naive] = texts[naive].replace('"method": "hybrid"', '"method": "keyword"')
+    return dict(sorted(texts.items(), key=lambda pair: (pair[0].startswith("evals/"), pair[0])))
 
 
 def _example_files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     for entry in folder.iterdir():
         if entry.is_dir():
-            found += _example_files(entry, f"{prefix}{entry.name}/")
+            texts += _example_files(entry, f"{prefix}{entry.name}/")
         else:
-            found.append((prefix + entry.name, entry.read_text("utf-8")))
-    return found
+            texts.append((prefix + entry.name, entry.read_text("utf-8")))
+    return texts
 
 
-def _refuse_others(folder: Path, wanted: dict[str, str]) -> None:
+def _refuse_others(folder: Path, texts: dict[str, str]) -> None:
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file; name a folder for the workspace")
     paths = sorted(path for path in folder.rglob("*") if not path.is_dir()) if folder.exists() else []
-    others = [path.relative_to(folder).as_posix() for path in paths if not _is_ours(path, folder, wanted)]
-    if others:
-        raise InvalidInput(f"{folder} is not empty ({first_of(others)}), and nothing is overwritten: name another folder")
+    strangers = [path.relative_to(folder).as_posix() for path in paths if not _is_ours(path, folder, texts)]
+    if strangers:
+        raise InvalidInput(f"{folder} is not empty ({first_of(strangers)}), and nothing is overwritten: name another folder")
 
 
-def _is_ours(path: Path, folder: Path, wanted: dict[str, str]) -> bool:
-    text = wanted.get(path.relative_to(folder).as_posix())
+def _is_ours(path: Path, folder: Path, texts: dict[str, str]) -> bool:
+    text = texts.get(path.relative_to(folder).as_posix())
     return text is not None and path.read_bytes() == text.encode()
 
 
@@ -110,39 +110,39 @@ class Converted:
 
 def converted_collection(value: Object, documents_dir: str) -> Converted:
     """A collection whose documents lie in this folder of the workspace."""
-    found = Converted(dict(value))
-    named = value.get("filterable_fields")
-    if isinstance(named, dict):
-        fields = {name: {"type": _type_of(declared), "filterable": True} for name, declared in named.items()}
-        found.value["fields"] = {**fields, **_object(value, "fields")}
-        del found.value["filterable_fields"]
-        found.changes.append(f"filterable_fields is not a list: {', '.join(fields)} declared under fields")
-    if (written := value.get("documents_dir", "documents")) != documents_dir:
-        found.value["documents_dir"] = documents_dir
-        found.changes.append(f"documents_dir {written} is {documents_dir}, as seen from the workspace")
-    return found
+    converted = Converted(dict(value))
+    field_names = value.get("filterable_fields")
+    if isinstance(field_names, dict):
+        fields = {name: {"type": _type_of(declared), "filterable": True} for name, declared in field_names.items()}
+        converted.value["fields"] = {**fields, **_object(value, "fields")}
+        del converted.value["filterable_fields"]
+        converted.changes.append(f"filterable_fields is not a list: {', '.join(fields)} declared under fields")
+    if (written_dir := value.get("documents_dir", "documents")) != documents_dir:
+        converted.value["documents_dir"] = documents_dir
+        converted.changes.append(f"documents_dir {written_dir} is {documents_dir}, as seen from the workspace")
+    return converted
 
 
 def converted_configuration(value: Object) -> Converted:
     """A configuration. Where more results were allowed than are ever shown, the smaller number stays: it finds the same."""
-    found = Converted(dict(value))
+    converted = Converted(dict(value))
     top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
     if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
-        found.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
-        found.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
-    return found
+        converted.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
+        converted.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
+    return converted
 
 
 def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
     """Questions whose documents may be given by a path that begins with one of these folders."""
-    found = Converted(dict(value))
+    converted = Converted(dict(value))
     queries = value.get("queries")
     if not isinstance(queries, list):
-        return found
-    found.value["queries"] = [_relabelled(query, documents_dirs) if isinstance(query, dict) else query for query in queries]
-    if found.value["queries"] != queries:
-        found.changes.append("documents are called by their path below the documents' folder")
-    return found
+        return converted
+    converted.value["queries"] = [_relabelled(query, documents_dirs) if isinstance(query, dict) else query for query in queries]
+    if converted.value["queries"] != queries:
+        converted.changes.append("documents are called by their path below the documents' folder")
+    return converted
 
 
 def _relabelled(query: Object, folders: Sequence[str]) -> Object:
@@ -152,7 +152,9 @@ def _relabelled(query: Object, folders: Sequence[str]) -> Object:
 
 def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
     for path in paths:
-        inside = (path.removeprefix(f"{one}/") for one in folders if isinstance(path, str) and path.startswith(f"{one}/"))
+        inside = (
+            path.removeprefix(f"{folder}/") for folder in folders if isinstance(path, str) and path.startswith(f"{folder}/")
+        )
         yield next(inside, path)
 
 
@@ -192,10 +194,10 @@ def taken_over(source: Path) -> TakenOver:
     folders: dict[str, Path] = {}
     named: set[str] = set()
     for name, text, value in _files(project, "collections", COLLECTION):
-        written = str(value.get("documents_dir", "documents"))
-        folder, place = _documents(project, f"collections/{name}.json", written)
+        documents_dir = str(value.get("documents_dir", "documents"))
+        folder, place = _documents(project, f"collections/{name}.json", documents_dir)
         folders[folder] = place
-        named |= {written.strip("/"), folder}
+        named |= {documents_dir.strip("/"), folder}
         takeover.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
     for name, text, value in _files(project, "configs", CONFIG):
         _take_config(takeover, name, text, value)
@@ -236,15 +238,15 @@ def _take_documents(takeover: TakenOver, folder: str, place: Path) -> None:
                 takeover.changes.append(f"{name} is left out: {error}")
 
 
-def _documents(project: Workspace, file: str, written: str) -> tuple[str, Path]:
+def _documents(project: Workspace, file: str, folder: str) -> tuple[str, Path]:
     """Where a collection's documents are to be, and where they are: a path may begin at the repository, above the project."""
-    root, parts = project.root.resolve(), Path(written).parts
-    if ".." not in parts and not Path(written).is_absolute():
+    root, parts = project.root.resolve(), Path(folder).parts
+    if ".." not in parts and not Path(folder).is_absolute():
         inner = [(root, parts[start:]) for start in range(len(parts))]
-        for above, some in (*inner, (root.parent, parts)):
-            if some and above.joinpath(*some).is_dir():
-                return "/".join(some), above.joinpath(*some)
-    raise InvalidInput(f"{project.root / file}: there is no folder {written} in {root} or beside it: correct documents_dir")
+        for above, names in (*inner, (root.parent, parts)):
+            if names and above.joinpath(*names).is_dir():
+                return "/".join(names), above.joinpath(*names)
+    raise InvalidInput(f"{project.root / file}: there is no folder {folder} in {root} or beside it: correct documents_dir")
 
 
 def _files(project: Workspace, folder: str, form: Form[Any]) -> Iterator[tuple[str, str, Object]]:

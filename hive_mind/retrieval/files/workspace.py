@@ -176,8 +176,8 @@ class Workspace:
         if file.exists():
             return file
         names, kind = _names(file.parent, without=_ACTIVE), file.parent.name
-        known = f"there are {', '.join(names[:20])}" if names else "there is none yet; begin with `hive-mind retrieval init`"
-        raise InvalidInput(f"there is no {file.stem} in {kind}/; " + did_you_mean(file.stem, names, known))
+        choices = f"there are {', '.join(names[:20])}" if names else "there is none yet; begin with `hive-mind retrieval init`"
+        raise InvalidInput(f"there is no {file.stem} in {kind}/; " + did_you_mean(file.stem, names, choices))
 
     def _value(self, file: Path, form: Form[M]) -> M:
         text, problems = self.text_of(file, form)

@@ -111,12 +111,12 @@ class ChunkFile:
 
     def known(self, ids: Sequence[str]) -> dict[str, Known]:
         """The known files of these documents, by id."""
-        found: dict[str, Known] = {}
+        known_by_id: dict[str, Known] = {}
         for start in range(0, len(ids), _ASKED_AT_ONCE):
-            some = ids[start : start + _ASKED_AT_ONCE]
-            query = f"SELECT id, number, state, hash FROM document WHERE id IN ({_marks(some)})"  # noqa: S608
-            found.update((id, Known(*rest)) for id, *rest in self._rows(query, *some))
-        return found
+            batch = ids[start : start + _ASKED_AT_ONCE]
+            query = f"SELECT id, number, state, hash FROM document WHERE id IN ({_marks(batch)})"  # noqa: S608
+            known_by_id.update((id, Known(*rest)) for id, *rest in self._rows(query, *batch))
+        return known_by_id
 
     def chunks(self) -> Iterator[ChunkRow]:
         """Every chunk, in the order they were numbered."""
@@ -229,15 +229,15 @@ class ChunkFile:
             self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def _unreadable(self, what: str) -> DatabaseUnreadable:
-        return DatabaseUnreadable("sqlite", f"{self._path} {what}. Nothing was changed; move it away and index again")
+    def _unreadable(self, problem: str) -> DatabaseUnreadable:
+        return DatabaseUnreadable("sqlite", f"{self._path} {problem}. Nothing was changed; move it away and index again")
 
     def _chosen(self, column: str, numbers: Iterable[int]) -> Iterator[ChunkRow]:
-        wanted = list(numbers)
-        for start in range(0, len(wanted), _ASKED_AT_ONCE):
-            some = wanted[start : start + _ASKED_AT_ONCE]
-            query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({_marks(some)})"  # noqa: S608
-            yield from starmap(ChunkRow, self._rows(query, *some))
+        row_numbers = list(numbers)
+        for start in range(0, len(row_numbers), _ASKED_AT_ONCE):
+            batch = row_numbers[start : start + _ASKED_AT_ONCE]
+            query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({_marks(batch)})"  # noqa: S608
+            yield from starmap(ChunkRow, self._rows(query, *batch))
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with self.lock, _translating(self._path):

@@ -99,7 +99,7 @@ def _sections(text: str, chunking: Chunking) -> list[Chunk]:
                 chunks.append(Chunk(_named(path), "".join(lines)))
                 lines = []
             is_bare = True
-            path = [*(one for one in path if one[0] < level), (level, title)]
+            path = [*(heading for heading in path if heading[0] < level), (level, title)]
         elif bare.strip():
             is_bare = False
         lines.append(line)

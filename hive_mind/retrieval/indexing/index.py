@@ -64,10 +64,10 @@ async def open_index(
 
     Raises `WorkspaceError`, `InvalidInput`, `DatabaseUnreadable` or `DatabaseLocked`.
     """
-    known = workspace.collection(collection) if isinstance(collection, str) else collection
-    folder = workspace.documents_folder(known)
-    file = await asyncio.to_thread(ChunkFile, workspace.index / f"{known.name}.sqlite")
-    return CollectionIndex(file, folder, known, embedder, vector_arms(settings))
+    description = workspace.collection(collection) if isinstance(collection, str) else collection
+    folder = workspace.documents_folder(description)
+    file = await asyncio.to_thread(ChunkFile, workspace.index / f"{description.name}.sqlite")
+    return CollectionIndex(file, folder, description, embedder, vector_arms(settings))
 
 
 class CollectionIndex:
@@ -104,7 +104,7 @@ class CollectionIndex:
     def facets(self) -> dict[str, dict[str, int]]:
         """How many documents have each value of each field that is not text, most frequent first."""
         counts: dict[str, Counter[str]] = {
-            name: Counter() for name, one in self.collection.known_fields.items() if one.type != "text"
+            name: Counter() for name, field in self.collection.known_fields.items() if field.type != "text"
         }
         for document in self._file.documents():
             for name, counter in counts.items():
@@ -147,7 +147,7 @@ class CollectionIndex:
             fusion=config.retrieval.fusion if method == "hybrid" else "none",
             semantic_weight=_semantic_weight(search_query),
             anchors=tuple(" ".join(terms) for terms in search_query.anchors.required),
-            dropped=tuple(one.chunk_id for one in self._results(memory, selection.dropped)),
+            dropped=tuple(result.chunk_id for result in self._results(memory, selection.dropped)),
             duplicates=ranking.duplicates,
             notes=tuple([*notes, note] if note else notes),
             filtered_to=len(memory.part(config.filters).within.rows) if config.filters else None,
@@ -206,8 +206,8 @@ class CollectionIndex:
     def _kept_vectors(self) -> Mapping[bytes, Vector]:
         if not self._vectors.is_on:
             return {}
-        found = self._file.vectors(self._vectors.model)
-        return {key: vector for key, vector in found.items() if vector.shape == (self._vectors.dimension,)}
+        vectors = self._file.vectors(self._vectors.model)
+        return {key: vector for key, vector in vectors.items() if vector.shape == (self._vectors.dimension,)}
 
     def _show(self, changes: Changes, former: Sequence[ChunkRow], has_new_vectors: bool) -> None:
         """Show searches the durable state. On their own thread, so that none sees half of it."""
@@ -221,28 +221,28 @@ class CollectionIndex:
         if not self._memory_indexes or not (changes.documents or changes.gone):
             return
         vectors = self._kept_vectors()
-        gone, new = _by_document(former), _by_document(changes.chunks)
+        rows_before, rows_now = _by_document(former), _by_document(changes.chunks)
         for memory in self._memory_indexes.values():
             for number in changes.gone:
-                memory.remove(number, gone.get(number, []))
+                memory.remove(number, rows_before.get(number, []))
             for document in changes.documents:
-                memory.add(document, new.get(document.number, []), vectors)
+                memory.add(document, rows_now.get(document.number, []), vectors)
 
     async def _embed(self, changes: Changes, report: Report) -> tuple[int, str]:
         """Embed what has no embedding yet and keep it batch by batch. Where the model fails, keywords have to do."""
         if not self._vectors.is_on:
             return 0, ""
-        wanted: Wanted = await asyncio.to_thread(missing, self._file, changes, self._vectors.model)
-        items = list(wanted.items())
+        texts_by_key: Wanted = await asyncio.to_thread(missing, self._file, changes, self._vectors.model)
+        items = list(texts_by_key.items())
         for start in range(0, len(items), _EMBED_BATCH):
-            some = items[start : start + _EMBED_BATCH]
+            batch = items[start : start + _EMBED_BATCH]
             try:
-                put_vectors = await self._vectors.of_texts([text for _, text in some])
+                put_vectors = await self._vectors.of_texts([text for _, text in batch])
             except BackendError as error:
                 return start, f"{len(items) - start} texts were not embedded and are found by words only: {error}"
             vectors = [put.vector for put in put_vectors]
-            await asyncio.to_thread(self._file.keep_vectors, self._vectors.model, [key for key, _ in some], vectors)
-            report("embeddings", start + len(some), len(items))
+            await asyncio.to_thread(self._file.keep_vectors, self._vectors.model, [key for key, _ in batch], vectors)
+            report("embeddings", start + len(batch), len(items))
         return len(items), ""
 
     async def _looked_at_again(
@@ -267,7 +267,8 @@ class CollectionIndex:
 
     def _results(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
         return tuple(
-            self._result(rank, memory, one, row) for rank, (one, row) in enumerate(self._with_rows(memory, candidates), 1)
+            self._result(rank, memory, candidate, row)
+            for rank, (candidate, row) in enumerate(self._with_rows(memory, candidates), 1)
         )
 
     def _result(self, rank: int, memory: MemoryIndex, candidate: Candidate, row: ChunkRow) -> Result:
@@ -289,10 +290,10 @@ class CollectionIndex:
 
 
 def _by_document(chunks: Sequence[ChunkRow]) -> dict[int, list[ChunkRow]]:
-    found: dict[int, list[ChunkRow]] = {}
+    rows: dict[int, list[ChunkRow]] = {}
     for chunk in chunks:
-        found.setdefault(chunk.document, []).append(chunk)
-    return found
+        rows.setdefault(chunk.document, []).append(chunk)
+    return rows
 
 
 def _semantic_weight(query: SearchQuery) -> float:
@@ -305,28 +306,30 @@ def _silent(_what: str, _done: int, _total: int) -> None:
 
 def missing(file: ChunkFile, changes: Changes, model: str) -> Wanted:
     """Texts without an embedding of this model, of everything there will be after the changes."""
-    known = file.vector_keys(model)
-    gone = set(changes.gone)
-    rows = {row.number: row for row in file.documents() if row.number not in gone}
-    numbers = [number for key, number in file.chunk_keys() if key not in known]
-    wanted: dict[bytes, str] = {}
+    keys = file.vector_keys(model)
+    removed_ids = set(changes.gone)
+    rows = {row.number: row for row in file.documents() if row.number not in removed_ids}
+    numbers = [number for key, number in file.chunk_keys() if key not in keys]
+    texts_by_key: dict[bytes, str] = {}
     new = {row.number: row for row in changes.documents}
     for documents, chunks in ((rows, file.chunks_at(numbers).values()), (new, changes.chunks)):
         for chunk in chunks:
-            if chunk.key not in known and (document := documents.get(chunk.document)):
-                wanted[chunk.key] = embedded_text(document.title, first(document, "speaker"), chunk)
-        wanted |= {key: text for key, text in _befores(documents.values()).items() if key not in known}
-    return wanted
+            if chunk.key not in keys and (document := documents.get(chunk.document)):
+                texts_by_key[chunk.key] = embedded_text(document.title, first(document, "speaker"), chunk)
+        texts_by_key |= {key: text for key, text in _befores(documents.values()).items() if key not in keys}
+    return texts_by_key
 
 
 def unused(file: ChunkFile, changes: Changes) -> list[bytes]:
     """Keys that only documents needed which are gone now."""
-    gone = set(changes.gone)
+    removed_ids = set(changes.gone)
     rows = file.documents()
-    former = {chunk.key for chunk in file.chunks_in(gone)} | set(_befores(row for row in rows if row.number in gone))
-    numbers = {chunk.number for chunk in file.chunks_in(gone)}
+    former = {chunk.key for chunk in file.chunks_in(removed_ids)} | set(
+        _befores(row for row in rows if row.number in removed_ids)
+    )
+    numbers = {chunk.number for chunk in file.chunks_in(removed_ids)}
     needed = {key for key, number in file.chunk_keys() if number not in numbers} | {chunk.key for chunk in changes.chunks}
-    needed |= set(_befores(row for row in rows if row.number not in gone)) | set(_befores(changes.documents))
+    needed |= set(_befores(row for row in rows if row.number not in removed_ids)) | set(_befores(changes.documents))
     return sorted(former - needed)
 
 

@@ -108,7 +108,7 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
     lifts = _lifts(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
     documents = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, query.method, query.settings)
-    kept = _each_once(documents, _sameness(memory, config, rows, place))
+    places_kept = _each_once(documents, _sameness(memory, config, rows, place))
     signals = _signals(memory, config, query, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
     vector_ranks = distraction.ranks(pool.semantic, pool.ids, depth, -2.0)
@@ -131,7 +131,7 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
             flags=("exact",) if hit.components.exact > 0 else (),
         )
 
-    return Ranking(tuple(map(candidate, kept[: _wanted(config)])), scored.looked_at, len(documents) - len(kept))
+    return Ranking(tuple(map(candidate, places_kept[: _wanted(config)])), scored.looked_at, len(documents) - len(places_kept))
 
 
 def _wanted(config: RetrievalConfig) -> int | None:
@@ -204,14 +204,14 @@ def _signals(
 
 def _missing(memory: MemoryIndex, query: SearchQuery, rows: Rows, part: FilteredChunks) -> distraction.Signal:
     """Which of the query's words each candidate lacks, from the postings: no text is read again."""
-    held: list[set[str]] = [set() for _ in range(len(rows))]
+    terms_by_row: list[set[str]] = [set() for _ in range(len(rows))]
     idf = {}
     for term in dict.fromkeys(query.terms):
         holders = memory.index.holders(term)
         idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
         for number in np.flatnonzero(np.isin(rows, holders)).tolist():
-            held[number].add(term)
-    return distraction.missing(query.terms, idf, held)
+            terms_by_row[number].add(term)
+    return distraction.missing(query.terms, idf, terms_by_row)
 
 
 # A flagged result still beats one with half its score.
@@ -242,12 +242,15 @@ class Selection:
 def reranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
     """The first of the candidates by a second look's scores in [0, 1]; the others follow behind, in their order."""
     looked_at, rest = candidates[: len(scores)], candidates[len(scores) :]
-    again = [replace(one, score=score, flags=(*one.flags, RERANKED)) for one, score in zip(looked_at, scores, strict=True)]
-    again.sort(key=lambda candidate: (-candidate.score, candidate.id))
+    rescored = [
+        replace(candidate, score=score, flags=(*candidate.flags, RERANKED))
+        for candidate, score in zip(looked_at, scores, strict=True)
+    ]
+    rescored.sort(key=lambda candidate: (-candidate.score, candidate.id))
     # Figures of two scales can't be compared: the rest keeps its proportions, all of it below the lowest of the first.
     scale = min(scores, default=1.0) / max((candidate.score for candidate in rest), default=1.0) if rest else 1.0
     behind = [replace(candidate, score=candidate.score * scale) for candidate in rest]
-    return [*again, *behind]
+    return [*rescored, *behind]
 
 
 def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> Selection:
@@ -267,12 +270,22 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
     detection = config.distraction_detection
     limit = detection.disagreement_threshold
     suspects = {candidate.id for candidate in candidates if candidate.disagreement is not None and candidate.disagreement > limit}
-    flagged = [replace(one, flags=(*one.flags, FLAGGED)) if one.id in suspects else one for one in candidates]
+    flagged = [
+        replace(candidate, flags=(*candidate.flags, FLAGGED)) if candidate.id in suspects else candidate
+        for candidate in candidates
+    ]
     if detection.action == "drop":
-        return [one for one in flagged if not _can_be_moved(one)], [one for one in flagged if _can_be_moved(one)]
+        return [candidate for candidate in flagged if not _can_be_moved(candidate)], [
+            candidate for candidate in flagged if _can_be_moved(candidate)
+        ]
     if detection.action == "demote":
         flags, share = (DEMOTED,), _DEMOTION
-        moved = [replace(one, score=one.score * share, flags=one.flags + flags) if _can_be_moved(one) else one for one in flagged]
+        moved = [
+            replace(candidate, score=candidate.score * share, flags=candidate.flags + flags)
+            if _can_be_moved(candidate)
+            else candidate
+            for candidate in flagged
+        ]
         return sorted(moved, key=lambda candidate: -candidate.score), []
     return flagged, []
 
@@ -284,33 +297,35 @@ def _can_be_moved(candidate: Candidate) -> bool:
 def _different(candidates: list[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> list[Candidate]:
     count = config.retrieval.top_k
     pool = candidates[: _POOL_PER_RESULT * count]
-    chosen = diversified([one.score for one in pool], _likeness(pool, vectors, words), count, config.diversity.lambda_)
+    chosen = diversified(
+        [candidate.score for candidate in pool], _likeness(pool, vectors, words), count, config.diversity.lambda_
+    )
     moved = {number for place, number in enumerate(chosen) if number != place}
     return [replace(pool[n], flags=(*pool[n].flags, DIVERSIFIED)) if n in moved else pool[n] for n in chosen]
 
 
 def _likeness(pool: Sequence[Candidate], vectors: Vectors, words: Words) -> Likeness:
-    found = [vectors(candidate.id) for candidate in pool]
-    known = [one for one in found if one is not None]
-    if len(known) < len(found) or not known:
+    vectors_or_none = [vectors(candidate.id) for candidate in pool]
+    rows = [vector for vector in vectors_or_none if vector is not None]
+    if len(rows) < len(vectors_or_none) or not rows:
         return likeness_of_terms(words([candidate.row for candidate in pool]))
-    return likeness_of_vectors(np.array(known, np.float32))
+    return likeness_of_vectors(np.array(rows, np.float32))
 
 
 def _ended(scores: Sequence[float], config: RetrievalConfig) -> tuple[Cut, str]:
     """Where the results end. The cliff is looked for in the scores in falling order, however results were moved."""
-    wanted = config.dynamic_k
-    if not wanted.enabled:
+    settings = config.dynamic_k
+    if not settings.enabled:
         is_full = len(scores) == config.retrieval.top_k
         return Cut(len(scores)), f"top_k is {config.retrieval.top_k}" if is_full else "no more found"
     falling = sorted(scores, reverse=True)
-    ended = cut(falling, wanted.gap_threshold_factor, wanted.min_results, wanted.max_results)
+    ended = cut(falling, settings.gap_threshold_factor, settings.min_results, settings.max_results)
     if not ended.is_cliff:
         return ended, f"no cliff among the first {ended.kept}"
     after, before = falling[ended.kept], falling[ended.kept - 1]
     return ended, (
         f"cliff after result {ended.kept}: the score falls from {before:.4f} to {after:.4f}, "
-        f"a gap of {ended.gap:.4f}, {ended.times:.1f} times the mean gap before (limit {wanted.gap_threshold_factor:g})"
+        f"a gap of {ended.gap:.4f}, {ended.times:.1f} times the mean gap before (limit {settings.gap_threshold_factor:g})"
     )
 
 
@@ -365,4 +380,4 @@ class QueryResult:
     @property
     def documents(self) -> tuple[str, ...]:
         """The documents of the results, each once, in order of their best chunk."""
-        return tuple(dict.fromkeys(one.document for one in self.results))
+        return tuple(dict.fromkeys(result.document for result in self.results))

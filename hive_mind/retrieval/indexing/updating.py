@@ -81,17 +81,17 @@ def changes_since(file: ChunkFile, folder: Path, chunking: Chunking, report: Rep
     states = file.states()
     is_same_form = file.meta().get("form") == form_of(chunking)
     doubtful = [seen_file for seen_file in listing.seen if not is_same_form or states.get(seen_file.id) != seen_file.state]
-    there = {seen_file.id for seen_file in listing.seen}
-    gone = [id for id in states if id not in there]
-    known = file.known([*(seen_file.id for seen_file in doubtful if seen_file.id in states), *gone])
+    ids_there = {seen_file.id for seen_file in listing.seen}
+    removed_ids = [id for id in states if id not in ids_there]
+    known_by_id = file.known([*(seen_file.id for seen_file in doubtful if seen_file.id in states), *removed_ids])
     changes = Changes(skipped=listing.skipped, unchanged=len(listing.seen) - len(doubtful))
     numbers = _Numbers(*file.next_numbers())
-    for done, listed_file in enumerate(doubtful, start=changes.unchanged + 1):
-        _look(listed_file, known.get(listed_file.id), changes, numbers, (chunking, is_same_form, now_ns))
-        if done % _REPORT_EVERY == 0:
-            report("documents", done, len(listing.seen))
+    for number, listed_file in enumerate(doubtful, start=changes.unchanged + 1):
+        _look(listed_file, known_by_id.get(listed_file.id), changes, numbers, (chunking, is_same_form, now_ns))
+        if number % _REPORT_EVERY == 0:
+            report("documents", number, len(listing.seen))
     report("documents", len(listing.seen), len(listing.seen))
-    changes.removed += [known[id].number for id in gone]
+    changes.removed += [known_by_id[id].number for id in removed_ids]
     return changes
 
 
@@ -264,8 +264,8 @@ class MemoryIndex:
     def copies(self, rows: Rows, part: FilteredChunks) -> NDArray[np.int64]:
         """How many chunks of a part have the same text as each of these, itself included."""
         keys = self.texts(rows)
-        found: NDArray[np.int64] = np.searchsorted(part.copies, keys, "right") - np.searchsorted(part.copies, keys, "left")
-        return found
+        counts: NDArray[np.int64] = np.searchsorted(part.copies, keys, "right") - np.searchsorted(part.copies, keys, "left")
+        return counts
 
     def texts(self, rows: Rows) -> NDArray[np.uint64]:
         """The key that tells the text of each chunk from other texts."""
@@ -302,9 +302,9 @@ class MemoryIndex:
         return "\n".join(earlier)
 
     def _vector(self, document: DocumentRow, chunk: ChunkRow, vectors: Mapping[bytes, Vector]) -> Vector | None:
-        own = vectors.get(chunk.key)
+        vector = vectors.get(chunk.key)
         before = first(document, "before") if self._form.neighbours and chunk.ordinal == 0 else ""
-        return None if own is None else mixed_vector(own, vectors.get(text_key(before)) if before else None)
+        return None if vector is None else mixed_vector(vector, vectors.get(text_key(before)) if before else None)
 
 
 def _named(id: str) -> str:

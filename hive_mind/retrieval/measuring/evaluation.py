@@ -95,15 +95,15 @@ async def measured(
 
 async def _row(index: Index, config: RetrievalConfig, question: GoldenQuery) -> QuestionRow:
     started = time.perf_counter()
-    found = await index.search(question.query, config)
+    result = await index.search(question.query, config)
     ms = 1e3 * (time.perf_counter() - started)
     return QuestionRow(
         id=question.id,
         query=question.query,
         relevant=tuple(question.relevant),
         distractors=tuple(question.distractors),
-        shown=tuple(Shown(**{name: getattr(one, name) for name in Shown.__slots__}) for one in found.results),
-        **{name: getattr(found, name) for name in ("scored", "method", "cut_at", "why_cut", "notes")},
+        shown=tuple(Shown(**{name: getattr(view, name) for name in Shown.__slots__}) for view in result.results),
+        **{name: getattr(result, name) for name in ("scored", "method", "cut_at", "why_cut", "notes")},
         ms=round(ms, 3),
     )
 
@@ -276,8 +276,8 @@ def _plain(evaluation: Evaluation) -> dict[str, Any]:
     """A measurement, and what each row is worth, which follows from the rest."""
     rows = [asdict(row) | {"measures": asdict(row.measures(evaluation.k))} for row in evaluation.rows]
     for row, question_row in zip(rows, evaluation.rows, strict=True):
-        for shown in row["shown"]:
-            shown["label"] = question_row.label(shown["document"])
+        for view in row["shown"]:
+            view["label"] = question_row.label(view["document"])
     config = evaluation.config.model_dump(mode="json", by_alias=True)
     return {"config": config, "split": evaluation.split, "k": evaluation.k, "rows": rows}
 

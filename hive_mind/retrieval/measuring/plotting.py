@@ -56,9 +56,14 @@ def drawn(evaluations: Sequence[Evaluation], kind: str = "svg") -> bytes:
         _against(axes["n"], same, hints)
         _key(
             figure,
-            labels := [f"{one.config.name}: nUDCG {one.nudcg:.3f}, {counted(one.distractors, 'distractor')}" for one in same],
+            labels := [
+                f"{evaluation.config.name}: nUDCG {evaluation.nudcg:.3f}, {counted(evaluation.distractors, 'distractor')}"
+                for evaluation in same
+            ],
         )
-        return as_file(figure, kind, "Retrieval: " + ", ".join(one.config.name for one in same), "; ".join(labels), hints)
+        return as_file(
+            figure, kind, "Retrieval: " + ", ".join(evaluation.config.name for evaluation in same), "; ".join(labels), hints
+        )
 
 
 def _key(figure: Figure, labels: Sequence[str]) -> None:
@@ -84,22 +89,22 @@ def _scores(axes: Axes, evaluation: Evaluation, name: str, hints: Hints) -> None
     dots: defaultdict[Label, list[tuple[float, float, str]]] = defaultdict(list)
     for number, row in enumerate(evaluation.rows):
         aside = _SPREAD * ((number + 0.5) / len(evaluation.rows) - 0.5)
-        for rank, (shown, share) in enumerate(zip(row.shown, _shares(row), strict=True), 1):
-            label = row.label(shown.document)
-            hint = f"{row.id}: {row.query} → {shown.document}{f' ({label})' if label else ''}, score {shown.score:.4g}"
+        for rank, (view, share) in enumerate(zip(row.shown, _shares(row), strict=True), 1):
+            label = row.label(view.document)
+            hint = f"{row.id}: {row.query} → {view.document}{f' ({label})' if label else ''}, score {view.score:.4g}"
             dots[label].append((rank + aside, share, hint))
-    for label, (what, style) in _MARKS.items():
+    for label, (meaning, style) in _MARKS.items():
         if dot := dots[label]:
-            _marks(axes, dot, style, f"scores-{name}-{what}", hints)
+            _marks(axes, dot, style, f"scores-{name}-{meaning}", hints)
     axes.plot(*zip(*_medians(evaluation), strict=True), color=TEXT.light, linewidth=1.4) if any(dots.values()) else None
     axes.set_xlim(0.5, max([1, *(len(row.shown) for row in evaluation.rows), *(end + 0.3 for end in ends)]) + 0.5)
     axes.set_ylim(0, 1.05)
     _by_number(axes, "rank")
 
 
-def _marks(axes: Axes, some: Sequence[tuple[float, float, str]], style: dict[str, Any], gid: str, hints: Hints) -> None:
-    axes.plot([x for x, _, _ in some], [y for _, y, _ in some], gid=gid, **style)
-    hints[gid] = [hint for _, _, hint in some]
+def _marks(axes: Axes, points: Sequence[tuple[float, float, str]], style: dict[str, Any], gid: str, hints: Hints) -> None:
+    axes.plot([x for x, _, _ in points], [y for _, y, _ in points], gid=gid, **style)
+    hints[gid] = [hint for _, _, hint in points]
 
 
 def _by_number(axes: Axes, words: str) -> None:
@@ -108,11 +113,15 @@ def _by_number(axes: Axes, words: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(15, integer=True))
 
 
-def _caption(one: Evaluation, ends: Counter[int]) -> str:
+def _caption(evaluation: Evaluation, ends: Counter[int]) -> str:
     if not ends:
         return "no cliff"
-    count = f"{sum(ends.values())} of {len(one.rows)} questions"
-    return f"bars: cut at the cliff, {count}" if one.config.dynamic_k.enabled else f"bars: cliffs that were not cut at, {count}"
+    count = f"{sum(ends.values())} of {len(evaluation.rows)} questions"
+    return (
+        f"bars: cut at the cliff, {count}"
+        if evaluation.config.dynamic_k.enabled
+        else f"bars: cliffs that were not cut at, {count}"
+    )
 
 
 def _curves(axes: Axes, evaluations: Sequence[Evaluation]) -> None:
@@ -140,9 +149,9 @@ def _against(axes: Axes, evaluations: Sequence[Evaluation], hints: Hints) -> Non
         for (ndcg, nudcg), ids in sorted(places.items()):
             hint = f"{evaluation.config.name}: {', '.join(ids)} (nDCG {ndcg}, nUDCG {nudcg})"
             by_count[len(ids)].append((ndcg, nudcg, hint))
-        for count, some in by_count.items():
+        for count, same_count in by_count.items():
             style = _series(number) | {"markersize": min(6 + 2.2 * (count - 1) ** 0.5, 18), "alpha": 0.8}
-            _marks(axes, some, style, f"against-{number}-{count}", hints)
+            _marks(axes, same_count, style, f"against-{number}-{count}", hints)
     axes.set(xlim=(-0.03, 1.03), ylim=(-1.05, 1.05), xlabel="nDCG")
 
 
@@ -165,5 +174,7 @@ def _cliff(evaluation: Evaluation, row: QuestionRow) -> int | None:
     dynamic_k = evaluation.config.dynamic_k
     if dynamic_k.enabled:
         return row.cut_at
-    found = cut([view.score for view in row.shown], dynamic_k.gap_threshold_factor, dynamic_k.min_results, dynamic_k.max_results)
-    return found.kept if found.is_cliff else None
+    cut_place = cut(
+        [view.score for view in row.shown], dynamic_k.gap_threshold_factor, dynamic_k.min_results, dynamic_k.max_results
+    )
+    return cut_place.kept if cut_place.is_cliff else None

@@ -101,13 +101,17 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
         (metric, sense, list(zip(new.values(metric), old.values(metric), strict=True)), ungrouped)
         for metric, sense in METRICS.items()
     ]
-    return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda one: (one.change, one.id))))
+    return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda move: (move.change, move.id))))
 
 
 def _move(before: QuestionRow, after: QuestionRow, k: int) -> QuestionChange:
     was, now = _ranks(before.documents), _ranks(after.documents)
     labelled = dict.fromkeys((*before.relevant, *before.distractors))
-    places = [RankChange(one, before.label(one), was.get(one), now.get(one)) for one in labelled if was.get(one) != now.get(one)]
+    places = [
+        RankChange(document, before.label(document), was.get(document), now.get(document))
+        for document in labelled
+        if was.get(document) != now.get(document)
+    ]
     return QuestionChange(before.id, before.query, before.measures(k).nudcg, after.measures(k).nudcg, tuple(places))
 
 
@@ -250,11 +254,11 @@ def _losses(comparison: Comparison) -> list[Ground]:
 
 def _first(candidate: Evaluation) -> Verdict:
     """Nothing is in use, so it has to be better than an answer without results, whose nUDCG is 0."""
-    found = f"nUDCG {candidate.nudcg:.3f}, {candidate.distractors} distractors"
+    figures = f"nUDCG {candidate.nudcg:.3f}, {candidate.distractors} distractors"
     grounds = _broken(candidate)
     if candidate.nudcg < -SAME:
-        grounds.append(Ground("misleads", f"it misleads more than it helps ({found}): showing nothing would be better"))
-    why = "" if grounds else f"nothing was in use before; {found}"
+        grounds.append(Ground("misleads", f"it misleads more than it helps ({figures}): showing nothing would be better"))
+    why = "" if grounds else f"nothing was in use before; {figures}"
     few = [f"it is taken because nothing was in use; {reason}"] if (reason := _too_few(candidate)) and why else []
     return Verdict("behavioural", tuple(grounds), why, candidate, None, (*few, *_remarks(candidate)))
 
@@ -272,9 +276,9 @@ def _tie(comparison: Comparison) -> Ground:
 def _cheaper(comparison: Comparison) -> str:
     """The costs that fell, if none rose."""
     old, new = _costs(comparison.before), _costs(comparison.after)
-    if any(new[what] > old[what] for what in old):
+    if any(new[cost] > old[cost] for cost in old):
         return ""
-    return ", ".join(f"{new[what]} instead of {old[what]} {what}" for what in old if new[what] < old[what])
+    return ", ".join(f"{new[cost]} instead of {old[cost]} {cost}" for cost in old if new[cost] < old[cost])
 
 
 def _costs(evaluation: Evaluation) -> dict[str, int]:

@@ -26,7 +26,7 @@ from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.regex import regex
-from hive_mind.retrieval.checking.configurations import effective
+from hive_mind.retrieval.contradictions import effective
 from hive_mind.retrieval.files.changing import Path, changed
 from hive_mind.retrieval.files.configuration import ConfigurationSection, RetrievalConfig
 from hive_mind.retrieval.tuning.tuner import Proposal, Situation, situation_text
@@ -73,10 +73,10 @@ class LlmTuner:
 
     async def propose(self, situation: Situation) -> Proposal | None:
         """The model's proposal to measure; None when it says that nothing is left to gain."""
-        asked = fenced(_instructions(), situation_text(situation), _REPLY_TOKENS_MAX)
-        reply, problems = _parsed(await self._reply_to(asked), situation)
+        prompt = fenced(_instructions(), situation_text(situation), _REPLY_TOKENS_MAX)
+        reply, problems = _parsed(await self._reply_to(prompt), situation)
         if problems:
-            reply, problems = _parsed(await self._reply_to(_corrected(asked, problems)), situation)
+            reply, problems = _parsed(await self._reply_to(_corrected(prompt, problems)), situation)
         if problems or reply is None:
             raise ModelOutputError(
                 f"{self._model.name} replied twice with something that can't be used: {'; '.join(problems)}; "
@@ -86,8 +86,8 @@ class LlmTuner:
             return None
         return Proposal(reply.config, reply.reason or "no reason given")
 
-    async def _reply_to(self, asked: Prompt) -> str:
-        return await reply_of(self._model, asked, self.budget, self._retry, rng=self._rng, sleep=self._sleep)
+    async def _reply_to(self, prompt: Prompt) -> str:
+        return await reply_of(self._model, prompt, self.budget, self._retry, rng=self._rng, sleep=self._sleep)
 
 
 def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[str, ...]]:
@@ -100,7 +100,9 @@ def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[s
         return None, (f"it is longer than {_FORM.bytes_max:,} bytes",)
     found_read = read(body, _FORM)
     if found_read.value is None:
-        return None, tuple(f"{one.path} (line {one.line}): {one.message}" for one in found_read.problems[:_PROBLEMS_MAX])
+        return None, tuple(
+            f"{problem.path} (line {problem.line}): {problem.message}" for problem in found_read.problems[:_PROBLEMS_MAX]
+        )
     if found_read.value.done:
         return found_read.value, ()
     if found_read.value.config is None:
@@ -110,10 +112,10 @@ def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[s
     return found_read.value.model_copy(update={"config": config}), tuple(f"config: {error}" for error in errors[:_PROBLEMS_MAX])
 
 
-def _corrected(asked: Prompt, problems: tuple[str, ...]) -> Prompt:
+def _corrected(prompt: Prompt, problems: tuple[str, ...]) -> Prompt:
     listed = "\n".join(f"- {problem}" for problem in problems)
     return replace(
-        asked, instructions=f"{asked.instructions}\n\nYour last reply could not be used:\n{listed}\nReply again, as described."
+        prompt, instructions=f"{prompt.instructions}\n\nYour last reply could not be used:\n{listed}\nReply again, as described."
     )
 
 
@@ -177,7 +179,7 @@ def _changed(situation: Situation, line: str) -> tuple[RetrievalConfig | None, t
 
 def assignments(line: str) -> dict[Path, Any]:
     """Values by their paths from "a.b = 1; c = [2]". A value is JSON, or a bare word. Raises `ValueError`."""
-    found: dict[Path, Any] = {}
+    changes: dict[Path, Any] = {}
     at = 0
     while line[at:].strip(" ;"):
         match = _ASSIGNMENT.match(line, at)
@@ -188,10 +190,10 @@ def assignments(line: str) -> dict[Path, Any]:
         if rest and not rest.startswith(";"):
             raise ValueError(f"{rest[:60]!r} is unexpected; put ; between two changes")
         at = len(line) - len(rest) + bool(rest)
-        found[tuple(match[1].split("."))] = value
-    if not found:
+        changes[tuple(match[1].split("."))] = value
+    if not changes:
         raise ValueError("it contains no change")
-    return found
+    return changes
 
 
 def _value(line: str, at: int) -> tuple[Any, int]:

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.regex import regex
-from hive_mind.retrieval.checking.validation import check_golden
 from hive_mind.retrieval.files.changing import is_same, text_of
 from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
@@ -26,6 +25,7 @@ from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, TrainTes
 from hive_mind.retrieval.measuring.measured import Evaluation
 from hive_mind.retrieval.measuring.verdict import Verdict, decide
 from hive_mind.retrieval.tuning.tuner import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
+from hive_mind.retrieval.validation import check_golden
 
 # Room for eight rounds of a search and for taking back what is not needed; nobody reads the files of more.
 STEPS_MAX = 40
@@ -217,14 +217,18 @@ def check_name(workspace: Workspace, name: str) -> None:
 def free_name(workspace: Workspace, start: str) -> str:
     """A name for what is tuned from `start` that nobody has yet."""
     base = f"{start[:50]}-tuned"
-    taken = set(workspace.configs())
-    return base if base not in taken else next(f"{base}{n}" for n in range(2, len(taken) + 3) if f"{base}{n}" not in taken)
+    names = set(workspace.configs())
+    return base if base not in names else next(f"{base}{n}" for n in range(2, len(names) + 3) if f"{base}{n}" not in names)
 
 
 def step_name(workspace: Workspace, name: str, number: int) -> str:
     """The name of a step, past those that an interrupted tuning left."""
-    taken = [int(one[len(name) + 1 :]) for one in workspace.configs() if re.fullmatch(rf"{re.escape(name)}-\d{{3,}}", one)]
-    return f"{name}-{max([number, *(one + 1 for one in taken)]):03d}"
+    numbers = [
+        int(config_name[len(name) + 1 :])
+        for config_name in workspace.configs()
+        if re.fullmatch(rf"{re.escape(name)}-\d{{3,}}", config_name)
+    ]
+    return f"{name}-{max([number, *(one + 1 for one in numbers)]):03d}"
 
 
 def write_planned(workspace: Workspace, config: RetrievalConfig, origin: str, reason: str) -> None:

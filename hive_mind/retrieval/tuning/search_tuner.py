@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hive_mind.retrieval.checking.configurations import effective
+from hive_mind.retrieval.contradictions import effective
 from hive_mind.retrieval.files.changing import Changes, changed, differences, is_same, values_written, without
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
@@ -192,14 +192,14 @@ class SearchTuner:
     def _halved(self, candidates: list[_Candidate], situation: Situation) -> Generator[Proposal, Situation, Situation]:
         """One round. A bracket of one is no bracket: it is measured with all questions at once."""
         wide = len(candidates)
-        for share, kept in _RUNGS if wide > 1 else ():
+        for share, share_kept in _RUNGS if wide > 1 else ():
             scored: list[tuple[Step, _Candidate]] = []
             for candidate in candidates:
                 situation = yield Proposal(candidate.config, candidate.reason, share)
                 scored.append((situation.last, candidate))
             # Stable: of equals the simplest goes on, and of these the one that was drawn first.
             scored.sort(key=lambda pair: _rank(pair[0]))
-            candidates = [one for _, one in scored[: max(1, round(wide * kept))]]
+            candidates = [candidate for _, candidate in scored[: max(1, round(wide * share_kept))]]
         for candidate in candidates[: max(1, wide // 8)]:
             situation = yield Proposal(candidate.config, candidate.reason)
         return situation
@@ -223,7 +223,8 @@ class SearchTuner:
         subjects = sorted({change.subject for change in changes})
         count = min(self._rng.randint(1, self._settings.changes_max), len(subjects))
         chosen = [
-            self._rng.choice([one for one in changes if one.subject == subject]) for subject in self._rng.sample(subjects, count)
+            self._rng.choice([change for change in changes if change.subject == subject])
+            for subject in self._rng.sample(subjects, count)
         ]
         if not compatible(chosen):
             return None

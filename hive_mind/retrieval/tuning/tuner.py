@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hive_mind.retrieval.checking.configurations import described
-from hive_mind.retrieval.checking.validation import FileFinding, semantic
+from hive_mind.retrieval.contradictions import described
 from hive_mind.retrieval.files.changing import is_same, text_of, values_written
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.measuring.evaluation import CROSSED
 from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow
+from hive_mind.retrieval.validation import FileFinding, semantic
 
 # A language model reads the first few results with the most care, and this many are what it usually gets.
 TOP = 5
@@ -90,17 +90,21 @@ class Situation:
 
     def errors(self, config: RetrievalConfig) -> tuple[str, ...]:
         """The mistakes that keep a configuration from being measured, as lines for its author."""
-        found = [f"{finding.path}: {finding.message}" for finding in self.findings(config) if finding.level == "error"]
+        errors = [f"{finding.path}: {finding.message}" for finding in self.findings(config) if finding.level == "error"]
         if config.collection != self.collection.name:
-            found.append(f"collection: is {config.collection}, and what is tuned searches {self.collection.name}; leave it")
+            errors.append(f"collection: is {config.collection}, and what is tuned searches {self.collection.name}; leave it")
         if step := self.known(config):
-            found.append(f"it is the same as {step.config.name}, which was measured already; change something")
-        return tuple(found)
+            errors.append(f"it is the same as {step.config.name}, which was measured already; change something")
+        return tuple(errors)
 
     def objections(self, config: RetrievalConfig) -> tuple[str, ...]:
         """The errors, and the warnings that the start has not: a tuner leaves no file that is warned about."""
         accepted = {(finding.path, finding.message) for finding in self.findings(self.start.config)}
-        odd = [one for one in self.findings(config) if one.level == "warning" and (one.path, one.message) not in accepted]
+        odd = [
+            finding
+            for finding in self.findings(config)
+            if finding.level == "warning" and (finding.path, finding.message) not in accepted
+        ]
         return (*self.errors(config), *(f"{finding.path}: {finding.message}" for finding in odd))
 
     def known(self, config: RetrievalConfig) -> Step | None:
@@ -171,12 +175,12 @@ def best_of(steps: Sequence[Step]) -> Step:
 
 def cross_validated(steps: Sequence[Step], config: RetrievalConfig) -> Evaluation:
     """The worth of choosing, under the name of the configuration that all questions chose."""
-    whole = {step.number: step for step in steps if step.is_whole}
-    k = max(step.measured.k for step in whole.values())
+    whole_steps = {step.number: step for step in steps if step.is_whole}
+    k = max(step.measured.k for step in whole_steps.values())
     rows = []
     for place in range(len(steps[0].measured.rows)):
-        chosen = best_of([_without(step, place) for step in whole.values()])
-        rows.append(whole[chosen.number].measured.rows[place])
+        chosen = best_of([_without(step, place) for step in whole_steps.values()])
+        rows.append(whole_steps[chosen.number].measured.rows[place])
     return Evaluation(config, CROSSED, k, tuple(rows))
 
 
@@ -201,8 +205,8 @@ def _collection(situation: Situation) -> Iterator[str]:
     fields = described(situation.collection, situation.facets, situation.documents).fields
     for field in (description for description in fields if description.is_filterable):
         values = ", ".join(f"{value} ({count})" for value, count in field.values[:_VALUES_MAX])
-        more = f" and {field.values_count - _VALUES_MAX} more" if field.values_count > _VALUES_MAX else ""
-        yield f"  {field.name}: {values}{more}"
+        rest = f" and {field.values_count - _VALUES_MAX} more" if field.values_count > _VALUES_MAX else ""
+        yield f"  {field.name}: {values}{rest}"
 
 
 def _best(situation: Situation) -> Iterator[str]:
@@ -214,7 +218,7 @@ def _best(situation: Situation) -> Iterator[str]:
 
 def _steps(situation: Situation) -> Iterator[str]:
     yield f"Steps so far (nUDCG, distractors in the first {TOP} results, results shown):"
-    for step in [one for one in situation.steps if one.is_whole][-_STEPS_MAX:]:
+    for step in [whole_step for whole_step in situation.steps if whole_step.is_whole][-_STEPS_MAX:]:
         yield f"  {step.config.name}: {_figures(step)}: {step.reason}"
 
 

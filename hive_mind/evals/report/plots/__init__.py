@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hive_mind.evals.report.plots.bars import by_category, costs
 from hive_mind.evals.report.plots.quality import by_agents, by_failure, by_messages, latency_by_agents
 from hive_mind.evals.report.selecting import Drawings, Plot, Setting, quality_metric, settings_of
-from hive_mind.evals.scorecards.card import Scorecard
+from hive_mind.evals.scorecard import Scorecard
 
 __all__ = ["drawn"]
 
@@ -35,11 +35,11 @@ def _own(setting: Setting, metric: str, name: str) -> Iterator[Plot | None]:
 
 def _named(settings: list[Setting]) -> Iterator[tuple[Setting, str]]:
     """Each with a name that is safe in a file's name and nobody else's."""
-    taken: set[str] = set()
+    names: set[str] = set()
     for setting in settings:
         plain = re.sub(r"[^a-z0-9]+", "-", setting.name.lower()).strip("-")[:_NAME_MAX] or "data"
         name, number = plain, 2
-        while name in taken:
+        while name in names:
             name, number = f"{plain}-{number}", number + 1
-        taken.add(name)
+        names.add(name)
         yield setting, name

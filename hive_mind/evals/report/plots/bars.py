@@ -16,10 +16,9 @@ from matplotlib.ticker import FuncFormatter
 from hive_mind.drawing.palette import COLOURS, MARKERS
 from hive_mind.drawing.pictures import as_part, as_png, canvas
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report.figures import counted, number, size
-from hive_mind.evals.report.naming import cell_name
+from hive_mind.evals.report.figures import cell_name, counted, number, size
 from hive_mind.evals.report.selecting import Plot, Setting, categories_of, shown_by_category
-from hive_mind.evals.scorecards.card import CellCard, System
+from hive_mind.evals.scorecard import CellCard, System
 from hive_mind.measure.intervals import Estimate
 from hive_mind.printable import in_one_line
 
@@ -68,7 +67,9 @@ def by_category(setting: Setting, metric: str, name: str) -> Plot | None:
         axes = figure.subplots()
         for place, cell in enumerate(cells):
             _bars(axes, cell, categories, metric, [step * n + _BAR * (place + 0.5) for n in range(len(categories))])
-        axes.set_yticks([step * n + _BAR * len(cells) / 2 for n in range(len(categories))], [_short(one) for one in categories])
+        axes.set_yticks(
+            [step * n + _BAR * len(cells) / 2 for n in range(len(categories))], [_short(category) for category in categories]
+        )
         axes.set_ylim(step * len(categories), -_GAP)
         axes.set_xlim(0, 1.03)
         axes.grid(visible=False, axis="y")
@@ -114,8 +115,10 @@ class _Spent:
 def costs(setting: Setting, name: str) -> list[Plot]:
     """One drawing for messages, one for bytes. Nothing where nothing was sent."""
     drawn = (
-        _drawn(setting, "messages", f"messages-{name}", lambda one: (one.learning.messages_per_fact, one.messages), number),
-        _drawn(setting, "bytes", f"bytes-{name}", lambda one: (one.learning.bytes_per_fact, one.bytes), size),
+        _drawn(
+            setting, "messages", f"messages-{name}", lambda system: (system.learning.messages_per_fact, system.messages), number
+        ),
+        _drawn(setting, "bytes", f"bytes-{name}", lambda system: (system.learning.bytes_per_fact, system.bytes), size),
     )
     return [plot for plot in drawn if plot]
 
@@ -125,9 +128,9 @@ def _drawn(
     unit: str,
     name: str,
     spent: Callable[[System], tuple[float | None, Estimate]],
-    written: Callable[[float | None], str],
+    format_value: Callable[[float | None], str],
 ) -> Plot | None:
-    arms = [one for cell in setting.healthy if (one := _spent(cell, spent, setting.has_seeds))]
+    arms = [cost for cell in setting.healthy if (cost := _spent(cell, spent, setting.has_seeds))]
     if not arms:
         return None
     title = f"{unit.capitalize()} per learned fact and per query: {setting.name}"
@@ -136,7 +139,7 @@ def _drawn(
         axes.set_xscale("symlog", linthresh=1, linscale=0.3)
         _lines(axes, arms)
         axes.set_xlim(-0.2, max(max(arm.per_fact or 0, arm.per_query, 1) for arm in arms) * 2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value)))
         axes.set_xlabel(f"{unit}, each step tenfold")
         figure.legend(loc="outside lower left", ncols=2)
         return finished(figure, name, title, _caption(title, arms))
@@ -147,10 +150,10 @@ def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
         ends = [value for value in (spent.per_fact, spent.per_query) if value is not None]
         axes.plot([min(ends), max(ends)], [place, place], color=COLOURS["line"].light, linewidth=3)
         axes.annotate(spent.arm, (0, place), (0, 6), textcoords="offset points", fontsize=8.5)
-    known = [(one.per_fact, place) for place, one in enumerate(arms) if one.per_fact is not None]
-    asked = [(one.per_query, place) for place, one in enumerate(arms)]
-    _points(axes, known, "o", "flat", "per learned fact")
-    _points(axes, asked, "^", "sharded", "per query")
+    per_fact = [(cost.per_fact, place) for place, cost in enumerate(arms) if cost.per_fact is not None]
+    per_query = [(cost.per_query, place) for place, cost in enumerate(arms)]
+    _points(axes, per_fact, "o", "flat", "per learned fact")
+    _points(axes, per_query, "^", "sharded", "per query")
     axes.set_yticks([])
     axes.set_ylim(len(arms) - 0.6, -0.8)
     axes.spines["left"].set_visible(False)
@@ -172,8 +175,8 @@ def _spent(cell: CellCard, spent: Callable[[System], tuple[float | None, Estimat
 
 
 def _caption(title: str, arms: Sequence[_Spent]) -> str:
-    def value(one: float | None) -> str:
-        return "not measured" if one is None else f"{one:.3g}"
+    def value(number: float | None) -> str:
+        return "not measured" if number is None else f"{number:.3g}"
 
     return f"{title}. " + "; ".join(
         f"{arm.arm}: {value(arm.per_fact)} per fact, {value(arm.per_query)} per query" for arm in arms

@@ -18,11 +18,10 @@ from hive_mind.drawing.palette import COLOURS
 from hive_mind.drawing.pictures import canvas, lay_out
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report.figures import number
-from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name
+from hive_mind.evals.report.figures import BASELINES, KINDS, PLACES, arm_name, number
 from hive_mind.evals.report.plots.bars import finished, key, line_style
 from hive_mind.evals.report.selecting import Plot, Setting
-from hive_mind.evals.scorecards.card import CellCard
+from hive_mind.evals.scorecard import CellCard
 from hive_mind.measure.intervals import Estimate, Middle
 
 Across = Literal["even", "tenfold", "tenfold and zero"]
@@ -70,9 +69,9 @@ def by_kind(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None]
 
 def by_arm(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None], name: Callable[[Arm], str]) -> list[Series]:
     """A series for each arm and place, with its size written at its end."""
-    found = _grouped(cells, point, lambda cell: name(cell.arm))
+    curves = _grouped(cells, point, lambda cell: name(cell.arm))
     sizes = {name(cell.arm): size_mark(cell.arm) for cell in cells}
-    return [replace(one, points=(*one.points[:-1], replace(one.points[-1], mark=sizes[one.name]))) for one in found]
+    return [replace(curve, points=(*curve.points[:-1], replace(curve.points[-1], mark=sizes[curve.name]))) for curve in curves]
 
 
 def at(x: float, y: Estimate | Middle | None, mark: str = "") -> Point | None:
@@ -95,11 +94,11 @@ def size_mark(arm: Arm) -> str:
 def _grouped(
     cells: Iterable[CellCard], point: Callable[[CellCard], Point | None], name: Callable[[CellCard], str]
 ) -> list[Series]:
-    found: dict[tuple[str, str, str], list[Point]] = {}
+    points_by_group: dict[tuple[str, str, str], list[Point]] = {}
     for cell in cells:
-        if (one := point(cell)) is not None:
-            found.setdefault((name(cell), cell.arm.kind, cell.arm.place), []).append(one)
-    return [_series_of(*group, points) for group, points in found.items()]
+        if (cell_point := point(cell)) is not None:
+            points_by_group.setdefault((name(cell), cell.arm.kind, cell.arm.place), []).append(cell_point)
+    return [_series_of(*group, points) for group, points in points_by_group.items()]
 
 
 def _series_of(name: str, kind: str, place: str, points: list[Point]) -> Series:
@@ -168,16 +167,18 @@ def _marks(axes: Axes, points: Sequence[Point]) -> None:
     """Words beside points; those of one place are written together, and none over another."""
     places: dict[tuple[float, float], list[Point]] = {}
     for point in points:
-        x, y = (round(float(one) / _SAME_PLACE) * _SAME_PLACE for one in axes.transData.transform((point.x, point.y)))
+        x, y = (
+            round(float(coordinate) / _SAME_PLACE) * _SAME_PLACE for coordinate in axes.transData.transform((point.x, point.y))
+        )
         places.setdefault((x, y), []).append(point)
-    taken: list[_Line] = []
+    lines_placed: list[_Line] = []
     for (x, y), same in places.items():
         words = ", ".join(dict.fromkeys(point.mark for point in same))
         is_last = x + _LETTER * len(words) > axes.bbox.x1
         left = x - _LETTER * len(words) if is_last else x
         lines = (_Line(left, left + _LETTER * len(words), y + aside) for aside in _BESIDE)
-        if free := next((line for line in lines if not any(line.hides(other) for other in taken)), None):
-            taken.append(free)
+        if free := next((line for line in lines if not any(line.hides(placed) for placed in lines_placed)), None):
+            lines_placed.append(free)
             where = (same[0].x, same[0].y), (-7.0 if is_last else 7.0, (free.y - y) * 0.72 - 3)
             side = "right" if is_last else "left"
             axes.annotate(words, *where, textcoords="offset points", fontsize=8.5, horizontalalignment=side)
@@ -190,8 +191,8 @@ class _Line(NamedTuple):
     right: float
     y: float
 
-    def hides(self, other: "_Line") -> bool:
-        return self.left < other.right and other.left < self.right and abs(self.y - other.y) < _LINE
+    def hides(self, line: "_Line") -> bool:
+        return self.left < line.right and line.left < self.right and abs(self.y - line.y) < _LINE
 
 
 def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
@@ -237,7 +238,7 @@ def _against_agents(
 ) -> Plot | None:
     name, title, upwards = words
     series = by_kind([cell for cell in setting.healthy if cell.arm.kind not in BASELINES], point)
-    if len({one.x for curve in series for one in curve.points}) < 2:
+    if len({curve_point.x for curve in series for curve_point in curve.points}) < 2:
         return None
     with canvas() as figure:
         draw(figure, series, ("agents", upwards), "tenfold", highest=highest)

@@ -10,8 +10,7 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import CATEGORIES, generate
-from hive_mind.evals.generating.words import words
-from hive_mind.evals.generating.world import COLOURS, Naming, World
+from hive_mind.evals.generating.world import COLOURS, Naming, World, words
 from hive_mind.measure.keywords import holds_any
 
 KINDS = {"chat", "log", "minutes", "ticket"}

@@ -14,7 +14,7 @@ import msgspec
 
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Experiment, Fault, cells_of
 from hive_mind.evals.rows import CellReport, Learned, Row, Timing
-from hive_mind.evals.scorecards.making import write_scorecard
+from hive_mind.evals.scorecard import write_scorecard
 
 ARMS = (
     Arm("single"),

@@ -11,7 +11,7 @@ from hive_mind.drawing.palette import COLOURS
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
-from hive_mind.evals.scorecards.making import write_scorecard
+from hive_mind.evals.scorecard import write_scorecard
 from tests.contrast import contrast
 from tests.unit.evals.report.invented import ENVIRONMENT, experiment, write_run
 

@@ -12,7 +12,7 @@ from hive_mind.drawing.palette import COLOURS
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
 from hive_mind.evals.report.selecting import no_drawings, quality_metric, settings_of
-from hive_mind.evals.scorecards.card import read_scorecard
+from hive_mind.evals.scorecard import read_scorecard
 from hive_mind.installation import command_for_extra
 from tests.unit.evals.report.invented import experiment, write_run
 

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from hive_mind.evals.experiments.values import Arm, Fault, Retrieval
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report.naming import arm_name, cell_name, fault_name
+from hive_mind.evals.report.figures import arm_name, cell_name, fault_name
 from hive_mind.evals.report.selecting import representatives, settings_of
-from hive_mind.evals.scorecards.card import read_scorecard
+from hive_mind.evals.scorecard import read_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
 
 ARMS = (Arm("single"), Arm("sharded", 10), Arm("sharded", 2), Arm("sharded", 100, place="simulator"))

@@ -10,8 +10,7 @@ from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report.page import cells_csv, questions_csv, safe
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.evals.running.reading import read_run
-from hive_mind.evals.scorecards.card import read_scorecard
-from hive_mind.evals.scorecards.making import write_scorecard
+from hive_mind.evals.scorecard import read_scorecard, write_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
 
 ARMS = (Arm("single"), Arm("sharded", 10))

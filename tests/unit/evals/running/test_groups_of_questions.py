@@ -9,7 +9,7 @@ from hive_mind.evals.datasets import load_dataset, pooled
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
-from hive_mind.evals.scorecards.making import write_scorecard
+from hive_mind.evals.scorecard import write_scorecard
 from hive_mind.runtime.settings import Settings
 
 WORDS = Settings(embed="none")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.evals.scorecards.gating import Judgement, Side, judge_run, side_of
+from hive_mind.evals.gating import Judgement, Side, judge_run, side_of
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, NOTES, SINGLE_ID, Rows, row, rows, written_run
 
 ONE = replace(NOTES, arms=NOTES.arms[:1])

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hive_mind.evals.gating import compare_sides, side_of
 from hive_mind.evals.rows import Row
-from hive_mind.evals.scorecards.gating import compare_sides, side_of
-from hive_mind.evals.scorecards.making import write_scorecard
+from hive_mind.evals.scorecard import write_scorecard
 from hive_mind.measure.differences import Difference
 from hive_mind.measure.intervals import Estimate
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, SINGLE_ID, row, written_run

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.evals.experiments.values import Retrieval
-from hive_mind.evals.scorecards.gating import compare_sides, judge_run, side_of
+from hive_mind.evals.gating import compare_sides, judge_run, side_of
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, NOTES, SINGLE_ID, rows, written_run
 
 LEXICAL = replace(NOTES, retrieval=(Retrieval("lexical", "lexical"),))

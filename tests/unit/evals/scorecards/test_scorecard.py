@@ -7,8 +7,7 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval, cells_of
 from hive_mind.evals.rows import Learned
-from hive_mind.evals.scorecards.card import CellCard, Scorecard, read_scorecard
-from hive_mind.evals.scorecards.making import write_scorecard
+from hive_mind.evals.scorecard import CellCard, Scorecard, read_scorecard, write_scorecard
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, SINGLE_ID, row, rows, written_run
 
 

@@ -1,6 +1,6 @@
 """Who writes a configuration finds out what a collection has."""
 
-from hive_mind.retrieval.checking.configurations import VALUES_SHOWN, FieldDescription, contents, described
+from hive_mind.retrieval.contradictions import VALUES_SHOWN, FieldDescription, contents, described
 from tests.unit.retrieval.workspaces import workspace
 
 

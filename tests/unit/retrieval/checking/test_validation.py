@@ -5,15 +5,15 @@ import json
 import pytest
 
 from hive_mind.errors import ConfigError, InvalidInput, WorkspaceError
-from hive_mind.retrieval.checking.validation import (
+from hive_mind.retrieval.files.collection import QUESTIONS_MIN, Collection
+from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.validation import (
     check_active,
     check_collection,
     check_config,
     check_golden,
     semantic,
 )
-from hive_mind.retrieval.files.collection import QUESTIONS_MIN, Collection
-from hive_mind.retrieval.files.configuration import RetrievalConfig
 from tests.unit.retrieval.bad_files import AUTH, COLLECTIONS, CONFIGS, GOLDEN_SETS, WITHOUT_EFFECT, WITHOUT_EMBEDDINGS
 from tests.unit.retrieval.workspaces import everything_in, public, workspace
 

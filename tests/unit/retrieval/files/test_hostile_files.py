@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hive_mind.retrieval.checking.validation import check_active, check_collection, check_config, check_golden
+from hive_mind.retrieval.validation import check_active, check_collection, check_config, check_golden
 from tests.unit.retrieval.workspaces import workspace
 
 WORDS = st.sampled_from(

@@ -1,8 +1,8 @@
 import pytest
 
-from hive_mind.retrieval.checking.validation import check_config
 from hive_mind.retrieval.tuning.loop import Order
 from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner, space
+from hive_mind.retrieval.validation import check_config
 from tests.unit.retrieval.tuning_world import FACETS, HelpfulIndex, bench, reasons, situation_of, tuned
 
 

@@ -3,7 +3,7 @@
 The third, whether it is better than what is in use, needs the index and is in `deployment`. Nothing is changed here, and all
 mistakes are reported at once, each with its place, its cause and its remedy. Errors keep a file from being used; warnings name
 settings without effect. Contradictions in collections and golden sets, and what the documents do not bear out, are found here,
-those of configurations in `configurations`.
+those of configurations in `contradictions`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from hive_mind.forms.form import Form
 from hive_mind.forms.reading import PROBLEMS_MAX, located, read
 from hive_mind.forms.tree import Finding, Tree
 from hive_mind.forms.tree import Path as FormPath
-from hive_mind.retrieval.checking.configurations import (
+from hive_mind.retrieval.contradictions import (
     Facets,
     combination,
     config_findings,
@@ -72,21 +72,21 @@ def _declared(collection: Collection) -> Iterator[Finding]:
             yield Finding(("filterable_fields", number), f"{name} is in the list twice; keep one of them")
         elif declared and "filterable" in declared.model_fields_set and not declared.filterable:
             yield Finding(("filterable_fields", number), f"{name} can filter here and can't in fields.{name}; keep one of them")
-    for name, one in collection.fields.items():
-        if one.filterable and one.type == "text":
+    for name, field in collection.fields.items():
+        if field.filterable and field.type == "text":
             message = "is text, whose values hardly ever repeat, and can filter; make it a keyword, or not filterable"
             yield Finding(("fields", name, "type"), message, is_warning=True)
 
 
 def documents_findings(collection: Collection, documents: Iterable[tuple[str, Mapping[str, Iterable[str]]]]) -> Iterator[Finding]:
     """Statements that its documents, given with id and fields, do not bear out."""
-    known = {name: one.type for name, one in collection.known_fields.items()}
-    seen: set[str] = set()
+    types = {name: field.type for name, field in collection.known_fields.items()}
+    names: set[str] = set()
     is_empty, reported = True, 0
     for document, values in documents:
         is_empty = False
-        seen.update(name for name, some in values.items() if any(some))
-        for name, type in known.items():
+        names.update(name for name, field_values in values.items() if any(field_values))
+        for name, type in types.items():
             wrong = next((value for value in values.get(name, ()) if not _is(type, value)), None)
             if wrong is not None and reported < _REPORTED_MAX:
                 reported += 1
@@ -96,11 +96,11 @@ def documents_findings(collection: Collection, documents: Iterable[tuple[str, Ma
     if is_empty:
         yield Finding(("documents_dir",), f"no document lies in {collection.documents_dir} (.md, .txt, .rst); put some there")
         return
-    for name in known:
-        if name not in seen and name not in BUILT_IN:
+    for name in types:
+        if name not in names and name not in BUILT_IN:
             name_in_fact = f"no document has {name}; write it in their front matter, or remove it"
             yield Finding(_place(collection, name), name_in_fact, is_warning=True)
-        elif name == "category" and name not in seen:
+        elif name == "category" and name not in names:
             yield Finding(_place(collection, name), "no document lies in a folder, which would be its category", is_warning=True)
 
 
@@ -131,16 +131,16 @@ def golden_findings(golden: Golden, documents: Some[str], left_out: Mapping[str,
 
 
 def _repeated(golden: Golden) -> Iterator[Finding]:
-    given = ("id", lambda one: one.id), ("query", lambda one: " ".join(one.query.casefold().split()))
+    given = ("id", lambda question: question.id), ("query", lambda question: " ".join(question.query.casefold().split()))
     keys: dict[str, Callable[[GoldenQuery], str]] = dict(given)
     for field, value_of in keys.items():
         first: dict[str, int] = {}
         for number, query in enumerate(golden.queries):
             value = value_of(query)
             if value and value in first:
-                other = f"queries[{first[value]}]"
-                what = f"{query.id} is also the id of {other}" if field == "id" else f"is the same question as {other}"
-                yield Finding(("queries", number, field), f"{what}; give it another, or remove it")
+                place = f"queries[{first[value]}]"
+                problem = f"{query.id} is also the id of {place}" if field == "id" else f"is the same question as {place}"
+                yield Finding(("queries", number, field), f"{problem}; give it another, or remove it")
             first.setdefault(value, number)
 
 
@@ -171,8 +171,8 @@ def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
         return ""
     if name.startswith(("/", "~")) or ".." in name.replace("\\", "/").split("/"):
         return "leads out of the collection's folder; name documents by their path below it"
-    meant = did_you_mean(name, documents, "correct its path below the collection's folder, or take it out")
-    return f"there is no document {name[:80]}; {meant}"
+    suggestion = did_you_mean(name, documents, "correct its path below the collection's folder, or take it out")
+    return f"there is no document {name[:80]}; {suggestion}"
 
 
 def _split(golden: Golden) -> Iterator[Finding]:
@@ -264,13 +264,14 @@ def check_collection(workspace: Workspace, name: str) -> Checked[Collection]:
         return Checked(file, None, wrong)
     findings = [*_named(collection.name, file), *collection_findings(collection)]
     try:
-        held = contents(workspace, collection)
+        listing = contents(workspace, collection)
     except WorkspaceError as error:
         findings += [Finding((problem.path,), problem.message) for problem in error.problems]
     else:
-        findings += documents_findings(collection, ((document.id, document.fields) for document in held.documents))
+        findings += documents_findings(collection, ((document.id, document.fields) for document in listing.documents))
         findings += [
-            Finding(("documents_dir",), f"{one.id} is left out: it {one.why}", is_warning=True) for one in held.skipped[:20]
+            Finding(("documents_dir",), f"{skipped.id} is left out: it {skipped.why}", is_warning=True)
+            for skipped in listing.skipped[:20]
         ]
     return Checked(file, collection, _findings(findings, tree, COLLECTION))
 
@@ -332,9 +333,9 @@ def _sense(
 
 def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
     """The collection that is searched. Raises `WorkspaceError`, in words about the configuration, if it does not exist."""
-    name, known = config.collection, workspace.collections()
-    if name not in known:
-        raise WorkspaceError([Problem("collection", 0, _missing("collection", name, known))])
+    name, names = config.collection, workspace.collections()
+    if name not in names:
+        raise WorkspaceError([Problem("collection", 0, _missing("collection", name, names))])
     try:
         collection = workspace.collection(name)
         workspace.documents_folder(collection)
@@ -361,9 +362,9 @@ def _named(name: str, file: Path) -> list[Finding]:
     return [] if name == file.stem else [Finding(("name",), message)]
 
 
-def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:
-    there = f"there are {', '.join(known[:20])}" if known else "there is none yet; see docs/howto/retrieval.md"
-    return f"there is no {kind} {name}; " + did_you_mean(name, known, there)
+def _missing(kind: str, name: str, names: tuple[str, ...]) -> str:
+    choices = f"there are {', '.join(names[:20])}" if names else "there is none yet; see docs/howto/retrieval.md"
+    return f"there is no {kind} {name}; " + did_you_mean(name, names, choices)
 
 
 def _findings(findings: Iterable[Finding], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:

@@ -109,9 +109,9 @@ def _unread(config: RetrievalConfig) -> Iterator[_Ineffective]:
         if not (name == "fusion" and "rrf_k" in retrieval.model_fields_set):
             yield ("retrieval", name), None, f"has no effect: it {why}; remove it"
     if retrieval.adaptive in ("weights", "both") and (retrieval.method != "hybrid" or retrieval.fusion == "rrf"):
-        here = f"method {retrieval.method}" if retrieval.method != "hybrid" else "fusion rrf"
+        method = f"method {retrieval.method}" if retrieval.method != "hybrid" else "fusion rrf"
         rest = "anchors" if retrieval.adaptive == "both" else "none"
-        yield ("retrieval", "adaptive"), rest, f"adapts weights, and {here} has none; use anchors or none"
+        yield ("retrieval", "adaptive"), rest, f"adapts weights, and {method} has none; use anchors or none"
 
 
 def _switched_off(config: RetrievalConfig) -> Iterator[_Ineffective]:
@@ -160,10 +160,10 @@ def _boosts(config: RetrievalConfig, collection: Collection) -> Iterator[Finding
 
 def _changed(part: BaseModel, *names: str) -> list[str]:
     """Fields that were written with a value of their own; a default that is spelled out misleads nobody."""
-    known: dict[str, tuple[str, Any]] = {
+    weights: dict[str, tuple[str, Any]] = {
         info.alias or name: (name, info.default) for name, info in type(part).model_fields.items()
     }
-    return [name for name in sorted(names) if getattr(part, known[name][0]) != known[name][1]]
+    return [name for name in sorted(names) if getattr(part, weights[name][0]) != weights[name][1]]
 
 
 def _warning(path: Path, message: str) -> Finding:
@@ -192,9 +192,11 @@ def filter_findings(
 
 def combination(config: RetrievalConfig, documents: Iterable[Mapping[str, Iterable[str]]]) -> Iterator[Finding]:
     """Filters that match something each and nothing together."""
-    wanted = {name: set(values) for name, values in config.filters.items()}
-    if len(wanted) > 1 and not any(all(values & set(one.get(name, ())) for name, values in wanted.items()) for one in documents):
-        yield Finding(("filters",), f"no document matches {' and '.join(wanted)} together; remove one, or add values")
+    values_by_field = {name: set(values) for name, values in config.filters.items()}
+    if len(values_by_field) > 1 and not any(
+        all(values & set(document.get(name, ())) for name, values in values_by_field.items()) for document in documents
+    ):
+        yield Finding(("filters",), f"no document matches {' and '.join(values_by_field)} together; remove one, or add values")
 
 
 def _values(name: str, values: list[str], counts: Mapping[str, int]) -> Iterator[Finding]:
@@ -217,17 +219,17 @@ def _fields(name: str, collection: Collection) -> str:
 def _meant(value: str, counts: Mapping[str, int]) -> str:
     if not counts:
         return "no document has any value of it; give them one, or remove the filter"
-    meant = did_you_mean(value, counts)
-    return f"{meant}{_there(counts).replace('; t', ' T', 1)}" if meant else _there(counts).removeprefix("; ")
+    suggestion = did_you_mean(value, counts)
+    return f"{suggestion}{_there(counts).replace('; t', ' T', 1)}" if suggestion else _there(counts).removeprefix("; ")
 
 
 def _there(counts: Mapping[str, int]) -> str:
     """The values there are, the most frequent first."""
     if not counts:
         return ""
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
-    return f"; there are {', '.join(f'{value} ({count})' for value, count in ordered[:_LISTED])}{more}"
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
+    return f"; there are {', '.join(f'{value} ({count})' for value, count in ordered[:_LISTED])}{rest}"
 
 
 Facets = Mapping[str, Mapping[str, int]]
@@ -274,9 +276,9 @@ class Contents:
 
 def contents(workspace: Workspace, collection: Collection) -> Contents:
     """The documents of a collection, read. Raises `WorkspaceError` where they are not there."""
-    read = tuple(all_read(workspace.documents_folder(collection)))
-    documents = tuple(one for one in read if isinstance(one, Document))
-    return Contents(documents, tuple(one for one in read if isinstance(one, Skipped)))
+    entries = tuple(all_read(workspace.documents_folder(collection)))
+    documents = tuple(entry for entry in entries if isinstance(entry, Document))
+    return Contents(documents, tuple(entry for entry in entries if isinstance(entry, Skipped)))
 
 
 def facets_of(documents: Iterable[Mapping[str, Iterable[str]]]) -> Facets:
@@ -293,8 +295,8 @@ def described(collection: Collection, facets: Facets, documents: int, skipped: t
     known_fields = collection.known_fields
     # Undeclared fields of documents are shown too: that is how one finds out which could filter.
     undeclared = sorted(set(facets) - set(known_fields) - set(BUILT_IN))
-    shown = [*known_fields, *(name for name in ("category",) if name not in known_fields and facets.get(name)), *undeclared]
-    fields = tuple(_field(name, collection, facets.get(name, {})) for name in shown)
+    field_names = [*known_fields, *(name for name in ("category",) if name not in known_fields and facets.get(name)), *undeclared]
+    fields = tuple(_field(name, collection, facets.get(name, {})) for name in field_names)
     return Description(collection.name, documents, fields, skipped)
 
 
@@ -303,7 +305,7 @@ def _field(name: str, collection: Collection, counts: Mapping[str, int]) -> Fiel
     if declared and declared.type == "text":
         # Of texts hardly two are equal; an index does not count them either.
         counts = {}
-    values = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    values = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return FieldDescription(
         name,
         declared.type if declared else "not declared",

@@ -19,9 +19,9 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.files import read_json
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.gating import Judgement, Side, judge_run
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import MeasuredRun, read_run
-from hive_mind.evals.scorecards.gating import Judgement, Side, judge_run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
 from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.fact import Fact
@@ -108,8 +108,8 @@ def applied_in(folder: FleetFolder) -> list[WorkerConfig]:
 
 def wanted_by(source: Source, folder: FleetFolder) -> list[WorkerConfig]:
     """The configuration of every process that a manifest asks for. Raises `ManifestError`."""
-    whole = settled(source)
-    target = desired(whole.manifest, whole.folder, folder.home, folder.state(), {})
+    settled_source = settled(source)
+    target = desired(settled_source.manifest, settled_source.folder, folder.home, folder.state(), {})
     return list(target.processes.values())
 
 
@@ -125,7 +125,7 @@ def judge_change(change: FleetChange, experiment: Experiment, folder: Path, sett
     """Measure both sides, in a folder that is made anew, and judge. Raises `InvalidInput` for data that can't be used."""
     if change.applied is None or not change.is_asked:
         return Judgement()
-    if alone := [one.arm.agents for one in (change.applied, change.wanted) if one.arm.kind == SINGLE and one.arm.agents > 1]:
+    if alone := [side.arm.agents for side in (change.applied, change.wanted) if side.arm.kind == SINGLE and side.arm.agents > 1]:
         return Judgement(
             unjudged=(f"{alone[0]} agents of topology single share nothing, and no arm of an evaluation is like that",)
         )
@@ -156,11 +156,11 @@ def _sides(name: str, measured: MeasuredRun) -> dict[tuple[str, int], Side]:
     return {(plan.data.name, plan.seed): Side(f"{name}: {plan.data.name}", measured, (cell,)) for plan, cell in cells}
 
 
-def _unlike(measured: MeasuredRun, asked: Findable) -> Iterator[str]:
+def _unlike(measured: MeasuredRun, side: Findable) -> Iterator[str]:
     """Without its model a side would be measured by words alone, which says nothing of the fleet."""
     modes = {retrieval.mode for retrieval in measured.experiment.retrieval}
-    if modes != {asked.retrieval.mode}:
-        yield f"{measured.folder.name}: there is no embedding model {asked.embed_model!r} here: see hive-mind doctor"
+    if modes != {side.retrieval.mode}:
+        yield f"{measured.folder.name}: there is no embedding model {side.embed_model!r} here: see hive-mind doctor"
 
 
 def _arm(configs: Sequence[WorkerConfig]) -> Arm:
@@ -175,6 +175,6 @@ def _arm(configs: Sequence[WorkerConfig]) -> Arm:
 
 def _unmeasured(before: Sequence[WorkerConfig], after: Sequence[WorkerConfig]) -> Iterator[Change]:
     """Settings are those of the whole fleet, so that one process of each tells them."""
-    for path, read in READ.items() if before and after else ():
-        if path.startswith(_UNMEASURED) and (old := read(before[0])) != (new := read(after[0])):
+    for path, value_of in READ.items() if before and after else ():
+        if path.startswith(_UNMEASURED) and (old := value_of(before[0])) != (new := value_of(after[0])):
             yield Change(path, old, new)

@@ -95,18 +95,18 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     if not pairs:
         raise InvalidInput(f"nothing to compare: {'; '.join(f'{id}: {why}' for id, why in left_out)}")
     every = [[*old.rows.values(), *new.rows.values()] for old, new in pairs]
-    named = chosen_metrics([row for rows in every for row in rows], wanted) if wanted else ()
-    names = [named or chosen_metrics(rows) for rows in every]
-    columns = [_column(old, new, name) for (old, new), some in zip(pairs, names, strict=True) for name in some]
+    chosen = chosen_metrics([row for rows in every for row in rows], wanted) if wanted else ()
+    names = [chosen or chosen_metrics(rows) for rows in every]
+    columns = [_column(old, new, name) for (old, new), metric_names in zip(pairs, names, strict=True) for name in metric_names]
     changes = metric_changes(columns)
     cells = []
-    for (old, new), some in zip(pairs, names, strict=True):
+    for (old, new), metric_names in zip(pairs, names, strict=True):
         unpaired = _unpaired(before.name, old, new) | _unpaired(after.name, new, old)
         same = estimate(identical(new.rows, old.rows, limit), groups_of_both(new.rows, old.rows))
-        both = len(_both(old, new))
-        metrics, times = tuple(next(changes) for _ in some), tuple(_time_changes(old, new))
+        question_count = len(_both(old, new))
+        metrics, times = tuple(next(changes) for _ in metric_names), tuple(_time_changes(old, new))
         is_other = has_other_data(before, after, old.id, new.id)
-        cells.append(CellChange(old.id, new.id, both, metrics, times, same, unpaired, is_other))
+        cells.append(CellChange(old.id, new.id, question_count, metrics, times, same, unpaired, is_other))
     tests = sum(change.difference is not None for cell in cells for change in cell.metrics)
     return RunChange(before.name, after.name, limit, tuple(cells), tuple(left_out), tests)
 
@@ -114,17 +114,17 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
 def paired_cells(before: Side, after: Side) -> tuple[list[tuple[MeasuredCell, MeasuredCell]], list[tuple[str, str]]]:
     """Cells with figures: of one name, or alike but for their ranking, or the only ones; and the others, each with the reason."""
     old, new = ({cell.id: cell for cell in side.cells} for side in (before, after))
-    both = [(old[id], new[id]) for id in old if id in new]
+    cell_pairs = [(old[id], new[id]) for id in old if id in new]
     if len(old) == len(new) == 1:
-        both = list(zip(old.values(), new.values(), strict=True))
+        cell_pairs = list(zip(old.values(), new.values(), strict=True))
     else:
-        both += _ranked_otherwise(before, after)
-    met = {id for pair in both for id in (pair[0].id, pair[1].id)}
+        cell_pairs += _ranked_otherwise(before, after)
+    met = {id for pair in cell_pairs for id in (pair[0].id, pair[1].id)}
     left_out = [(id, f"only in {side.name}") for side, cells in ((before, old), (after, new)) for id in cells if id not in met]
-    for pair in both:
+    for pair in cell_pairs:
         sides = zip((before, after), pair, strict=True)
         left_out += [(cell.id, f"no figures in {side.name}: {cell.why}") for side, cell in sides if not cell.is_done]
-    return [pair for pair in both if all(cell.is_done for cell in pair)], left_out
+    return [pair for pair in cell_pairs if all(cell.is_done for cell in pair)], left_out
 
 
 def _ranked_otherwise(before: Side, after: Side) -> list[tuple[MeasuredCell, MeasuredCell]]:
@@ -135,19 +135,19 @@ def _ranked_otherwise(before: Side, after: Side) -> list[tuple[MeasuredCell, Mea
 
 
 def _by_all_but_ranking(side: Side, without: Set[str]) -> dict[tuple[object, ...], list[MeasuredCell]]:
-    found: dict[tuple[object, ...], list[MeasuredCell]] = {}
+    cells_by_plan: dict[tuple[object, ...], list[MeasuredCell]] = {}
     for cell in side.cells:
         if cell.id not in without:
             plan = side.run.planned[cell.id]
-            found.setdefault((plan.data.name, plan.arm, plan.seed, plan.fault), []).append(cell)
-    return found
+            cells_by_plan.setdefault((plan.data.name, plan.arm, plan.seed, plan.fault), []).append(cell)
+    return cells_by_plan
 
 
 def has_other_data(before: Side, after: Side, old: str, new: str) -> bool:
     """Whether two cells were asked of different documents, or questions with other labels, that go by the same name."""
     is_named_alike = before.run.planned[old].data.name == after.run.planned[new].data.name
-    then, now = before.run.fingerprint(old), after.run.fingerprint(new)
-    return is_named_alike and bool(then and now) and then != now
+    print_before, print_now = before.run.fingerprint(old), after.run.fingerprint(new)
+    return is_named_alike and bool(print_before and print_now) and print_before != print_now
 
 
 def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
@@ -157,15 +157,15 @@ def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
 
 def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> Column:
     """New and old value of each question that both answered."""
-    both = _both(before, after)
-    new, old = ({id: cell.rows[id] for id in both} for cell in (after, before))
+    questions = _both(before, after)
+    new, old = ({id: cell.rows[id] for id in questions} for cell in (after, before))
     return column(new, old, metric)
 
 
 def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeChange]:
-    both = _both(before, after)
-    for name in TIMES if both else ():
-        old, new = ([getattr(cell.times[one], name) for one in both] for cell in (before, after))
+    questions = _both(before, after)
+    for name in TIMES if questions else ():
+        old, new = ([getattr(cell.times[question], name) for question in questions] for cell in (before, after))
         parted = defined(b - a for a, b in zip(old, new, strict=True))
         yield TimeChange(name, float(median(old)), float(median(new)), float(median(parted)), *median_interval(parted))
 
@@ -174,8 +174,8 @@ def _unpaired(name: str, measured_cell: MeasuredCell, cell: MeasuredCell) -> dic
     """Questions that one side was asked alone, or has no result of."""
     alone = sorted(measured_cell.rows.keys() - cell.rows.keys())
     failed = sorted(row.question for row in measured_cell.rows.values() if row.error and row.question in cell.rows)
-    found = {f"asked only in {name}": alone, f"without a result in {name}": failed}
-    return {why: tuple(questions) for why, questions in found.items() if questions}
+    questions_by_reason = {f"asked only in {name}": alone, f"without a result in {name}": failed}
+    return {why: tuple(questions) for why, questions in questions_by_reason.items() if questions}
 
 
 # More of these buys something, so they are judged only on request.
@@ -300,21 +300,25 @@ def _uncertain(change: RunChange, certain: Sequence[str]) -> Iterator[str]:
             yield f"{cell.after}: none of {', '.join(certain)} is defined for any question: the data has no labels for them"
 
 
-def _ground(cell: CellChange, one: MetricChange, certain: Sequence[str]) -> Ground | None:
-    if one.is_worse:
-        return Ground(cell.after, one.metric, f"{one.metric} is worse: {evidence(one)}")
-    if one.metric.split("@")[0] in certain and one.loss_max > SAME:
+def _ground(cell: CellChange, change: MetricChange, certain: Sequence[str]) -> Ground | None:
+    if change.is_worse:
+        return Ground(cell.after, change.metric, f"{change.metric} is worse: {evidence(change)}")
+    if change.metric.split("@")[0] in certain and change.loss_max > SAME:
         return Ground(
-            cell.after, one.metric, f"a loss of up to {one.loss_max:.3f} {one.metric} can't be ruled out: {evidence(one)}"
+            cell.after,
+            change.metric,
+            f"a loss of up to {change.loss_max:.3f} {change.metric} can't be ruled out: {evidence(change)}",
         )
     return None
 
 
 def evidence(change: MetricChange) -> str:
-    found = change.difference
-    if found is None:
+    difference = change.difference
+    if difference is None:
         return change.evidence()
-    return change.evidence(f"p {_chance(found.p)}", f"with all comparisons {_chance(found.p_holm)}; {found.n} questions")
+    return change.evidence(
+        f"p {_chance(difference.p)}", f"with all comparisons {_chance(difference.p_holm)}; {difference.n} questions"
+    )
 
 
 def _chance(p: float) -> str:

@@ -1,1 +1,0 @@
-"""From rows to means, intervals and differences; comparing runs, and the gate."""

@@ -1,1 +1,0 @@
-"""Validation: what is wrong with the files of a workspace, and what a collection has."""
