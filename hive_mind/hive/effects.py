@@ -320,7 +320,7 @@ class Node(Protocol):
         """Unique in the hive."""
         ...
 
-    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+    def start(self, records: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept. Once."""
         ...
 

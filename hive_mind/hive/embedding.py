@@ -19,12 +19,12 @@ class GuardedEmbedder:
     def vector(self, text: str) -> Vector | None:
         """The vector of a text, float32, shape (dimension,); None without an embedding."""
         try:
-            made = np.asarray(self._embed(text), dtype=np.float32)
-            self._check(made)
+            vector = np.asarray(self._embed(text), dtype=np.float32)
+            self._check(vector)
         except Exception as error:  # noqa: BLE001 - whatever a program's own function raises, its facts are kept and found
             self._report(error)
             return None
-        return made
+        return vector
 
     def _check(self, vector: Vector) -> None:
         dimension = self.dimension or vector.size
@@ -33,6 +33,6 @@ class GuardedEmbedder:
 
     def _report(self, error: Exception) -> None:
         if not self._has_failed:
-            said = f"no embeddings for now, searching by keywords only ({type(error).__name__}: {error})"
-            warnings.warn(said, RuntimeWarning, stacklevel=2)
+            notice = f"no embeddings for now, searching by keywords only ({type(error).__name__}: {error})"
+            warnings.warn(notice, RuntimeWarning, stacklevel=2)
         self._has_failed = True

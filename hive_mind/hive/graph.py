@@ -114,10 +114,10 @@ class InMemoryHiveGraph:
             node = self._first
             now = self._now()
             entries = node.registry.with_prefix("agent/").items()
-            known = ((subject_of(key), value) for key, value in entries)
+            names_and_values = ((subject_of(key), value) for key, value in entries)
             return {
                 name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name, now))
-                for name, value in known
+                for name, value in names_and_values
             }
 
     def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
@@ -153,17 +153,17 @@ class InMemoryHiveGraph:
     def _vouched(self, promotion: Promotion) -> HiveFact:
         with self._turn:
             self._refuse_stranger(promotion.agent)
-            held = self._promote(self._node(promotion.agent).name, promotion)
-            if held.refused:
-                raise InvalidInput(f"the hive can't take this fact: {held.refused}")
-            fact = self.get_fact(held.fact_id)
+            promoted = self._promote(self._node(promotion.agent).name, promotion)
+            if promoted.refused:
+                raise InvalidInput(f"the hive can't take this fact: {promoted.refused}")
+            fact = self.get_fact(promoted.fact_id)
         assert fact is not None  # noqa: S101 - it was just promoted
         return fact
 
     def _promote(self, node: str, promotion: Promotion) -> Held:
-        held: Held
-        (held,) = self._ask_node(node, lambda request: Promote(request, [promotion]))
-        return held
+        answer: Held
+        (answer,) = self._ask_node(node, lambda request: Promote(request, [promotion]))
+        return answer
 
     def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = CONFIDENCE, *, source: str = "") -> HiveFact:
         """Vouch for a fact that is there, from a source of one's own."""
@@ -189,8 +189,15 @@ class InMemoryHiveGraph:
             for name, node in self.host.nodes.items():
                 # The home group's replica, also where another one asserted it; existing copies stay single.
                 home = node.partitions.shares.get(self.topology.home(fact_id, name))
-                for one in [assertion.assertion for assertion in home.assertions(fact_id)] if home else ():
-                    promotion = Promotion(one.statement, one.agent, one.root, one.confidence, one.ttl_ms, is_escalated=True)
+                for assertion_sealed in [assertion.assertion for assertion in home.assertions(fact_id)] if home else ():
+                    promotion = Promotion(
+                        assertion_sealed.statement,
+                        assertion_sealed.agent,
+                        assertion_sealed.root,
+                        assertion_sealed.confidence,
+                        assertion_sealed.ttl_ms,
+                        is_escalated=True,
+                    )
                     self._promote(name, promotion)
 
     broadcast_fact = escalate_fact
@@ -212,22 +219,22 @@ class InMemoryHiveGraph:
         BOUNDS["limit"].refuse("limit", wanted.limit)
         with self._turn:
             tallied: Tallied = self._ask("", lambda request: Tally(request, _DEADLINE_MS, wanted.about))
-            shown = [] if wanted.kind == "count" else in_order(tallied.moments, wanted.kind)[: wanted.limit]
-            facts = self._ask("", lambda request: Fetch(request, [(id, "") for id in shown], _DEADLINE_MS))
+            ids = [] if wanted.kind == "count" else in_order(tallied.moments, wanted.kind)[: wanted.limit]
+            facts = self._ask("", lambda request: Fetch(request, [(id, "") for id in ids], _DEADLINE_MS))
             return HiveAggregate(len(tallied.moments), tuple(facts), tallied.completeness)
 
     def get_statistics(self) -> HiveStatistics:
         """Statistics of the facts, as searches find them."""
         with self._turn:
-            held = {name: node.counted(self._now()) for name, node in self.host.nodes.items()}
-            at_home = [(id, one) for some in held.values() for id, one in some.items() if one.is_home]
+            counted = {name: node.counted(self._now()) for name, node in self.host.nodes.items()}
+            at_home = [(id, fact) for facts_of_node in counted.values() for id, fact in facts_of_node.items() if fact.is_home]
             suspects = map(subject_of, self._first.registry.with_prefix("quarantine/"))
             return HiveStatistics(
                 agents=len(self.agents()),
                 facts=len({id for id, _ in at_home}),
-                confirmed=len({id for id, one in at_home if one.is_confirmed}),
+                confirmed=len({id for id, fact in at_home if fact.is_confirmed}),
                 quarantined=sum(self.get_fact(id) is not None for id in suspects),
-                by_node={name: len(some) for name, some in held.items()},
+                by_node={name: len(facts_of_node) for name, facts_of_node in counted.items()},
             )
 
     # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -254,8 +261,8 @@ class InMemoryHiveGraph:
         )
         support, related = in_columns(gathered.evidence), Related(gathered.evidence.places)
         best = rank(gathered.pool, support, limit, "hybrid", self._ranking, related)
-        wanted = [(document.id, gathered.holders[document.id]) for document in best]
-        return list(self._ask(agent_id, lambda request: Fetch(request, wanted, _DEADLINE_MS)))
+        places = [(document.id, gathered.holders[document.id]) for document in best]
+        return list(self._ask(agent_id, lambda request: Fetch(request, places, _DEADLINE_MS)))
 
     # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -329,8 +336,8 @@ class InMemoryHiveGraph:
 
     def _node(self, agent_id: str) -> HiveNode:
         """The node of an agent; the first node for an unknown one."""
-        known = self._first.registry.get(_key(agent_id)) or {}
-        return self.host.nodes.get(known.get("node", ""), self._first)
+        entry = self._first.registry.get(_key(agent_id)) or {}
+        return self.host.nodes.get(entry.get("node", ""), self._first)
 
     def _write(self, by: str, key: str, value: str) -> None:
         refused: str

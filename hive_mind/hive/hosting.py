@@ -43,8 +43,8 @@ class SynchronousHost:
     def add(self, node: HiveNode) -> None:
         """Start a node with what it kept, if it was here before."""
         self.nodes[node.name] = node
-        kept = self.kept.setdefault(node.name, {})
-        self._perform(node.name, node.start([Put(table, key, value) for (table, key), value in kept.items()], self._clock()))
+        journal = self.kept.setdefault(node.name, {})
+        self._perform(node.name, node.start([Put(table, key, value) for (table, key), value in journal.items()], self._clock()))
 
     def handle(self, name: str, event: Event) -> None:
         """Let a node handle an event, and everything that follows from it."""
@@ -63,15 +63,15 @@ class SynchronousHost:
         for effect in effects:
             match effect:
                 case Persist(records):
-                    kept = self.kept[name]
+                    journal = self.kept[name]
                     for record in records:
                         if isinstance(record, Put):
-                            kept[record.table, record.key] = record.value
+                            journal[record.table, record.key] = record.value
                         else:
-                            kept.pop((record.table, record.key), None)
+                            journal.pop((record.table, record.key), None)
                 case Send(to, message):
-                    others = [node for node in self.nodes if node != name] if EVERYBODY in to else to
-                    self._inbox.extend((one, name, message) for one in others)
+                    receivers = [node for node in self.nodes if node != name] if EVERYBODY in to else to
+                    self._inbox.extend((receiver, name, message) for receiver in receivers)
                 case SearchLocal(request, reply_to):
                     if (reply := self.nodes[name].search(request, self._clock())) is not None:
                         self._inbox.append((reply_to, name, reply))

@@ -58,12 +58,12 @@ class Member:
             raise BackendUnavailable("hive", f"node {self.name} has not yet heard of any member; see that others run")
         return self._node
 
-    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+    def start(self, journal: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept. Once, before the first event."""
-        records = list(kept)
-        own = [record for record in records if record.table == MEMBERSHIP and isinstance(record, Put)]
+        records = list(journal)
+        membership_records = [record for record in records if record.table == MEMBERSHIP and isinstance(record, Put)]
         self._kept = [record for record in records if record.table != MEMBERSHIP]
-        effects = self.membership.start(own, now)
+        effects = self.membership.start(membership_records, now)
         return [*self._build(now), *effects]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
@@ -127,10 +127,10 @@ class Member:
 
     def _followed(self, effects: Sequence[Effect], now: Now) -> list[Effect]:
         """Effects of the membership, and their consequences for the node: all records first, then everything else."""
-        both = [*effects, *self._follow(now)]
-        records = [record for effect in both if isinstance(effect, Persist) for record in effect.records]
-        others: list[Effect] = [effect for effect in both if not isinstance(effect, Persist)]
-        return [Persist(records), *others] if records else others
+        all_effects = [*effects, *self._follow(now)]
+        records = [record for effect in all_effects if isinstance(effect, Persist) for record in effect.records]
+        later_effects: list[Effect] = [effect for effect in all_effects if not isinstance(effect, Persist)]
+        return [Persist(records), *later_effects] if records else later_effects
 
     def _is_strange(self, name: str, now: Now) -> bool:
         """Whether its questions go unanswered. A joining or leaving node gets answers: it must ask as members do."""
@@ -151,8 +151,8 @@ class Member:
             return []
         is_founding = not self.membership.is_learned and self.membership.is_in
         self._node = self._new_node(topology, is_founding)
-        kept, self._kept = self._kept, []
-        return self._node.start(kept, now)
+        journal, self._kept = self._kept, []
+        return self._node.start(journal, now)
 
 
 def _has_handed_over(partitions: Partitions, suspects: frozenset[str]) -> bool:

@@ -133,12 +133,12 @@ class HiveNode:
 
     # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+    def start(self, journal: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back the journal's records; lost ones are had from others again. Once, before the first event."""
-        at, everything = self.policy.at(now), list(kept)
+        at, everything = self.policy.at(now), list(journal)
         about_shares = [record for record in everything if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
         records = [record for record in everything if isinstance(record, Put)]
-        held = self.partitions.load(about_shares, is_founding=self._is_founding)
+        held_records = self.partitions.load(about_shares, is_founding=self._is_founding)
         for record in records:
             if record.table == OUTBOX:
                 self.outbox.load(record.value, now.mono_ms)
@@ -165,7 +165,7 @@ class HiveNode:
         self.repair.gossip.start(now)
         self._housekeeping_at_ms = now.mono_ms + self.settings.housekeeping_ms
         kept_too = (Put(META, ACTOR + actor, b"") for actor in sorted(self.registry_service.own_actors))
-        return [Persist([*held, *kept_too]), *(self._disown(at) if self.policy.seal.revision else [])]
+        return [Persist([*held_records, *kept_too]), *(self._disown(at) if self.policy.seal.revision else [])]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """Effects of an event, in execution order."""
@@ -229,48 +229,48 @@ class HiveNode:
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
         at_ms = min(self._housekeeping_at_ms, now.mono_ms + _IDLE_MS)
-        for other in (
+        for due_ms in (
             self.questions.wake_at_ms(),
             self.outbox.wake_at_ms(),
             self.repair.gossip.wake_at_ms if len(self.partitions.topology.nodes) > 1 else None,
         ):
-            if other is not None and other < at_ms:
-                at_ms = other
+            if due_ms is not None and due_ms < at_ms:
+                at_ms = due_ms
         return at_ms
 
     # ── agents write ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _promote(self, event: Promote, at: PolicyNow) -> list[Effect]:
         wall_ms = at.hive_ms()
-        held, shares = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), at)
+        outcomes, shares = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), at)
         self.clock_skew.note(shares, at)
-        return [*self._written(shares, at), Done(event.request, self.outbox.noted(held, shares))]
+        return [*self._written(shares, at), Done(event.request, self.outbox.noted(outcomes, shares))]
 
     def _retract(self, event: Retract, at: PolicyNow) -> list[Effect]:
-        outcomes, here, entries = self.registry_service.retract(event, at)
-        shares = merged(here, self.registry_service.apply(entries, at, are_just_written=True))
+        outcomes, own_changes, entries = self.registry_service.retract(event, at)
+        shares = merged(own_changes, self.registry_service.apply(entries, at, are_just_written=True))
         return [*self._written(shares, at, entries), Done(event.request, tuple(outcomes))]
 
     def _write(self, event: Write, at: PolicyNow) -> list[Effect]:
-        written, reasons = self.registry_service.write(event.entries, event.by, at)
-        shares = self.registry_service.apply(written, at, are_just_written=True)
-        erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
-        return [*erased, *self._written(shares, at, written), Done(event.request, tuple(reasons))]
+        new_entries, reasons = self.registry_service.write(event.entries, event.by, at)
+        shares = self.registry_service.apply(new_entries, at, are_just_written=True)
+        erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(new_entries) else []
+        return [*erased, *self._written(shares, at, new_entries), Done(event.request, tuple(reasons))]
 
     def _written(self, shares: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
-        known = tuple(entries)
-        records = [*reindex(self.replica, shares), *map(record_of, known), *self._overflown()]
+        known_entries = tuple(entries)
+        records = [*reindex(self.replica, shares), *map(record_of, known_entries), *self._overflown()]
         if not records:
             return []
         at.note_first_seen(add for share in shares.values() for add in share.adds)
         records.append(Put(META, CLOCK, msgspec.msgpack.encode(self.clock.last)))
         posted, sends = self._post(shares, at.now)
-        return [Persist([*records, *posted]), *sends, *self._announced(known)]
+        return [Persist([*records, *posted]), *sends, *self._announced(known_entries)]
 
     def _announced(self, entries: Sequence[RegistryEntry]) -> list[Send]:
         nodes = tuple(node for node in self.topology.nodes if node != self.name)
-        return [Send(nodes, some) for some in announced(entries, self.settings.gossip.step_bytes_max)] if nodes else []
+        return [Send(nodes, chunk) for chunk in announced(entries, self.settings.gossip.step_bytes_max)] if nodes else []
 
     def _post(self, shares: Mapping[str, Taken], now: Now) -> tuple[list[Record], list[Send]]:
         return self.outbox.deliver(shares, self.topology.holders, self.name, now.mono_ms)
@@ -318,16 +318,16 @@ class HiveNode:
         posted, sends = self._post(astray, at.now) if astray else ([], [])
         return [*self._took(shares, at, posted), *sends, Send((sender,), Receipt(message.batch))]
 
-    def _took(self, shares: Mapping[str, Taken], at: PolicyNow, more: Iterable[Record] = ()) -> list[Effect]:
+    def _took(self, shares: Mapping[str, Taken], at: PolicyNow, further: Iterable[Record] = ()) -> list[Effect]:
         """Make durable what came from others."""
         for share in shares.values():
             for assertion in share.adds:
                 self.clock.take(assertion.assertion.stamp, at.hive_ms())
             self.refused.update(share.refused)
         if not shares:
-            return [Persist(records)] if (records := [*more]) else []
-        at.note_first_seen(add for some in shares.values() for add in some.adds)
-        records = [*reindex(self.replica, shares), *self.outbox.undelivered.keep(shares), *more]
+            return [Persist(records)] if (records := [*further]) else []
+        at.note_first_seen(add for share in shares.values() for add in share.adds)
+        records = [*reindex(self.replica, shares), *self.outbox.undelivered.keep(shares), *further]
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:
@@ -384,9 +384,9 @@ class HiveNode:
     def _disown(self, at: PolicyNow) -> list[Effect]:
         """Keys were revoked: their assertions count no more, nor do their retractions and registry entries."""
         seal = self.policy.seal
-        self._revision, shares, gone = seal.revision, self.partitions.disown(at), self.registry_service.disown()
+        self._revision, shares, forgotten = seal.revision, self.partitions.disown(at), self.registry_service.disown()
         lost = [Put(META, DISOWNED, b"")] if self.partitions.has_lost else []
-        return self._took(shares, at, [Put(META, REVOKED, seal.revocations), *lost, *gone])
+        return self._took(shares, at, [Put(META, REVOKED, seal.revocations), *lost, *forgotten])
 
     def _keep_house(self, at: PolicyNow) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
@@ -396,12 +396,12 @@ class HiveNode:
         self.clock.pull_back(hive_ms)
         collected = self.partitions.collect(self.clock.tick(hive_ms), at)
         # Before anything is removed: facts taken back by an entry written again go in the same step.
-        again = self.registry_service.mend(hive_ms, at)
+        mended = self.registry_service.mend(hive_ms, at)
         let_go = self.registry_service.apply_all(at)
         forgotten = self.partitions.forget_old(round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), at)
         shares = merged(collected, let_go, forgotten)
         self.policy.forget_first_seen(assertion for share in self.partitions.shares.values() for assertion in share.all_sealed())
-        return [*self._took(shares, at, [record_of(entry) for entry in again]), *self._announced(again)]
+        return [*self._took(shares, at, [record_of(entry) for entry in mended]), *self._announced(mended)]
 
     def _rearrange(self, topology: Topology, now: Now, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:

@@ -73,8 +73,8 @@ class Columns:
             position, place = int(positions[number]), place_of(number)
             self._places[position * PLACE.itemsize : (position + 1) * PLACE.itemsize] = place
             self._is_placed[position] = True
-        found = np.frombuffer(self._places, dtype=PLACE)[positions].tobytes()
-        return found if found.strip(b"\0") else b""
+        place_bytes = np.frombuffer(self._places, dtype=PLACE)[positions].tobytes()
+        return place_bytes if place_bytes.strip(b"\0") else b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,8 @@ class Concepts:
 
     def rivals(self, fact_id: str, statement: Statement, statement_of: Callable[[str], Statement]) -> list[str]:
         """Those of the first of its concept that can't be true beside a fact, by id."""
-        others = [id for id in self._first.get(_name(statement.concept), ())[: COMPARED_MAX + 1] if id != fact_id]
-        return excluding(statement, ((id, statement_of(id)) for id in others[:COMPARED_MAX]))
+        rivals_named = [id for id in self._first.get(_name(statement.concept), ())[: COMPARED_MAX + 1] if id != fact_id]
+        return excluding(statement, ((id, statement_of(id)) for id in rivals_named[:COMPARED_MAX]))
 
 
 def _name(concept: str) -> str:

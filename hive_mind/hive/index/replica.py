@@ -160,21 +160,21 @@ class Replica:
         parts = (self._home, self._copies)
         statistics = with_statistics(probe, [part.index for part in parts]).statistics or TermStatistics(0, 0.0)
         total = statistics + probe.beside if probe.beside else statistics
-        whole = replace(probe, statistics=total)
+        hive_probe = replace(probe, statistics=total)
         accept = self._accept(confidence_min, judge, probe.as_of_ms)
-        found = [self._found(part, whole, accept, judge) for part in parts if len(part.index)]
+        pools = [self._found(part, hive_probe, accept, judge) for part in parts if len(part.index)]
         # A fact is in one of the two, so no evidence is counted twice.
-        merged = merge_found([pool for pool, _ in found], [evidence for _, evidence in found], probe.depth)
+        merged = merge_found([pool for pool, _ in pools], [evidence for _, evidence in pools], probe.depth)
         return *merged, total
 
     def fact(self, fact_id: str, judge: AssertionPolicy) -> HiveFact | None:
         """A fact by its id, quarantined ones included."""
         self._refresh(judge)
-        known = self._known.get(fact_id)
-        if known is not None:
-            assertions = self._shares.visible(fact_id, known.partitions, judge)
-            rivals = self.conflicting(fact_id) if known.statement.concept else []
-            return self._fact(fact_id, assertions, judge, _status(known, rivals), rivals) if assertions else None
+        entry = self._known.get(fact_id)
+        if entry is not None:
+            assertions = self._shares.visible(fact_id, entry.partitions, judge)
+            rivals = self.conflicting(fact_id) if entry.statement.concept else []
+            return self._fact(fact_id, assertions, judge, _status(entry, rivals), rivals) if assertions else None
         assertions = [assertion for share in self._shares.by_partition.values() for assertion in share.assertions(fact_id)]
         return self._fact(fact_id, assertions, judge, "quarantined") if assertions and judge.is_quarantined(fact_id) else None
 
@@ -184,13 +184,13 @@ class Replica:
         """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
         self._refresh(judge)
         if self._order is None or self._order.concept != concept:
-            at_home = ((id, known) for id, known in self._known.items() if known.is_home)
+            at_home = ((id, entry) for id, entry in self._known.items() if entry.is_home)
             about = (
-                (id, one)
-                for id, one in at_home
-                if not concept or is_about(concept, one.statement.concept, one.statement.entities)
+                (id, entry)
+                for id, entry in at_home
+                if not concept or is_about(concept, entry.statement.concept, entry.statement.entities)
             )
-            self._order = _Order(concept, sorted(ListPlace(known.stamp, id) for id, known in about))
+            self._order = _Order(concept, sorted(ListPlace(entry.stamp, id) for id, entry in about))
         places = self._order.places
         end = len(places) if after is None else bisect_left(places, after)
         return self._facts_at((places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1)), judge)
@@ -202,8 +202,8 @@ class Replica:
         ids = self._ids_in_order(judge)
         start = bisect_left(ids, prefix)
         end = bisect_right(ids, prefix, start, key=lambda fact_id: fact_id[: len(prefix)])
-        known = ((id, self._known[id]) for id in ids[start:end])
-        places = sorted((ListPlace(one.stamp, id) for id, one in known if one.is_home), reverse=True)
+        entries = ((id, self._known[id]) for id in ids[start:end])
+        places = sorted((ListPlace(entry.stamp, id) for id, entry in entries if entry.is_home), reverse=True)
         return self._facts_at((place for place in places if after is None or place < after), judge, limit)
 
     def tallied(self, about: str, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
@@ -218,16 +218,20 @@ class Replica:
 
     def _rows(self, about: str, judge: AssertionPolicy) -> Iterator[bytes]:
         accept = self._accept(0.0, judge)
-        for id, known in self._known.items():
-            said = known.statement
-            if known.is_home and (not about or is_about(about, said.concept, said.entities)) and (accept is None or accept(id)):
-                yield row(moment_ms(said.said_at, known.stamp.ms), id)
+        for id, entry in self._known.items():
+            statement = entry.statement
+            if (
+                entry.is_home
+                and (not about or is_about(about, statement.concept, statement.entities))
+                and (accept is None or accept(id))
+            ):
+                yield row(moment_ms(statement.said_at, entry.stamp.ms), id)
 
     def worded(self, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
         """Rows (`hive.trust.signature`) of the facts at home here, ascending, those `after` one; and whether there are more."""
         ids, accept = self._ids_in_order(judge), self._accept(0.0, judge)
-        known = ((id, self._known[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
-        at_home = ((id, fact) for id, fact in known if fact.is_home and (accept is None or accept(id)))
+        entries = ((id, self._known[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
+        at_home = ((id, fact) for id, fact in entries if fact.is_home and (accept is None or accept(id)))
         rows = b"".join(signature.row(id, fact.statement, fact.stamp, _signed(fact)) for id, fact in islice(at_home, rows_max))
         return rows, next(at_home, None) is not None
 
@@ -236,22 +240,22 @@ class Replica:
         for _ in range(facts_max, len(self._dirty), facts_max):
             self.index_some(facts_max, judge)
             yield
-        unsigned = [known for known in self._known.values() if known.is_home and not known.signed] if with_wording else []
+        unsigned = [entry for entry in self._known.values() if entry.is_home and not entry.signed] if with_wording else []
         for start in range(0, len(unsigned), facts_max):
-            for known in unsigned[start : start + facts_max]:
-                _signed(known)
+            for entry in unsigned[start : start + facts_max]:
+                _signed(entry)
             yield
 
     def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
         """The facts that searches can find here, copies too, by id."""
         self._refresh(judge)
         accept = self._accept(0.0, judge)
-        found = ((id, known) for id, known in self._known.items() if accept is None or accept(id))
-        return {id: Counted(known.is_home, known.confirmations > 0) for id, known in found}
+        visible = ((id, entry) for id, entry in self._known.items() if accept is None or accept(id))
+        return {id: Counted(entry.is_home, entry.confirmations > 0) for id, entry in visible}
 
     def conflicting(self, fact_id: str) -> list[str]:
         """Facts kept here that can't be true beside this one."""
-        return self._concepts.rivals(fact_id, self._known[fact_id].statement, lambda other: self._known[other].statement)
+        return self._concepts.rivals(fact_id, self._known[fact_id].statement, lambda rival: self._known[rival].statement)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -287,56 +291,60 @@ class Replica:
         if former is not None:
             partitions = partitions.union(former.partitions)
         self._order = self._tally = None
-        known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
-        if former is not None and known is not None and _is_indexed_alike(former, known):
-            self._known[fact_id] = known
-            self._part_of(known).note(fact_id, known.evidence)
+        entry = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
+        if former is not None and entry is not None and _is_indexed_alike(former, entry):
+            self._known[fact_id] = entry
+            self._part_of(entry).note(fact_id, entry.evidence)
             return
         if former is not None:
             self._take_out(fact_id, former)
-        if known is not None:
-            self._put_in(fact_id, known)
+        if entry is not None:
+            self._put_in(fact_id, entry)
 
     def _derived(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> _Known | None:
         """At home if any assertion is: a copy besides adds nothing."""
-        found = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
-        at_home = [assertion for name, assertions in found.items() if name in self._shares.homes for assertion in assertions]
-        given = at_home or [assertion for assertions in found.values() for assertion in assertions]
-        if not given:
+        by_partition = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
+        at_home = [
+            assertion for name, assertions in by_partition.items() if name in self._shares.homes for assertion in assertions
+        ]
+        assertions_counted = at_home or [assertion for assertions in by_partition.values() for assertion in assertions]
+        if not assertions_counted:
             return None
-        first = min(given, key=_age)
+        first = min(assertions_counted, key=_age)
         return _Known(
             statement=first.assertion.statement,
-            partitions=tuple(name for name, assertions in found.items() if assertions),
+            partitions=tuple(name for name, assertions in by_partition.items() if assertions),
             is_home=bool(at_home),
-            agents=tuple(sorted({one.assertion.agent for one in given})) if len(given) > 1 else (first.assertion.agent,),
-            confirmations=confirmation_share(_confirmed([assertion.assertion for assertion in given], judge)),
-            confidence=max(assertion.assertion.confidence for assertion in given),
+            agents=tuple(sorted({sealed.assertion.agent for sealed in assertions_counted}))
+            if len(assertions_counted) > 1
+            else (first.assertion.agent,),
+            confirmations=confirmation_share(_confirmed([assertion.assertion for assertion in assertions_counted], judge)),
+            confidence=max(assertion.assertion.confidence for assertion in assertions_counted),
             stamp=first.assertion.stamp,
             root=first.assertion.root,
             tenant=first.assertion.tenant,
         )
 
-    def _put_in(self, fact_id: str, known: _Known) -> None:
-        self._known[fact_id] = known
+    def _put_in(self, fact_id: str, entry: _Known) -> None:
+        self._known[fact_id] = entry
         if self._ids is not None:
             insort(self._ids, fact_id)
-        self._part_of(known).add(fact_id, self._indexed(fact_id))
-        self._concepts.add(fact_id, known.statement.concept)
+        self._part_of(entry).add(fact_id, self._indexed(fact_id))
+        self._concepts.add(fact_id, entry.statement.concept)
 
-    def _take_out(self, fact_id: str, known: _Known) -> None:
+    def _take_out(self, fact_id: str, entry: _Known) -> None:
         del self._known[fact_id]
         if self._ids is not None:
             del self._ids[bisect_left(self._ids, fact_id)]
-        self._part_of(known).remove(fact_id, weighted_terms(known.statement))
-        self._concepts.remove(fact_id, known.statement.concept)
+        self._part_of(entry).remove(fact_id, weighted_terms(entry.statement))
+        self._concepts.remove(fact_id, entry.statement.concept)
 
     def _new_part(self) -> CompactingIndex:
         return CompactingIndex(lambda: FactIndex(self._new_arm()), self._indexed)
 
     def _indexed(self, fact_id: str) -> Indexed:
-        known = self._known[fact_id]
-        return Indexed(weighted_terms(known.statement), self._vector(known.statement), known.evidence)
+        entry = self._known[fact_id]
+        return Indexed(weighted_terms(entry.statement), self._vector(entry.statement), entry.evidence)
 
     def _vector(self, statement: Statement) -> Vector | None:
         if len(statement.vector) != 2 * self._dimension or statement.model != self._model:
@@ -344,8 +352,8 @@ class Replica:
         vector = np.frombuffer(statement.vector, dtype="<f2").astype(np.float32)
         return vector if is_comparable(vector, self._dimension) else None
 
-    def _part_of(self, known: _Known) -> CompactingIndex:
-        return self._home if known.is_home else self._copies
+    def _part_of(self, entry: _Known) -> CompactingIndex:
+        return self._home if entry.is_home else self._copies
 
     def _found(
         self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: AssertionPolicy
@@ -361,13 +369,13 @@ class Replica:
         )
         if not judge.may_expire():
             return evidence
-        known = [self._known[fact_id] for fact_id in pool.ids]
-        faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
+        entries = [self._known[fact_id] for fact_id in pool.ids]
+        faded = np.array([judge.faded(entry.confidence, entry.stamp) for entry in entries], dtype=np.float32)
         return msgspec.structs.replace(evidence, confidence=faded)
 
     def _place(self, fact_id: str) -> bytes:
-        known = self._known[fact_id]
-        return place_of(known.statement, known.root, known.tenant)
+        entry = self._known[fact_id]
+        return place_of(entry.statement, entry.root, entry.tenant)
 
     def _accept(self, confidence_min: float, judge: AssertionPolicy, as_of_ms: int = 0) -> Accept | None:
         """Without expiry, a time and a least confidence nothing has to be looked at one by one."""
@@ -375,22 +383,25 @@ class Replica:
             return None
 
         def is_wanted(fact_id: str) -> bool:
-            known = self._known[fact_id]
-            if judge.faded(known.confidence, known.stamp) < confidence_min or 0 < as_of_ms < known.stamp.ms:
+            entry = self._known[fact_id]
+            if judge.faded(entry.confidence, entry.stamp) < confidence_min or 0 < as_of_ms < entry.stamp.ms:
                 return False
-            return not judge.may_expire() or bool(self._shares.visible(fact_id, known.partitions, judge))
+            return not judge.may_expire() or bool(self._shares.visible(fact_id, entry.partitions, judge))
 
         return is_wanted
 
     def _fact(
-        self, fact_id: str, given: list[Sealed], judge: AssertionPolicy, status: Status, rivals: Sequence[str] = ()
+        self, fact_id: str, sealed_assertions: list[Sealed], judge: AssertionPolicy, status: Status, rivals: Sequence[str] = ()
     ) -> HiveFact:
         """The same assertion in its home and in a copy's partition is one."""
-        assertions = {(a.agent, a.root): a for a in sorted((one.assertion for one in given), key=lambda a: a.stamp, reverse=True)}
+        assertions = {
+            (a.agent, a.root): a
+            for a in sorted((sealed.assertion for sealed in sealed_assertions), key=lambda a: a.stamp, reverse=True)
+        }
         ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
         return HiveFact(
             id=fact_id,
-            statement=min(given, key=_age).assertion.statement,
+            statement=min(sealed_assertions, key=_age).assertion.statement,
             provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
             confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
             confirmations=round(k_eff(ordered, _alike, judge.voucher)) if len(ordered) > 1 else 0,
@@ -405,7 +416,7 @@ def reindex(replica: Replica, shares: Mapping[str, Taken]) -> list[Record]:
     """Let searches look again at what changed; the records of it all."""
     for partition, share in shares.items():
         replica.changed(partition, share.facts)
-    return [record for some in shares.values() for record in some.records]
+    return [record for change in shares.values() for record in change.records]
 
 
 def _confirmed(assertions: Sequence[Assertion], judge: AssertionPolicy) -> float:
@@ -419,26 +430,29 @@ def _alike(_: str) -> float:
 
 def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy) -> float | None:
     """Votes for a fact; None where nothing is known of the agents that assert it, so that their number decides alone."""
-    if all(judge.trust(one.agent) == TRUST_DEFAULT and judge.voucher(one.agent) == one.agent for one in assertions):
+    if all(
+        judge.trust(assertion.agent) == TRUST_DEFAULT and judge.voucher(assertion.agent) == assertion.agent
+        for assertion in assertions
+    ):
         return None
     claims = [Claim(assertion.agent, fact_id, assertion.root, assertion.confidence, assertion.stamp) for assertion in assertions]
     votes = fused(claims, judge.trust, judge.voucher)[fact_id]
     return None if votes == fused(claims, _alike)[fact_id] else votes
 
 
-def _status(known: _Known, rivals: Sequence[str]) -> Status:
+def _status(entry: _Known, rivals: Sequence[str]) -> Status:
     if rivals:
         return "disputed"
-    return "confirmed" if known.confirmations > 0 else "held"
+    return "confirmed" if entry.confirmations > 0 else "held"
 
 
-def _signed(known: _Known) -> bytes:
-    known.signed = known.signed or signature.signed(known.statement.content, known.statement.speaker)
-    return known.signed
+def _signed(entry: _Known) -> bytes:
+    entry.signed = entry.signed or signature.signed(entry.statement.content, entry.statement.speaker)
+    return entry.signed
 
 
-def _is_indexed_alike(one: _Known, other: _Known) -> bool:
-    return one.is_home == other.is_home and (one.statement is other.statement or one.statement == other.statement)
+def _is_indexed_alike(entry: _Known, rival: _Known) -> bool:
+    return entry.is_home == rival.is_home and (entry.statement is rival.statement or entry.statement == rival.statement)
 
 
 def _age(assertion: Sealed) -> tuple[Stamp, bytes]:

@@ -130,8 +130,8 @@ class Heartbeats:
         if is_new or now_ms - last.received_ms > self._silence_ms:
             former = {**last.former, last.beat.incarnation: last.beat.number}
             former.pop(beat.incarnation, None)
-            kept = dict(list(former.items())[-_FORMER_MAX:])
-            self._last[name] = LastHeartbeat(beat, now_ms, now_ms, kept, twin_ms=last.twin_ms)
+            former_boots = dict(list(former.items())[-_FORMER_MAX:])
+            self._last[name] = LastHeartbeat(beat, now_ms, now_ms, former_boots, twin_ms=last.twin_ms)
             return True
         last.former[beat.incarnation] = beat.number
         if now_ms - last.since_ms > self._silence_ms:
@@ -193,8 +193,8 @@ class LivingBoots:
         if is_present and self._living.get(name) == beat.incarnation:
             return True
         first, _ = self._asked.get((name, beat.incarnation), (None, 0))
-        own, number = beat.answers[:-_NUMBER_BYTES], int.from_bytes(beat.answers[-_NUMBER_BYTES:], "big")
-        if first is None or own != self._incarnation or number < first:
+        boot, number = beat.answers[:-_NUMBER_BYTES], int.from_bytes(beat.answers[-_NUMBER_BYTES:], "big")
+        if first is None or boot != self._incarnation or number < first:
             return False
         self._living[name] = beat.incarnation
         del self._asked[name, beat.incarnation]

@@ -122,9 +122,9 @@ class Membership:
 
     # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
+    def start(self, journal: Iterable[Put], now: Now) -> list[Effect]:
         """Take back what the journal kept; the first beat."""
-        for record in kept:
+        for record in journal:
             if (record.table, record.key) == (MEMBERSHIP, TOPOLOGIES):
                 past = TopologyLog.of(record.value)
                 if past.epoch > self._past.epoch:
@@ -164,8 +164,8 @@ class Membership:
         if topology.epoch <= self._past.epoch:
             return []
         follows = self._past.epoch
-        kept = self._keep((self._made(topology, follows),), now, is_next=True)
-        return [kept, Send(ALL, self._past.since(follows))]
+        effect = self._keep((self._made(topology, follows),), now, is_next=True)
+        return [effect, Send(ALL, self._past.since(follows))]
 
     def evict(self, name: str, now: Now) -> list[Effect]:
         """A person has decided that a member is gone for good. One that lives asks to be let in again. Raises `InvalidInput`."""
@@ -228,8 +228,8 @@ class Membership:
 
     def findings(self) -> tuple[str, ...]:
         """Notices for a person, each once."""
-        found, self._findings = tuple(self._findings[:_FINDINGS_MAX]), []
-        return found
+        findings, self._findings = tuple(self._findings[:_FINDINGS_MAX]), []
+        return findings
 
     # ── hearing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -315,8 +315,8 @@ class Membership:
 
     def _look_round(self, now: Now) -> None:
         after_ms = self.settings.suspect_after_ms
-        others = self._past.members - {self.name}
-        self.suspects = frozenset(name for name in others if self.silent_ms(name, now) > after_ms)
+        peers = self._past.members - {self.name}
+        self.suspects = frozenset(name for name in peers if self.silent_ms(name, now) > after_ms)
 
     # ── speaking ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -379,7 +379,7 @@ class Membership:
 
     def _wanted(self, now: Now) -> frozenset[str]:
         limit_ms = self.settings.gone_after_ms
-        others = self._past.members - {self.name} if limit_ms else frozenset[str]()
+        peers = self._past.members - {self.name} if limit_ms else frozenset[str]()
         return wanted(
-            self._past.members, (name for name in others if self.silent_ms(name, now) > limit_ms), self._heartbeats, now.mono_ms
+            self._past.members, (name for name in peers if self.silent_ms(name, now) > limit_ms), self._heartbeats, now.mono_ms
         )

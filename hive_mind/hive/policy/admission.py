@@ -112,8 +112,8 @@ def bounded(request: SearchRequest) -> SearchRequest:
     """A question that names no fact twice, and no more of them than anybody shows: each is answered with all it says."""
     if not isinstance(request, FactsRequest):
         return request
-    named = tuple(dict.fromkeys(request.fact_ids))[:DEPTH_MAX]
-    return request if len(named) == len(request.fact_ids) else structs.replace(request, fact_ids=named)
+    ids = tuple(dict.fromkeys(request.fact_ids))[:DEPTH_MAX]
+    return request if len(ids) == len(request.fact_ids) else structs.replace(request, fact_ids=ids)
 
 
 def believable(reply: SearchReply, tenant: str) -> SearchReply:
@@ -126,8 +126,8 @@ def believable(reply: SearchReply, tenant: str) -> SearchReply:
 
 def is_fact(fact: HiveFact, tenant: str) -> bool:
     """Whether there can be such a fact: its content decides its id, somebody vouches for it, and its numbers are possible."""
-    said = [(provenance.confidence, provenance.stamp) for provenance in fact.provenance]
-    is_vouched_for = bool(said) and all(0.0 <= sure <= 1.0 and 0 <= stamp.ms <= TIME_MS_MAX for sure, stamp in said)
+    claims = [(provenance.confidence, provenance.stamp) for provenance in fact.provenance]
+    is_vouched_for = bool(claims) and all(0.0 <= sure <= 1.0 and 0 <= stamp.ms <= TIME_MS_MAX for sure, stamp in claims)
     is_measured = 0.0 <= fact.confidence <= 1.0 and 0.0 <= fact.trust <= TRUST_MAX
     return is_vouched_for and is_measured and fact_id(fact.statement.content, tenant) == fact.id
 
@@ -186,7 +186,7 @@ def answerable(probe: Probe, dimension: int) -> Probe:
         return probe
     return replace(
         probe,
-        anchors=Anchors(tuple(one for one in probe.anchors.required if one), probe.anchors.is_pure),
+        anchors=Anchors(tuple(name for name in probe.anchors.required if name), probe.anchors.is_pure),
         vector=vector if is_comparable_or_none else None,
         depth=min(max(probe.depth, 1), DEPTH_MAX),
         statistics=counts if is_counted else None,

@@ -138,8 +138,8 @@ class NodePolicy:
         """Whether an erasure means it, whenever it was said."""
         if not self._has_erasures():
             return False
-        said = [assertion.root, *looked_through(assertion.statement), assertion.statement.before]
-        return self._is_erased(assertion.fact_id, [assertion.agent], [assertion.root], said)
+        words = [assertion.root, *looked_through(assertion.statement), assertion.statement.before]
+        return self._is_erased(assertion.fact_id, [assertion.agent], [assertion.root], words)
 
     def is_to_be_shown(self, fact: HiveFact) -> bool:
         """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
@@ -169,15 +169,15 @@ class NodePolicy:
     def is_expired(self, assertion: Sealed, now: Now) -> bool:
         """Whether its time, and the grace, are over by this node's own clock."""
         expiry = self.settings.expiry
-        seen = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
-        return expiry.is_on and is_expired(assertion.assertion, seen, self.time.trusted_ms(now), now, expiry.grace_ms)
+        first_ms = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
+        return expiry.is_on and is_expired(assertion.assertion, first_ms, self.time.trusted_ms(now), now, expiry.grace_ms)
 
     def is_visible(self, assertion: Sealed, now: Now) -> bool:
         """Whether it counts: neither expired nor taken back nor by an agent under quarantine."""
         self._read()
         if self.settings.expiry.is_on:
-            seen = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
-            if is_hidden(assertion.assertion, seen, self.time.trusted_ms(now), now, self.settings.expiry):
+            first_ms = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
+            if is_hidden(assertion.assertion, first_ms, self.time.trusted_ms(now), now, self.settings.expiry):
                 return False
         # Erased facts are dropped as soon as the time is known, and nothing of them comes in then.
         if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(assertion.assertion):

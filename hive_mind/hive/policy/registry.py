@@ -159,8 +159,8 @@ class Registry:
     def has(self, entry: RegistryEntry) -> bool:
         """Whether it holds exactly this one."""
         writers = self._slots.get(kind_of(entry.key), {}).get(entry.key)
-        found = writers.get(_writer(entry)) if writers else None
-        return found is not None and found.entry == entry
+        slot = writers.get(_writer(entry)) if writers else None
+        return slot is not None and slot.entry == entry
 
     def is_after_dismissal(self, entry: RegistryEntry) -> bool:
         """Whether its writer had been appointed, and was dismissed before: it is void, also after a new appointment."""
@@ -198,9 +198,9 @@ class Registry:
         self, entry: RegistryEntry, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
     ) -> RegistryEntry:
         """An own entry that `sweep` forgot, with a sane stamp. Whether its writer still has the right is judged when reading."""
-        again = sealed(msgspec.structs.replace(entry, stamp=stamp, seal=b""))
-        self.take((again,), None)
-        return again
+        rewritten = sealed(msgspec.structs.replace(entry, stamp=stamp, seal=b""))
+        self.take((rewritten,), None)
+        return rewritten
 
     def take(self, entries: Iterable[RegistryEntry], hive_now_ms: int | None) -> tuple[RegistryEntry, ...]:
         """Take others' entries; those that changed something. Malformed ones and ones from beyond hive time are passed over.
@@ -211,7 +211,7 @@ class Registry:
         latest_ms = None if hive_now_ms is None else hive_now_ms + DRIFT_MS
         return tuple(entry for entry in entries if self._take(entry, latest_ms))
 
-    def sweep(self, hive_now_ms: int, own: Callable[[RegistryEntry], bool]) -> list[RegistryEntry]:
+    def sweep(self, hive_now_ms: int, is_own: Callable[[RegistryEntry], bool]) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what of it is this node's own, to be written again with a sane stamp.
 
         An author that did not write its own again would be alone with them.
@@ -223,15 +223,15 @@ class Registry:
         for entry in beyond:
             self._forget(entry)
         self._latest_ms = latest_ms
-        return [entry for entry in beyond if own(entry)]
+        return [entry for entry in beyond if is_own(entry)]
 
     def disown(self) -> list[RegistryEntry]:
         """Forget entries of revoked keys; returns the forgotten ones.
 
         Entries in office of a moderator that such a key appointed count from then on as written by its own right.
         """
-        gone = [entry for entry in self.entries() if self._is_revoked(entry.seal, entry.stamp.ms)]
-        for entry in gone:
+        revoked = [entry for entry in self.entries() if self._is_revoked(entry.seal, entry.stamp.ms)]
+        for entry in revoked:
             self._forget(entry)
         for entry in [entry for entry in self.entries() if entry.appointment is not None]:
             writers, writer = self._slots[kind_of(entry.key)].get(entry.key, {}), _writer(entry)
@@ -239,13 +239,13 @@ class Registry:
             if slot is not None and self._is_counted(entry) and not slot.is_counted:
                 writers[writer] = slot._replace(is_counted=True)
                 self._numbers[entry.by] += 1
-                gone += [] if self._make_room(entry, slot.order) else [entry]
-        return [*gone, *self.take_overflown()]
+                revoked += [] if self._make_room(entry, slot.order) else [entry]
+        return [*revoked, *self.take_overflown()]
 
     def take_overflown(self) -> list[RegistryEntry]:
         """Entries forgotten because their writer wrote too much, or after its dismissal, since this was last asked."""
-        gone, self._overflown = self._overflown, []
-        return gone
+        overflown, self._overflown = self._overflown, []
+        return overflown
 
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
         is_too_late = latest_ms is not None and entry.stamp.ms > latest_ms
@@ -271,15 +271,18 @@ class Registry:
     def _forget_after_dismissal(self, by: str) -> None:
         if (office := self._offices.get(by)) is None or not office.ended:
             return
-        gone = sorted((one for one in self._unsorted() if one.by == by and self.is_after_dismissal(one)), key=slot_of)
-        for entry in gone:
+        late_entries = sorted(
+            (entry_found for entry_found in self._unsorted() if entry_found.by == by and self.is_after_dismissal(entry_found)),
+            key=slot_of,
+        )
+        for entry in late_entries:
             self._forget(entry)
-        self._overflown += gone
+        self._overflown += late_entries
 
     def _is_counted(self, entry: RegistryEntry) -> bool:
         """Whether it counts against its writer's limit: not entries of a founder, nor of a moderator that a founder appointed."""
-        found = entry.appointment
-        is_appointed = found is not None and found.by in self.founders and not self._is_revoked(found.seal, found.stamp.ms)
+        slot = entry.appointment
+        is_appointed = slot is not None and slot.by in self.founders and not self._is_revoked(slot.seal, slot.stamp.ms)
         return entry.by not in self.founders and not is_appointed
 
     def _make_room(self, entry: RegistryEntry, order: _Order) -> bool:
@@ -289,13 +292,13 @@ class Registry:
         while self._numbers[entry.by] > self._entries_of_one_max:
             oldest, key, digest = heappop(heap)
             if self._is_last((entry.by, digest), oldest, key):
-                gone = self._slots[kind_of(key)][key][entry.by, digest].entry
-                self._forget(gone)
-                if gone is entry:
+                displaced = self._slots[kind_of(key)][key][entry.by, digest].entry
+                self._forget(displaced)
+                if displaced is entry:
                     return False
-                self._overflown.append(gone)
+                self._overflown.append(displaced)
         if len(heap) > 2 * self._numbers[entry.by] + _REPLACED_MAX:
-            heap[:] = [one for one in heap if self._is_last((entry.by, one[2]), *one[:2])]
+            heap[:] = [place for place in heap if self._is_last((entry.by, place[2]), *place[:2])]
             heapify(heap)
         return True
 
@@ -322,8 +325,8 @@ class Registry:
         if kind == "moderator" and entry.by in self.founders:
             self._note_office(key)
             # They decide which other entries count.
-            for other, keys in self._slots.items():
-                self._stale[other].update(keys)
+            for other_kind, keys in self._slots.items():
+                self._stale[other_kind].update(keys)
         self._count += (order is not None) - (old is not None)
         for sign, digest in ((1, order and order[1]), (-1, old and old.order[1])):
             if digest:
@@ -339,13 +342,13 @@ class Registry:
             del self._ranked[key]
 
     def _note_office(self, key: str) -> None:
-        by, said = subject_of(key), [slot for slot in self._latest_first(key) if slot.entry.by in self.founders]
+        by, offices = subject_of(key), [slot for slot in self._latest_first(key) if slot.entry.by in self.founders]
         self._offices.pop(by, None)
-        if said:
-            ended = tuple(slot.entry.stamp for slot in said if not slot.value)
-            appointed = (slot.entry for slot in said if slot.entry.value == APPOINTED)
+        if offices:
+            ended = tuple(slot.entry.stamp for slot in offices if not slot.value)
+            appointed = (slot.entry for slot in offices if slot.entry.value == APPOINTED)
             last = next((Appointment(entry.stamp, entry.by, entry.seal) for entry in appointed), None)
-            self._offices[by] = _Office(None if said[0].value else said[0].entry.stamp, ended, last)
+            self._offices[by] = _Office(None if offices[0].value else offices[0].entry.stamp, ended, last)
 
     # ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -388,8 +391,8 @@ class Registry:
 def _digest_of(entry: RegistryEntry) -> bytes:
     # An entry without appointment has the digest that members of an earlier version give it.
     fields = (entry.key, entry.value, entry.stamp, entry.by, entry.seal)
-    whole = _encode(fields if entry.appointment is None else entry)
-    return blake2b(whole, digest_size=_DIGEST_BYTES).digest()
+    encoded = _encode(fields if entry.appointment is None else entry)
+    return blake2b(encoded, digest_size=_DIGEST_BYTES).digest()
 
 
 def _writer(entry: RegistryEntry) -> _Writer:

@@ -48,15 +48,15 @@ class RegistryService:
 
     def write(self, entries: Iterable[tuple[str, str]], by: str, at: PolicyNow) -> tuple[list[RegistryEntry], list[str]]:
         """Entries written, and for each that was asked for why not, or ""."""
-        written: list[RegistryEntry] = []
+        entries_written: list[RegistryEntry] = []
         reasons: list[str] = []
         for key, value in entries:
             try:
-                written.append(self._write(key, value, by, self._clock.tick(at.hive_ms()), at))
+                entries_written.append(self._write(key, value, by, self._clock.tick(at.hive_ms()), at))
                 reasons.append("")
             except InvalidInput as error:
                 reasons.append(str(error))
-        return written, reasons
+        return entries_written, reasons
 
     def note_seen(self, facts: Iterable[HiveFact], at: PolicyNow) -> None:
         """Decisions about these from now on are stamped later than the facts, whichever clock is ahead."""
@@ -65,21 +65,21 @@ class RegistryService:
 
     def retract(self, event: Retract, at: PolicyNow) -> tuple[list[Retracted], dict[str, Taken], list[RegistryEntry]]:
         """Retract facts: those held here, and the registry entries that retract other members' copies."""
-        taken: list[dict[str, Taken]] = []
+        changes: list[dict[str, Taken]] = []
         outcomes: list[Retracted] = []
         entries: list[RegistryEntry] = []
         is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
         for fact_id in event.fact_ids:
             stamp = self._clock.tick(at.hive_ms())
             outcome, shares = self._partitions.retract(fact_id, event.by, stamp, at, is_for_all=is_for_all)
-            taken.append(shares)
+            changes.append(shares)
             # Also what was asserted before this node lost its memory.
             if is_for_all or not (outcome.removed or outcome.refused):
                 retractions, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp, at)
                 entries += retractions
                 outcome = replace(outcome, refused=reason)
             outcomes.append(outcome)
-        return outcomes, merged(*taken), entries
+        return outcomes, merged(*changes), entries
 
     def _take_back(
         self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp, at: PolicyNow
@@ -128,9 +128,9 @@ class RegistryService:
 
     def take_overflown(self) -> tuple[list[Record], Counter[str]]:
         """Records of what was forgotten because its writer wrote too much, or after its dismissal; counted by reason."""
-        gone, is_after_dismissal = self._registry.take_overflown(), self._registry.is_after_dismissal
-        refused = Counter(AFTER_DISMISSAL if is_after_dismissal(entry) else TOO_MANY_ENTRIES for entry in gone)
-        return [Delete(REGISTRY, record_key(entry)) for entry in gone], refused
+        overflown, is_after_dismissal = self._registry.take_overflown(), self._registry.is_after_dismissal
+        refused = Counter(AFTER_DISMISSAL if is_after_dismissal(entry) else TOO_MANY_ENTRIES for entry in overflown)
+        return [Delete(REGISTRY, record_key(entry)) for entry in overflown], refused
 
     def apply(self, entries: Iterable[RegistryEntry], at: PolicyNow, *, are_just_written: bool = False) -> dict[str, Taken]:
         """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""
@@ -168,12 +168,12 @@ class RegistryService:
 
     def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
         """Forget entries stamped beyond hive time; those this node has to keep are written again, or they would be lost."""
-        own = self._registry.sweep(hive_ms, self._is_to_keep)
+        own_entries = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._policy.seal)
-        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in own]
+        rewritten = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in own_entries]
         # The stamps of all others were right.
         self._written_ms.clear()
-        return [entry for entry in again if self._registry.has(entry)]
+        return [entry for entry in rewritten if self._registry.has(entry)]
 
     def _is_to_keep(self, entry: RegistryEntry) -> bool:
         """Entries this node wrote; and permanent ones, if it holds the writer's key: the writer may have forgotten them since.

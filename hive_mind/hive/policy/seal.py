@@ -172,9 +172,11 @@ def is_sealed_heartbeat(seal: Seal, hive: str, node: str, beat: Heartbeat) -> bo
     return seal.verify(node, _of_heartbeat(hive, node, beat) if seal.is_on else b"", beat.seal)
 
 
-def sealed_topology(seal: Seal, hive: str, made: AnnouncedTopology) -> AnnouncedTopology:
+def sealed_topology(seal: Seal, hive: str, topology: AnnouncedTopology) -> AnnouncedTopology:
     """A topology, sealed by its maker."""
-    return msgspec.structs.replace(made, seal=seal.seal(made.by, _of_topology(hive, made))) if seal.is_on else made
+    return (
+        msgspec.structs.replace(topology, seal=seal.seal(topology.by, _of_topology(hive, topology))) if seal.is_on else topology
+    )
 
 
 def is_sealed_topology(seal: Seal, hive: str, topology: AnnouncedTopology) -> bool:

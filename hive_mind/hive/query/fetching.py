@@ -103,13 +103,17 @@ class FetchScatter:
 
 def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[ReplicaSetShare]:
     """The facts to ask each holder for, and the other members that keep the same."""
-    wanted: dict[str, list[str]] = {}
+    ids_by_holder: dict[str, list[str]] = {}
     for id, holder in dict(reversed(fetch.wanted)).items():
         if holder:
-            wanted.setdefault(holder, []).append(id)
+            ids_by_holder.setdefault(holder, []).append(id)
     return [
-        ReplicaSetShare(holder, (holder, *(m for one in read_set if holder in one.members for m in one.members)), tuple(ids))
-        for holder, ids in sorted(wanted.items())
+        ReplicaSetShare(
+            holder,
+            (holder, *(m for replica_set in read_set if holder in replica_set.members for m in replica_set.members)),
+            tuple(ids),
+        )
+        for holder, ids in sorted(ids_by_holder.items())
     ]
 
 

@@ -66,7 +66,7 @@ class TallyScatter(PagedScatter):
         return self._sent(self._round.take(sender, name, still if is_endless else reply.missing, now_ms), now_ms)
 
     def gathered(self) -> Tallied:
-        pages, open_items = (page for some in self._pages.values() for page in some), self._round.open_items()
+        pages, open_items = (page for pages_of_part in self._pages.values() for page in pages_of_part), self._round.open_items()
         if self._tally.with_wording:
             return Tallied({}, self._partitions, open_items, self._silent, signature.first_of_each(pages))
         rows = (row for page in pages for row in rows_in(page))
@@ -87,7 +87,7 @@ class TallyScatter(PagedScatter):
         if len(rows) % size or (reply.is_cut and not rows):
             return False
         each = [last, *(rows[start : start + size] for start in range(0, len(rows), size))]
-        return all(one < other for one, other in pairwise(each))
+        return all(former < later for former, later in pairwise(each))
 
 
 class _Given(NamedTuple):
@@ -111,14 +111,14 @@ class ListScatter(PagedScatter):
         """Take a reply. A late, repeated or unsolicited one changes nothing."""
         if self.is_done or not isinstance(reply, ListReply) or not self._round.expects(sender, reply.replica_set):
             return []
-        place, given = (reply.replica_set, sender), self._given.get((reply.replica_set, sender), _Given())
+        place, progress = (reply.replica_set, sender), self._given.get((reply.replica_set, sender), _Given())
         # Of pages the same one may come twice, and then not get us further.
-        if reply.cut_at is not None and given.last is not None and reply.cut_at >= given.last:
+        if reply.cut_at is not None and progress.last is not None and reply.cut_at >= progress.last:
             return []
         for fact in reply.facts:
             self._found.setdefault(fact.id, fact)
-        given = self._given[place] = _Given(reply.cut_at, given.facts + len(reply.facts))
-        if reply.cut_at is None or not reply.facts or given.facts >= self._listing.limit:
+        progress = self._given[place] = _Given(reply.cut_at, progress.facts + len(reply.facts))
+        if reply.cut_at is None or not reply.facts or progress.facts >= self._listing.limit:
             return self._sent(self._round.take(sender, reply.replica_set, reply.missing, now_ms), now_ms)
         return self._ask_for_rest(sender, reply.replica_set, now_ms)
 
@@ -128,7 +128,7 @@ class ListScatter(PagedScatter):
         return Listed(tuple(newest[: self._listing.limit]), self._partitions, self._round.open_items())
 
     def _request(self, to: To, left_ms: int, bytes_max: int) -> ListRequest | PrefixRequest:
-        listing, given = self._listing, self._given.get((to.part, to.node), _Given())
-        kind, wanted = (PrefixRequest, listing.prefix) if listing.prefix else (ListRequest, listing.concept)
-        limit = listing.limit - given.facts
-        return kind(listing.request, to.part, self._epoch, wanted, limit, left_ms, given.last, bytes_max)
+        listing, progress = self._listing, self._given.get((to.part, to.node), _Given())
+        kind, subject = (PrefixRequest, listing.prefix) if listing.prefix else (ListRequest, listing.concept)
+        limit = listing.limit - progress.facts
+        return kind(listing.request, to.part, self._epoch, subject, limit, left_ms, progress.last, bytes_max)

@@ -105,9 +105,9 @@ class Questions:
     def answer(self, request: SearchRequest, at: PolicyNow) -> SearchReply | None:
         """This replica's results. None: asked about a topology, or for rows, that this node does not know."""
         if isinstance(request, FactsRequest):
-            held = ((id, self._replica.fact(id, at)) for id in request.fact_ids)
-            found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
-            return FactsReply(request.query, tuple(fact for _, fact in found), is_cut)
+            facts_held = ((id, self._replica.fact(id, at)) for id in request.fact_ids)
+            rows_cut, is_cut = page(((id, _to_read(fact)) for id, fact in facts_held if fact is not None), request.bytes_max)
+            return FactsReply(request.query, tuple(fact for _, fact in rows_cut), is_cut)
         name = request.replica_set
         if (missing := self._missing(name, request.epoch)) is None:
             return None
@@ -171,16 +171,16 @@ class Questions:
             self._sets = {replica_set.name: replica_set for replica_set in self._read_set()}
         if (asked_replica_set := self._sets.get(name)) is None:
             return None
-        known = [(partition, shares.get(partition)) for partition in asked_replica_set.partitions]
-        return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])
+        known_shares = [(partition, shares.get(partition)) for partition in asked_replica_set.partitions]
+        return tuple([name for name, share in known_shares if share is None or not (share.is_holder and share.is_complete)])
 
 
 def _listed(
     request: ListRequest | PrefixRequest, rows: Iterable[tuple[ListPlace, HiveFact]], missing: tuple[str, ...]
 ) -> ListReply:
-    found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
-    facts = tuple(fact for _, fact in found)
-    return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
+    list_rows, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
+    facts = tuple(fact for _, fact in list_rows)
+    return ListReply(request.query, request.replica_set, facts, missing, list_rows[-1][0] if is_cut else None)
 
 
 def _to_read(fact: HiveFact) -> HiveFact:

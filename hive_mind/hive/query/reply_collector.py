@@ -94,13 +94,13 @@ class ReplyCollector:
         self._answers: list[_Answer] = []
         self._known: _Together | None = None
 
-    def keep(self, sender: str, reply: PoolReply, asked: Probe) -> bool:
+    def keep(self, sender: str, reply: PoolReply, question: Probe) -> bool:
         """Keep a member's candidates. False if they are not valid."""
         if not is_sound(reply, len(self._asked)):
             return False
         words = reply.words or _NO_WORDS
-        scored_by = asked.statistics or (words.statistics + asked.beside if asked.beside else words.statistics)
-        answer = _Answer(sender, reply.replica_set, reply.missing, reply.pool, reply.evidence, words, asked.depth, scored_by)
+        scored_by = question.statistics or (words.statistics + question.beside if question.beside else words.statistics)
+        answer = _Answer(sender, reply.replica_set, reply.missing, reply.pool, reply.evidence, words, question.depth, scored_by)
         self._answers.append(answer)
         self._known = None
         return True
@@ -127,8 +127,8 @@ class ReplyCollector:
     def merged(self) -> tuple[Pool, EvidenceColumns, dict[str, str]]:
         """All of it as one index would have given it, and by fact id a node that holds it. The order of answers plays no part."""
         answered = _by_set(self._answers, self._together().pools)
-        found = [_of_set(answers) for answers in answered]
-        merged = merge_all([pool for pool, _ in found], [evidence for _, evidence in found], self._depth)
+        of_sets = [_of_set(answers) for answers in answered]
+        merged = merge_all([pool for pool, _ in of_sets], [evidence for _, evidence in of_sets], self._depth)
         origins = zip(merged.pool.ids, merged.origins.tolist(), strict=True)
         return merged.pool, merged.evidence, {id: _holder(id, answered[origin]) for id, origin in origins}
 
@@ -136,8 +136,8 @@ class ReplyCollector:
         if self._known is None:
             statistics = self._total()
             pools = self._rescored(statistics)
-            more = set(self._may_have_more(pools, statistics))
-            sure = [one for number, one in enumerate(self._answers) if number not in more]
+            deeper = set(self._may_have_more(pools, statistics))
+            sure = [answer for number, answer in enumerate(self._answers) if number not in deeper]
             self._known = _Together(statistics, pools, self._unspoken(sure))
         return self._known
 
@@ -145,11 +145,11 @@ class ReplyCollector:
         """Replicas count the same facts, so of several the one that speaks for most is believed."""
         believed: dict[str, _Answer] = {}
         for answer in self._answers:
-            other = believed.setdefault(answer.name, answer)
-            if other is not answer and _believable(answer) < _believable(other):
+            twin = believed.setdefault(answer.name, answer)
+            if twin is not answer and _believable(answer) < _believable(twin):
                 believed[answer.name] = answer
-        known = [believed[name].words.statistics for name in sorted(believed)]
-        return total([*known, self._beside] if self._beside else known)
+        statistics_known = [believed[name].words.statistics for name in sorted(believed)]
+        return total([*statistics_known, self._beside] if self._beside else statistics_known)
 
     def _rescored(self, statistics: TermStatistics) -> list[Pool]:
         pools = [answer.pool for answer in self._answers]
@@ -163,17 +163,19 @@ class ReplyCollector:
     def _may_have_more(self, pools: Sequence[Pool], statistics: TermStatistics) -> list[int]:
         """Numbers of the answers that may have left out what matters."""
         answers, depth = self._answers, self._depth
-        asked = [_ALL if answer.depth >= depth else answer.depth for answer in answers]
+        depths = [_ALL if answer.depth >= depth else answer.depth for answer in answers]
         if not self._asked or not answers:
-            return may_have_more(pools, asked, depth) if min(asked, default=_ALL) < _ALL else []
+            return may_have_more(pools, depths, depth) if min(depths, default=_ALL) < _ALL else []
         is_final = [answer.depth >= depth and answer.scored_by == statistics for answer in answers]
         if all(is_final):
             return []
         left = [left_out(answer.pool.keyword, answer.depth) for answer in answers]
-        most = most_left([answer.words for answer in answers], left, [one.scored_by for one in answers], self._asked, statistics)
+        most = most_left(
+            [answer.words for answer in answers], left, [answer.scored_by for answer in answers], self._asked, statistics
+        )
         most[is_final] = 0.0
-        named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
-        return may_have_more(pools, asked, depth, Rescored(most, named))
+        depths_named = [_ALL if final else answer.depth for answer, final in zip(answers, is_final, strict=True)]
+        return may_have_more(pools, depths, depth, Rescored(most, depths_named))
 
     def _unspoken(self, answers: Sequence[_Answer]) -> dict[str, frozenset[str]]:
         """Partitions of each set that none of these answers speaks for."""
@@ -189,10 +191,10 @@ def _believable(answer: _Answer) -> tuple[int, str, int]:
 
 def _by_set(answers: Sequence[_Answer], pools: Sequence[Pool]) -> list[list[tuple[_Answer, Pool]]]:
     """The answers of each replica set with their pools, in an order that does not depend on when they came."""
-    found: dict[str, list[tuple[_Answer, Pool]]] = {}
+    by_name: dict[str, list[tuple[_Answer, Pool]]] = {}
     for answer, pool in zip(answers, pools, strict=True):
-        found.setdefault(answer.name, []).append((answer, pool))
-    return [sorted(found[name], key=lambda one: (one[0].sender, one[0].depth)) for name in sorted(found)]
+        by_name.setdefault(answer.name, []).append((answer, pool))
+    return [sorted(by_name[name], key=lambda pair: (pair[0].sender, pair[0].depth)) for name in sorted(by_name)]
 
 
 def _of_set(answers: Sequence[tuple[_Answer, Pool]]) -> tuple[Pool, EvidenceColumns]:

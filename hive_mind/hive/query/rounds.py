@@ -68,8 +68,8 @@ class _Quest(msgspec.Struct, eq=False):
     rival_ms: int = _NEVER
     due_ms: int = _NEVER
 
-    def ask(self, member: str, asked: _Asked, rival_ms: int) -> None:
-        self.asked[member], self.rival_ms = asked, rival_ms
+    def ask(self, member: str, progress: _Asked, rival_ms: int) -> None:
+        self.asked[member], self.rival_ms = progress, rival_ms
 
     def put_off_rival(self, rival_ms: int) -> None:
         self.rival_ms = rival_ms
@@ -85,7 +85,9 @@ class _Quest(msgspec.Struct, eq=False):
         self.open.intersection_update(missing)
 
     def awaited(self) -> Iterator[tuple[str, _Asked]]:
-        return ((node, one) for node, one in self.asked.items() if not one.is_answered and not one.is_given_up)
+        return (
+            (node, progress) for node, progress in self.asked.items() if not progress.is_answered and not progress.is_given_up
+        )
 
     def next_member(self) -> str | None:
         return next((member for member in self.part.members if member not in self.asked), None)
@@ -101,7 +103,10 @@ class _Quest(msgspec.Struct, eq=False):
             return True
         if self.next_member() is not None:
             return False
-        return all(one.is_answered or (one.is_given_up and (self.is_doubted or one.is_dead)) for one in self.asked.values())
+        return all(
+            progress.is_answered or (progress.is_given_up and (self.is_doubted or progress.is_dead))
+            for progress in self.asked.values()
+        )
 
 
 @dataclass(frozen=True, slots=True)

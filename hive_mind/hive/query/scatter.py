@@ -29,8 +29,8 @@ _LEAST = 4.0
 def first_depth(depth: int, share: float) -> int:
     """Candidates to ask a set for that is expected to have this share of the best `depth`; all where little would be saved."""
     expected = depth * share
-    wanted = ceil(expected + _DEVIATIONS * sqrt(expected) + _LEAST)
-    return wanted if 2 * wanted <= depth <= DEPTH_MAX else depth
+    depth_needed = ceil(expected + _DEVIATIONS * sqrt(expected) + _LEAST)
+    return depth_needed if 2 * depth_needed <= depth <= DEPTH_MAX else depth
 
 
 Requests = list[Send | SearchLocal]
@@ -78,7 +78,7 @@ class Scatter:
         """When `tick` has something to do; None when done."""
         if self.is_done:
             return None
-        wake_ms = min([one.wake_at_ms for one in (self._searching, *self._deepening)])
+        wake_ms = min([part.wake_at_ms for part in (self._searching, *self._deepening)])
         return wake_ms if self._is_late else min(wake_ms, self._deepen_ms)
 
     def start(self, now_ms: int) -> Requests:
@@ -89,23 +89,23 @@ class Scatter:
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> Requests:
         """Take a reply. A late, repeated, malformed or unsolicited one changes nothing."""
-        if self.is_done or not isinstance(reply, PoolReply) or (asked := self._asked_for(reply)) is None:
+        if self.is_done or not isinstance(reply, PoolReply) or (round_asked := self._asked_for(reply)) is None:
             return []
         # Also from a member that was given up, while the question lasts.
-        if now_ms >= asked.end_ms or not asked.expects(sender, reply.replica_set):
-            asked.note(sender, reply.replica_set, now_ms)
+        if now_ms >= round_asked.end_ms or not round_asked.expects(sender, reply.replica_set):
+            round_asked.note(sender, reply.replica_set, now_ms)
             return []
-        if not self._keep(sender, reply, asked):
+        if not self._keep(sender, reply, round_asked):
             return []
         self._silent.discard(sender)
-        requests = asked.take(sender, reply.replica_set, reply.missing, now_ms)
-        return self._sent(asked, requests, now_ms) + self._advance(now_ms)
+        requests = round_asked.take(sender, reply.replica_set, reply.missing, now_ms)
+        return self._sent(round_asked, requests, now_ms) + self._advance(now_ms)
 
     def tick(self, now_ms: int) -> Requests:
         if self.is_done:
             return []
         current = (self._searching, *self._deepening)
-        return [one for asked in current for one in self._sent(asked, asked.tick(now_ms), now_ms)] + self._advance(now_ms)
+        return [request for part in current for request in self._sent(part, part.tick(now_ms), now_ms)] + self._advance(now_ms)
 
     def gathered(self) -> Gathered:
         """The results so far. Same replies, same result, in whatever order they came."""
@@ -117,9 +117,9 @@ class Scatter:
             statistics=self._brought.statistics(),
             partitions=sum(len(set(part.items)) for part in self._parts),
             missing=self._brought.missing(),
-            asked=tuple(sorted(set().union(*(one.asked() for one in rounds)))),
+            asked=tuple(sorted(set().union(*(part.asked() for part in rounds)))),
             silent=tuple(sorted(self._silent)),
-            requests=sum(one.requests for one in rounds),
+            requests=sum(part.requests for part in rounds),
             holders=holders,
         )
 
@@ -135,7 +135,7 @@ class Scatter:
         if reply.query == self._ask.request:
             return self._searching
         return next(
-            (one for one in self._deepening if reply.query == self._request_for_more and reply.replica_set in one.names), None
+            (part for part in self._deepening if reply.query == self._request_for_more and reply.replica_set in part.names), None
         )
 
     @property
@@ -152,28 +152,28 @@ class Scatter:
             self._silent |= set(self._searching.close(now_ms))
         self._is_late = True
         out = self._deepen(now_ms)
-        for one in self._deepening:
+        for part in self._deepening:
             # Others' replies may have made it needless.
-            for name in one.names:
-                one.spoken_for(name, self._brought.open_of(name))
-        if is_over and all(one.has_ended(now_ms) for one in self._deepening):
-            for one in self._deepening:
-                self._silent |= set(one.close(now_ms))
+            for name in part.names:
+                part.spoken_for(name, self._brought.open_of(name))
+        if is_over and all(part.has_ended(now_ms) for part in self._deepening):
+            for part in self._deepening:
+                self._silent |= set(part.close(now_ms))
             self.is_done = True
         return out
 
     def _deepen(self, now_ms: int) -> Requests:
         """Ask for more where there may be more: when all have answered, or when that can't be waited for any longer."""
-        pool = frozenset().union(*(one.names for one in self._deepening))
+        pool = frozenset().union(*(part.names for part in self._deepening))
         unsure = {name: items for name, items in self._brought.unsure().items() if name not in pool}
         if not unsure or now_ms >= self._end_ms:
             return []
         parts = [replace(part, items=tuple(unsure[part.name])) for part in self._parts if part.name in unsure]
         probe = replace(self._ask.probe, statistics=self._brought.statistics(), beside=None)
         self._probes_for_more |= dict.fromkeys(unsure, probe)
-        more = self._round([self._answered_first(part) for part in parts], now_ms)
-        self._deepening.append(more)
-        return self._sent(more, more.start(now_ms), now_ms)
+        deeper_round = self._round([self._answered_first(part) for part in parts], now_ms)
+        self._deepening.append(deeper_round)
+        return self._sent(deeper_round, deeper_round.start(now_ms), now_ms)
 
     def _round(self, parts: Sequence[ReplicaSetShare], now_ms: int) -> Round:
         return Round(parts, self._node, Window(now_ms, self._end_ms), self._settings, self._latencies)
@@ -185,22 +185,22 @@ class Scatter:
         answered = self._searching.answered(part.name)
         return replace(part, members=tuple(sorted(part.members, key=lambda member: member not in answered)))
 
-    def _keep(self, sender: str, reply: PoolReply, asked: Round) -> bool:
+    def _keep(self, sender: str, reply: PoolReply, round_asked: Round) -> bool:
         """Keep candidates, if they are sound. A sender that gave all it has covers its set in the first round of asking too."""
-        name, is_first = reply.replica_set, asked is self._searching
-        if not self._brought.keep(sender, reply, self._probe_of(asked, name)):
+        name, is_first = reply.replica_set, round_asked is self._searching
+        if not self._brought.keep(sender, reply, self._probe_of(round_asked, name)):
             return False
         if not is_first:
             self._searching.spoken_for(name, reply.missing)
         return True
 
-    def _sent(self, asked: Round, requests: Sequence[To], now_ms: int) -> Requests:
-        return [effect(to.node, self._request(asked, to.part, now_ms), self._node) for to in requests]
+    def _sent(self, round_asked: Round, requests: Sequence[To], now_ms: int) -> Requests:
+        return [effect(to.node, self._request(round_asked, to.part, now_ms), self._node) for to in requests]
 
-    def _request(self, asked: Round, part: str, now_ms: int) -> PoolRequest:
-        request = self._ask.request if asked is self._searching else self._request_for_more
-        probe, left_ms = self._probe_of(asked, part), self._end_ms - now_ms
+    def _request(self, round_asked: Round, part: str, now_ms: int) -> PoolRequest:
+        request = self._ask.request if round_asked is self._searching else self._request_for_more
+        probe, left_ms = self._probe_of(round_asked, part), self._end_ms - now_ms
         return PoolRequest(request, part, self._epoch, probe, left_ms, self._ask.confidence_min)
 
-    def _probe_of(self, asked: Round, part: str) -> Probe:
-        return self._probes[part] if asked is self._searching else self._probes_for_more[part]
+    def _probe_of(self, round_asked: Round, part: str) -> Probe:
+        return self._probes[part] if round_asked is self._searching else self._probes_for_more[part]

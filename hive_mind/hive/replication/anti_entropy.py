@@ -64,14 +64,14 @@ class Authorship:
 
     def unconfirmed(self, holder: str, boot: bytes, mono_ms: int) -> list[str]:
         """Partitions of which a boot of a holder has not said, or not lately, that it has everything this node wrote."""
-        written = [share.partition for share in self._written_to(holder)]
-        return [name for name in written if not self._is_confirmed(holder, name, boot, mono_ms)]
+        partitions = [share.partition for share in self._written_to(holder)]
+        return [name for name in partitions if not self._is_confirmed(holder, name, boot, mono_ms)]
 
     def doubt(self, fact_ids: Iterable[str]) -> None:
         """Ask again about the partitions where this node still has something of these: others may have let go of it."""
-        named, shares = list(fact_ids), self._partitions.shares
-        asked = {name for _, name in self._confirmed} if named else ()
-        doubtful = {name for name in asked if any(shares[name].members.contains(id) for id in named)}
+        ids, shares = list(fact_ids), self._partitions.shares
+        partitions = {name for _, name in self._confirmed} if ids else ()
+        doubtful = {name for name in partitions if any(shares[name].members.contains(id) for id in ids)}
         self._confirmed = {place: boot for place, boot in self._confirmed.items() if place[1] not in doubtful}
 
     def keep_only(self, nodes: frozenset[str]) -> None:
@@ -83,8 +83,8 @@ class Authorship:
         return by == boot and mono_ms < until_ms
 
     def _written_to(self, holder: str) -> Iterator[PartitionReplica]:
-        held = self._partitions.topology.held_by(holder)
-        return (self._partitions.shares[name] for name in held if self._is_written_to(holder, name))
+        partitions = self._partitions.topology.held_by(holder)
+        return (self._partitions.shares[name] for name in partitions if self._is_written_to(holder, name))
 
     def _is_written_to(self, holder: str, partition: str) -> bool:
         """Whether this node has nothing of a partition but what it wrote, and the other is to have everything."""
@@ -164,7 +164,9 @@ class AntiEntropy:
         complete = {name for name, share in shares.items() if share.is_complete}
         messages = self.exchanges.on_offer(sender, offer, shares, self._registry, now)
         equal = [name for message in messages if isinstance(message, SyncState) for name in message.agrees]
-        records = self._partitions.agreed(sender, equal, {one.partition for one in offer.summaries if one.is_complete})
+        records = self._partitions.agreed(
+            sender, equal, {summary.partition for summary in offer.summaries if summary.is_complete}
+        )
         nothing = tuple(summary.partition for summary in offer.summaries if summary.partition not in shares)
         taken_over = self._handing_over.proofs(sender, offer, shares)
         return records, [Send((sender,), _with_holdings(message, complete, nothing, taken_over)) for message in messages]
@@ -176,9 +178,9 @@ class AntiEntropy:
         share = self._partitions.kept_here().get(step.partition)
         if share is None:
             # Besides, no node would ever take from here the assertions of a late step for a partition that has moved away.
-            if (written := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:
+            if (authored := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:
                 return {}, [], []
-            share, step = written
+            share, step = authored
         taken_share = share.take(step.adds, step.removals, step.heads, at)
         answer = self.exchanges.on_step(sender, step, share, partial(self._allowance, share), taken_share.contested)
         joined = Taken()
@@ -250,12 +252,16 @@ class HandingOver:
         if len(self._asked) > _SESSIONS_MAX:
             self._asked.popitem(last=False)
         replace = msgspec.structs.replace
-        summaries = tuple(replace(one, is_leaving=True) if one.partition in names else one for one in offer.summaries)
+        summaries = tuple(
+            replace(summary, is_leaving=True) if summary.partition in names else summary for summary in offer.summaries
+        )
         return replace(offer, summaries=summaries)
 
     def proofs(self, leaver: str, offer: SyncOffer, shares: Mapping[str, PartitionReplica]) -> tuple[TakenOver, ...]:
         """For each partition that the offer asks about, and of which this node has the same and has seen the same."""
-        summaries = {one.partition: one for one in offer.summaries if one.is_leaving and one.partition in shares}
+        summaries = {
+            summary.partition: summary for summary in offer.summaries if summary.is_leaving and summary.partition in shares
+        }
         return tuple(
             TakenOver(name, self._proof(offer.session, leaver, self._node, shares[name]))
             for name, summary in summaries.items()
@@ -274,5 +280,5 @@ class HandingOver:
 
     def _proof(self, session: bytes, leaver: str, holder: str, share: PartitionReplica) -> bytes:
         key = blake2b(_encode(("handed-over/1", session, leaver, holder, share.partition)), digest_size=PROOF_BYTES).digest()
-        whole = share.content_digest() + self._exchanges.seen_root(share, key)
-        return blake2b(whole, key=key, digest_size=PROOF_BYTES).digest()
+        content = share.content_digest() + self._exchanges.seen_root(share, key)
+        return blake2b(content, key=key, digest_size=PROOF_BYTES).digest()

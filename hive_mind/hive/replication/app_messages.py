@@ -89,16 +89,16 @@ class AppMessages:
 
     def wake_at_ms(self, now: Now) -> int:
         """When something is to be said again, or the node wants a tick."""
-        own, its = self._sender.wake_at_ms(), self.node.wake_at_ms(now)
-        return its if own is None else min(own, its)
+        own_ms, its = self._sender.wake_at_ms(), self.node.wake_at_ms(now)
+        return its if own_ms is None else min(own_ms, its)
 
-    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+    def start(self, journal: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what was kept, and start the node with what is its own."""
-        records = list(kept)
-        own = [record for record in records if isinstance(record, Put)]
-        self.kept = tuple(record for record in own if record.table.startswith(APPLICATION))
-        self._sender.load(own, now.mono_ms)
-        self._receiver.load(own)
+        records = list(journal)
+        puts = [record for record in records if isinstance(record, Put)]
+        self.kept = tuple(record for record in puts if record.table.startswith(APPLICATION))
+        self._sender.load(puts, now.mono_ms)
+        self._receiver.load(puts)
         return self.node.start([record for record in records if not _is_ours(record.table)], now)
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
@@ -124,9 +124,9 @@ class AppMessages:
 
     def _say(self, event: Say, mono_ms: int) -> list[Effect]:
         to = self._receivers(event)
-        said = [self._sender.send(receiver, event.kind, event.data, mono_ms) for receiver in to]
-        records = [record for some, _ in said for record in some]
-        return [*_persisted(records), *(send for _, sends in said for send in sends), Done(event.request, to)]
+        messages = [self._sender.send(receiver, event.kind, event.data, mono_ms) for receiver in to]
+        records = [record for some_records, _ in messages for record in some_records]
+        return [*_persisted(records), *(send for _, sends in messages for send in sends), Done(event.request, to)]
 
     def _receivers(self, event: Say) -> tuple[str, ...]:
         is_for_all = event.to == (EVERYBODY,)

@@ -54,9 +54,9 @@ _READERS: Mapping[str, Reader] = {
 _META_READERS: Mapping[bytes, Reader] = {CLOCK: _of(Stamp), OFFSET: int}
 
 
-def with_damage_set_aside(kept: Iterable[Kept]) -> list[Kept]:
+def with_damage_set_aside(journal: Iterable[Kept]) -> list[Kept]:
     """The same, with a `SetAside` for each record that says nothing."""
-    records = [_judged(record) for record in kept]
+    records = [_judged(record) for record in journal]
     channels = {record.key for record in records if record.table == CHANNELS and isinstance(record, Put)}
     # Messages in a forgotten channel reach no receiver.
     return [

@@ -45,9 +45,9 @@ def _live_digest(live: DotIndex) -> bytes:
 
 
 def _seen_digest(last: Iterable[Dot], beyond: Iterable[Dot]) -> bytes:
-    whole = blake2b(b"".join(sorted(last)), digest_size=32)
-    whole.update(b"|" + b"".join(sorted(beyond)))
-    return whole.digest()
+    hasher = blake2b(b"".join(sorted(last)), digest_size=32)
+    hasher.update(b"|" + b"".join(sorted(beyond)))
+    return hasher.digest()
 
 
 _NOTHING_LIVE = _live_digest(DotIndex((), b""))
@@ -145,10 +145,10 @@ class Digest:
     def _thinned(self) -> list[Actor]:
         """Actors with removed assertions, sorted."""
         live = Counter(map(actor_of, self.live))
-        seen = {actor: counter_of(last) for actor, last in self.context.last.items()}
+        seen_counts = {actor: counter_of(last) for actor, last in self.context.last.items()}
         for actor, dots in self._beyond_of.items():
-            seen[actor] = seen.get(actor, 0) + len(dots)
-        return sorted(actor for actor, count in seen.items() if count != live[actor])
+            seen_counts[actor] = seen_counts.get(actor, 0) + len(dots)
+        return sorted(actor for actor, count in seen_counts.items() if count != live[actor])
 
 
 def some_actors(actors: Sequence[Actor], actors_max: int, session: bytes) -> Sequence[Actor]:
@@ -160,10 +160,10 @@ def some_actors(actors: Sequence[Actor], actors_max: int, session: bytes) -> Seq
 
 
 def _by_actor(dots: Iterable[Dot]) -> dict[Actor, list[Dot]]:
-    found: dict[Actor, list[Dot]] = {}
+    dots_by_actor: dict[Actor, list[Dot]] = {}
     for dot in dots:
-        found.setdefault(actor_of(dot), []).append(dot)
-    return found
+        dots_by_actor.setdefault(actor_of(dot), []).append(dot)
+    return dots_by_actor
 
 
 def _after(actor: Actor) -> bytes:

@@ -147,7 +147,7 @@ class Exchanges:
         if not state.registry:
             return ()
         theirs = {slot_of(entry): entry for entry in state.registry}
-        news = [mine for mine in registry.entries() if _is_news(mine, theirs.get(slot_of(mine)))]
+        news = [entry for entry in registry.entries() if _is_news(entry, theirs.get(slot_of(entry)))]
         return announced(news, self._settings.step_bytes_max)
 
     def has_begun(self, peer: str, session: bytes) -> bool:
@@ -212,7 +212,7 @@ class Exchanges:
     def keep_only(self, peers: Container[str]) -> None:
         """Forget the others: they have left."""
         self._lags = {key: lag for key, lag in self._lags.items() if key[0] in peers}
-        self._open = {peer: begun for peer, begun in self._open.items() if peer in peers}
+        self._open = {peer: exchange for peer, exchange in self._open.items() if peer in peers}
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -239,20 +239,20 @@ class Exchanges:
             return self._on_seen(step, share, digest)
         differs = difference(step, digest)
         spans, only_here, only_there = differs.spans, differs.only_here, differs.only_there
-        there, unproved, asked_for = SeenThere(step), unproved_of(step, digest, share), unpack(step.wants, WANTS_MAX)
+        seen_there, unproved, asked_for = SeenThere(step), unproved_of(step, digest, share), unpack(step.wants, WANTS_MAX)
         unseen = share.lacking(only_there)
         if not spans and not unseen:
             self._close(sender, step.session, (step.partition,))
         # Assertions the other has seen and lost are asked for like those it has: the answer is the proof, if it has one.
         # Of its own requests this node may have seen, by a liar's word, dots it never had, and can't prove gone.
         never_had = set(share.lacking(asked_for)).difference(digest.context.unseen(asked_for))
-        wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot)), *sorted(never_had)][:WANTS_MAX]
-        lacking = [assertion for dot in only_here if not there.covers(dot) and (assertion := share.sealed(dot)) is not None]
+        wants = [*unseen, *unproved, *(dot for dot in only_here if seen_there.covers(dot)), *sorted(never_had)][:WANTS_MAX]
+        lacking = [assertion for dot in only_here if not seen_there.covers(dot) and (assertion := share.sealed(dot)) is not None]
         self._note_lag(sender, step, lacking)
         removals = self._proofs_among([*only_there, *asked_for], share, step.session)
-        successors = [successor for successor in share.successors(removals) if not there.covers(successor.dot)]
+        successors = [successor for successor in share.successors(removals) if not seen_there.covers(successor.dot)]
         named_here = [assertion for dot in (*asked_for, *contested) if (assertion := share.sealed(dot)) is not None]
-        allowed = allowed_of([*{given.dot: given for given in (*successors, *lacking, *named_here)}.values()], allowance)
+        allowed = allowed_of([*{sealed.dot: sealed for sealed in (*successors, *lacking, *named_here)}.values()], allowance)
         spans, packed = some(spans, SPANS_MAX, step.session), pack(wants)
         taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)
         adds = fitting(allowed, self._settings, taken_bytes)
@@ -279,15 +279,17 @@ class Exchanges:
 
     def _rest(self, step: SyncStep, digest: Digest) -> SeenDigest:
         """Dots seen here that the other has not seen."""
-        there, mine = SeenThere(step), digest.seen()
-        up_to = tuple([last for last in mine.up_to if last > there.last.get(actor_of(last), b"")])
+        seen_there, seen_here = SeenThere(step), digest.seen()
+        up_to = tuple([last for last in seen_here.up_to if last > seen_there.last.get(actor_of(last), b"")])
         actors = {actor_of(dot) for dot in up_to}
-        beyond = tuple([dot for dot in mine.beyond if not there.covers(dot)])
+        beyond = tuple([dot for dot in seen_here.beyond if not seen_there.covers(dot)])
         actors.update(map(actor_of, beyond))
         if len(actors) > self._actors_max:
             actors = set(some_actors(sorted(actors), self._actors_max, step.session))
             up_to, beyond = (tuple([dot for dot in dots if actor_of(dot) in actors]) for dots in (up_to, beyond))
-        return SeenDigest(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in actors and not there.covers(dot)]))
+        return SeenDigest(
+            up_to, beyond, tuple([dot for dot in seen_here.proved if actor_of(dot) in actors and not seen_there.covers(dot)])
+        )
 
     @property
     def _actors_max(self) -> int:
@@ -303,10 +305,25 @@ class Exchanges:
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
-        seen = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else SeenDigest()
-        dots = [*[add.dot for add in adds], *[dot for removal in removals for dot in removal.dots], *seen.up_to, *seen.beyond]
+        seen_digest = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else SeenDigest()
+        dots = [
+            *[add.dot for add in adds],
+            *[dot for removal in removals for dot in removal.dots],
+            *seen_digest.up_to,
+            *seen_digest.beyond,
+        ]
         head = answered.session, self._incarnation, answered.incarnation, share.partition
-        return SyncStep(*head, spans, adds, removals, wants, heads_of(dots, share), seen.up_to, seen.beyond, pack(seen.proved))
+        return SyncStep(
+            *head,
+            spans,
+            adds,
+            removals,
+            wants,
+            heads_of(dots, share),
+            seen_digest.up_to,
+            seen_digest.beyond,
+            pack(seen_digest.proved),
+        )
 
     def _note_seen(
         self,
@@ -327,8 +344,8 @@ class Exchanges:
             self._lags[peer, partition] = session, Lag()
 
     def _close(self, peer: str, session: bytes, partitions: Iterable[str]) -> None:
-        begun, still_open = self._open.get(peer, (b"", set()))
-        if begun == session:
+        session_open, still_open = self._open.get(peer, (b"", set()))
+        if session_open == session:
             still_open.difference_update(partitions)
 
     def _note_lag(self, peer: str, step: SyncStep, lacking: Sequence[Sealed]) -> None:
@@ -348,6 +365,6 @@ def _opening(digest: Digest, session: bytes) -> tuple[Span, ...]:
     return whole(digest.index(session))
 
 
-def _is_news(mine: RegistryEntry, theirs: RegistryEntry | None) -> bool:
+def _is_news(ours: RegistryEntry, theirs: RegistryEntry | None) -> bool:
     """Whether the other may lack it: of equal stamps only the registry knows which one wins."""
-    return theirs is None or theirs.stamp < mine.stamp or (theirs.stamp == mine.stamp and theirs != mine)
+    return theirs is None or theirs.stamp < ours.stamp or (theirs.stamp == ours.stamp and theirs != ours)

@@ -113,10 +113,12 @@ def difference(step: SyncStep, digest: Digest) -> Difference:
     spans = named_in(step.spans)
     if len(step.spans) == len(spans) == 1 and not spans[0].low and not spans[0].high:
         # Everything, dot by dot: plain sets are faster than an index, and small shares are most shares.
-        live, there = digest.live, frozenset(spans[0].dots)
-        return Difference((), [dot for dot in live if dot not in there], [dot for dot in spans[0].dots if dot not in live], spans)
-    found = reconcile(digest.index(step.session), step.spans)
-    return Difference(found.spans, found.only_here, found.only_there, spans)
+        live, dots_there = digest.live, frozenset(spans[0].dots)
+        return Difference(
+            (), [dot for dot in live if dot not in dots_there], [dot for dot in spans[0].dots if dot not in live], spans
+        )
+    reconciled = reconcile(digest.index(step.session), step.spans)
+    return Difference(reconciled.spans, reconciled.only_here, reconciled.only_there, spans)
 
 
 def named_in(spans: Iterable[Span]) -> list[NamedSpan]:
@@ -177,10 +179,10 @@ def in_order(assertions: Iterable[Sealed], settings: GossipSettings) -> list[Sea
     """
     turns: Counter[str] = Counter()
     ordered: list[tuple[int, bool, float, Sealed]] = []
-    for one in sorted(assertions, key=lambda one: (-one.assertion.confidence, one.dot)):
-        assertion = one.assertion
+    for sealed in sorted(assertions, key=lambda sealed: (-sealed.assertion.confidence, sealed.dot)):
+        assertion = sealed.assertion
         is_unsure = assertion.confidence < settings.min_confidence
-        ordered.append((turns[assertion.agent] // max(settings.top_k, 1), is_unsure, -assertion.confidence, one))
+        ordered.append((turns[assertion.agent] // max(settings.top_k, 1), is_unsure, -assertion.confidence, sealed))
         turns[assertion.agent] += 1
     return [entry[3] for entry in sorted(ordered, key=lambda entry: entry[:3])]
 
@@ -208,16 +210,16 @@ def allowed_of(assertions: Sequence[Sealed], allowance: Allowance) -> Sequence[S
     """Of every agent its newest, as many as are allowed."""
     if allowance is unlimited:
         return assertions
-    counts = Counter(one.assertion.agent for one in assertions)
+    counts = Counter(sealed.assertion.agent for sealed in assertions)
     strained = {agent: allowed for agent, count in counts.items() if count > (allowed := allowance(agent))}
     if not strained:
         return assertions
-    newest = sorted((one for one in assertions if one.assertion.agent in strained), key=_stamp, reverse=True)
-    taken: Counter[str] = Counter()
-    kept_assertions = [one for one in assertions if one.assertion.agent not in strained]
+    newest = sorted((sealed for sealed in assertions if sealed.assertion.agent in strained), key=_stamp, reverse=True)
+    taken_counts: Counter[str] = Counter()
+    kept_assertions = [sealed for sealed in assertions if sealed.assertion.agent not in strained]
     for assertion in newest:
-        taken[assertion.assertion.agent] += 1
-        if taken[assertion.assertion.agent] <= strained[assertion.assertion.agent]:
+        taken_counts[assertion.assertion.agent] += 1
+        if taken_counts[assertion.assertion.agent] <= strained[assertion.assertion.agent]:
             kept_assertions.append(assertion)
     return kept_assertions
 

@@ -127,25 +127,25 @@ class Gossip:
     def admits(self, peer: str, now: Now) -> bool:
         """Whether to answer an offer of that peer: a bucket of tokens each, so one that offers without pause costs no more."""
         full = float(self._settings.offers_per_period)
-        tokens, then = self._buckets.get(peer, (full, now.mono_ms))
-        tokens = min(full, tokens + full * (now.mono_ms - then) / self._settings.period_ms)
+        tokens, since_ms = self._buckets.get(peer, (full, now.mono_ms))
+        tokens = min(full, tokens + full * (now.mono_ms - since_ms) / self._settings.period_ms)
         if len(self._buckets) >= BUCKETS_MAX:
             self._buckets.clear()
         self._buckets[peer] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now.mono_ms)
         return tokens >= 1.0
 
-    def _trusted(self, peers: Sequence[str], trust_of: Callable[[str], float], taken: Iterable[str]) -> str:
+    def _trusted(self, peers: Sequence[str], trust_of: Callable[[str], float], passed_over: Iterable[str]) -> str:
         """One at random, likelier the more it is trusted. Drawing and rejecting asks for the trust of a few, not of all."""
         for _ in range(DRAWS_MAX):
             peer = self._chance.choice(peers)
             weight = max(trust_of(peer), self._settings.trust_floor)
-            if peer not in taken and self._chance.random() * TRUST_MAX < weight:
+            if peer not in passed_over and self._chance.random() * TRUST_MAX < weight:
                 return peer
-        return next(peer for peer in peers if peer not in taken)
+        return next(peer for peer in peers if peer not in passed_over)
 
-    def _next(self, peers: Sequence[str], taken: Iterable[str]) -> str:
+    def _next(self, peers: Sequence[str], passed_over: Iterable[str]) -> str:
         """The next peer of the shuffled round; newcomers join the following round."""
-        present = set(peers) - set(taken)
+        present = set(peers) - set(passed_over)
         while True:
             while self._waiting:
                 if (peer := self._waiting.pop()) in present:
@@ -156,11 +156,11 @@ class Gossip:
 
 def convergence_check(replicas: Sequence[Iterable[str]]) -> float:
     """Share of all distinct contents that every replica holds: 0.0 without replicas, 1.0 where none holds anything."""
-    held = [frozenset(contents) for contents in replicas]
-    if not held:
+    contents_held = [frozenset(contents) for contents in replicas]
+    if not contents_held:
         return 0.0
-    everything = frozenset[str]().union(*held)
-    return len(held[0].intersection(*held)) / len(everything) if everything else 1.0
+    everything = frozenset[str]().union(*contents_held)
+    return len(contents_held[0].intersection(*contents_held)) / len(everything) if everything else 1.0
 
 
 def run_gossip_round(

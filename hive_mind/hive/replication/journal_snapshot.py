@@ -77,14 +77,14 @@ class JournalMerger:
 
     def take(self, node: str, records: Iterable[Put]) -> None:
         """A node's journal. Raises `ValueError` for a value that no node writes."""
-        known, own = _Known(), list[Put]()
+        journal, own_records = _Known(), list[Put]()
         for record in records:
             if record.table == ASSERTIONS:
-                self._take_assertion(known, record)
+                self._take_assertion(journal, record)
             elif record.table == SEEN:
-                known.up_to[record.key] = int.from_bytes(record.value, "big")
+                journal.up_to[record.key] = int.from_bytes(record.value, "big")
             elif record.table == BEYOND:
-                known.beyond.add(record.key)
+                journal.beyond.add(record.key)
             elif record.table == PROOFS:
                 self._proofs.setdefault(record.key, set()).add(record.value)
             elif record.table == HEADS:
@@ -92,23 +92,23 @@ class JournalMerger:
             elif record.table == REGISTRY:
                 self._registry.take([_decode_entry(record.value)], None)
             elif _is_own(record):
-                own.append(record)
-        self._journals.append(known)
-        self._own[node] = tuple(own)
+                own_records.append(record)
+        self._journals.append(journal)
+        self._own[node] = tuple(own_records)
 
     def snapshot(self) -> JournalSnapshot:
-        gone = self._gone()
-        live = {place: assertion for place, assertion in self._sealed.items() if place not in gone}
-        named = {head.actor: head.node for head in self._heads.values()}
+        places_gone = self._gone()
+        live = {place: assertion for place, assertion in self._sealed.items() if place not in places_gone}
+        nodes_by_actor = {head.actor: head.node for head in self._heads.values()}
         voices = sorted(_voices(live).items(), key=_age)
-        vouched = tuple(Vouched(assertion.assertion, named.get(_actor_of(place), "")) for place, assertion in voices)
+        vouched = tuple(Vouched(assertion.assertion, nodes_by_actor.get(_actor_of(place), "")) for place, assertion in voices)
         return JournalSnapshot(vouched, self._registry.entries(), self._own, self._lost())
 
-    def _take_assertion(self, known: _Known, record: Put) -> None:
+    def _take_assertion(self, journal: _Known, record: Put) -> None:
         # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
         if record.key not in self._sealed and has_its_id((assertion := _decode_sealed(record.value)).assertion):
             self._sealed[record.key] = assertion
-        known.live.add(record.key)
+        journal.live.add(record.key)
 
     def _take_head(self, record: Put) -> None:
         head, former = _decode_head(record.value), self._heads.get(record.key)
@@ -117,15 +117,15 @@ class JournalMerger:
 
     def _gone(self) -> set[Place]:
         """A dot that was seen and is gone was removed; and a proof may arrive before its dot."""
-        gone: set[Place] = set()
+        places_gone: set[Place] = set()
         for journal in self._journals:
-            gone.update(place for place in self._sealed if place not in journal.live and journal.has_seen(place))
+            places_gone.update(place for place in self._sealed if place not in journal.live and journal.has_seen(place))
         moderators = self._registry.moderators
         for place in self._proofs.keys() & self._sealed.keys():
             proofs = map(_decode_removal, self._proofs[place])
             if any(_proves(proof, self._sealed[place].assertion, moderators) for proof in proofs):
-                gone.add(place)
-        return gone
+                places_gone.add(place)
+        return places_gone
 
     def _lost(self) -> dict[str, int]:
         lost: dict[str, int] = {}
@@ -142,8 +142,8 @@ def _voices(live: Mapping[Place, Sealed]) -> dict[Place, Sealed]:
     best: dict[tuple[str, str, str], Place] = {}
     for place, assertion in live.items():
         voice = assertion.assertion.fact_id, assertion.assertion.agent, assertion.assertion.root
-        other = best.get(voice)
-        if other is None or _weight(place, assertion) > _weight(other, live[other]):
+        former_place = best.get(voice)
+        if former_place is None or _weight(place, assertion) > _weight(former_place, live[former_place]):
             best[voice] = place
     return {place: live[place] for place in best.values()}
 

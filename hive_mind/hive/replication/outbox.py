@@ -95,19 +95,23 @@ class Outbox:
             return [], []
         records: list[Record] = []
         sends: list[Send] = []
-        for some in self._cut(items):
-            batch = Batch(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
+        for chunk in self._cut(items):
+            batch = Batch(f"{self._chance.getrandbits(64):016x}", chunk, set(waiting))
             self._keep(batch)
             records.append(_record(batch))
             sends.append(self._sent(batch, mono_ms))
         return records, sends
 
-    def deliver(self, changed: Mapping[str, Taken], holders: Holders, here: str, mono_ms: int) -> tuple[list[Record], list[Send]]:
+    def deliver(
+        self, changed: Mapping[str, Taken], holders: Holders, node_here: str, mono_ms: int
+    ) -> tuple[list[Record], list[Send]]:
         """Batches of what changed, for the other holders; partitions with the same holders travel together."""
         by_holders: dict[tuple[str, ...], list[tuple[str, tuple[Dot, ...]]]] = {}
         for partition, share in changed.items():
-            to = tuple(node for node in holders(partition) if node != here)
-            dots = tuple(dict.fromkeys([add.dot for add in share.adds] + [dot for one in share.removals for dot in one.dots]))
+            to = tuple(node for node in holders(partition) if node != node_here)
+            dots = tuple(
+                dict.fromkeys([add.dot for add in share.adds] + [dot for removal in share.removals for dot in removal.dots])
+            )
             if to and dots:
                 by_holders.setdefault(to, []).append((partition, dots))
         records = self.undelivered.keep(changed)
@@ -130,7 +134,9 @@ class Outbox:
             return [_record(batch)], facts
         return self._done(batch), facts
 
-    def due(self, mono_ms: int, holders: Holders, here: str, silent: Collection[str] = ()) -> tuple[list[Record], list[Send]]:
+    def due(
+        self, mono_ms: int, holders: Holders, node_here: str, silent: Collection[str] = ()
+    ) -> tuple[list[Record], list[Send]]:
         """Messages to send again. Members that left are not waited for; new holders are.
 
         Nothing to a `silent` member until it is heard: a broker keeps messages to an absent one, and another copy every minute
@@ -141,7 +147,7 @@ class Outbox:
         records: list[Record] = []
         sends: list[Send] = []
         for batch in [batch for batch in self._batches.values() if batch.due_ms <= mono_ms]:
-            now_holding = {node for partition, _ in batch.items for node in holders(partition)} - {here}
+            now_holding = {node for partition, _ in batch.items for node in holders(partition)} - {node_here}
             batch.waiting &= now_holding
             if not batch.is_kept and not batch.waiting:
                 batch.waiting = now_holding
@@ -171,12 +177,14 @@ class Outbox:
         self._keep(batch)
         self._next_due_ms = mono_ms
 
-    def noted(self, held: Sequence[Held], shares: Mapping[str, Taken]) -> tuple[Held, ...]:
+    def noted(self, outcomes: Sequence[Held], shares: Mapping[str, Taken]) -> tuple[Held, ...]:
         """Promoted facts, of which `shares` is new. Facts not new that have reached a holder since are noted as shared."""
         fresh = {add.assertion.fact_id for share in shares.values() for add in share.adds}
-        fact_ids = {one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)}
+        fact_ids = {
+            outcome.fact_id for outcome in outcomes if not (outcome.is_shared or outcome.refused or outcome.fact_id in fresh)
+        }
         arrived = fact_ids - self.is_waiting_for() if fact_ids else fact_ids
-        return tuple(replace(one, is_shared=True) if one.fact_id in arrived else one for one in held)
+        return tuple(replace(outcome, is_shared=True) if outcome.fact_id in arrived else outcome for outcome in outcomes)
 
     def is_waiting_for(self) -> frozenset[str]:
         """Facts that nobody else is known to have."""
@@ -197,10 +205,10 @@ class Outbox:
 
     def _changes(self, partition: str, dots: Iterable[Dot]) -> Changes:
         share = self._share_of(partition)
-        known = list(dots)
-        assertions = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known)
+        known_dots = list(dots)
+        assertions = (share.sealed(dot) or self.undelivered.get(partition, dot) for dot in known_dots)
         adds = {assertion.dot: assertion for assertion in assertions if assertion is not None}
-        removals = {id(proof): proof for dot in known if (proof := share.proof(dot)) is not None}
+        removals = {id(proof): proof for dot in known_dots if (proof := share.proof(dot)) is not None}
         adds.update((successor.dot, successor) for successor in share.successors(removals.values()))
         # Without the head of its writer nobody takes an assertion that is handed on.
         heads = dict.fromkeys([*share.own_heads(), *heads_of(adds, share)])
@@ -225,7 +233,7 @@ class Outbox:
 
     def _facts_of(self, batch: Batch) -> list[str]:
         shares = ((self._share_of(partition), dots) for partition, dots in batch.items)
-        return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
+        return [sealed.assertion.fact_id for share, dots in shares for dot in dots if (sealed := share.sealed(dot)) is not None]
 
     def _keep(self, batch: Batch) -> None:
         self._batches[batch.id] = batch

@@ -52,7 +52,7 @@ class Proofs(dict[Dot, Removal]):
         for dot, removal in self.items() if crowded else ():
             if removal.by in crowded:
                 of.setdefault(removal.by, []).append((removal.stamp, dot))
-        return [dot for some in of.values() for _, dot in sorted(some)[: len(some) - most]]
+        return [dot for entries in of.values() for _, dot in sorted(entries)[: len(entries) - most]]
 
 
 class PartitionContent:
@@ -102,7 +102,7 @@ class PartitionContent:
         """
         voices = {(removal.fact_id, removal.by) for removal in removals if removal.why == "superseded"}
         return [
-            given for fact_id, agent in sorted(voices) for given in self.assertions(fact_id) if given.assertion.agent == agent
+            sealed for fact_id, agent in sorted(voices) for sealed in self.assertions(fact_id) if sealed.assertion.agent == agent
         ]
 
     def all_sealed(self) -> Iterable[Sealed]:
@@ -126,10 +126,10 @@ class PartitionContent:
         members, version, digest = self._content_digest
         # Versions of one set only: where what was seen is forgotten another one takes its place, and counts anew.
         if members is not self.members or version != self.members.version:
-            whole = blake2b(digest_size=32)
+            hasher = blake2b(digest_size=32)
             for dot, assertion in sorted(self._sealed.items(), key=_dot):
-                whole.update(_encode((dot, assertion.seal or assertion.assertion)))
-            digest = whole.digest()
+                hasher.update(_encode((dot, assertion.seal or assertion.assertion)))
+            digest = hasher.digest()
             self._content_digest = self.members, self.members.version, digest
         return digest
 
@@ -148,11 +148,11 @@ class PartitionContent:
         """
         crowded = {node for node in nodes if self._heads_of[node] > most} if self._is_wary else set()
         alive = {*map(actor_of, self._sealed), *self._own_heads} if crowded else set()
-        gone: set[Actor] = set()
+        actors_gone: set[Actor] = set()
         for node in crowded:
             silent = sorted(actor for actor, head in self.heads.items() if head.node == node and actor not in alive)
-            gone.update(silent[: max(len(silent) - most, 0)])
-        return gone
+            actors_gone.update(silent[: max(len(silent) - most, 0)])
+        return actors_gone
 
     def _beyond_gaps(self) -> dict[Actor, int]:
         """How far the actors of nodes are to count as seen that count with more gaps than are remembered.
@@ -173,7 +173,7 @@ class PartitionContent:
         agent, since = assertion.assertion.agent, age(assertion)
         if self._per_agent[agent] <= quota:
             return False
-        assertions = (other for other in self._sealed.values() if other.assertion.agent == agent and age(other) >= since)
+        assertions = (sealed for sealed in self._sealed.values() if sealed.assertion.agent == agent and age(sealed) >= since)
         return sum(weight(other_assertion.assertion) for other_assertion in assertions) > quota
 
     def _is_known(self, dot: Dot) -> bool:

@@ -47,7 +47,7 @@ class PartitionReplica(PartitionContent):
         change = Change()
         added: dict[Dot, str] = {}
         for assertion in assertions:
-            former = [given.dot for given in self.assertions(assertion.fact_id) if _is_same_voice(given.assertion, assertion)]
+            former = [sealed.dot for sealed in self.assertions(assertion.fact_id) if _is_same_voice(sealed.assertion, assertion)]
             (dot,) = self.members.add(assertion.fact_id, former).added
             added[dot] = assertion.fact_id
             given_assertion = sealed(authority.seal, self.partition, dot, assertion)
@@ -73,17 +73,17 @@ class PartitionReplica(PartitionContent):
     def disown(self, authority: Authority) -> Taken:
         """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
         change, is_revoked = Change(), authority.seal.is_revoked
-        assertions = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
-        self.members.drop([given.dot for given in assertions])
+        assertions = [sealed for sealed in self._sealed.values() if is_revoked(sealed.seal, sealed.assertion.stamp.ms)]
+        self.members.drop([sealed.dot for sealed in assertions])
         for given_assertion in assertions:
             assertion = given_assertion.assertion
             removal = Removal(assertion.fact_id, (given_assertion.dot,), assertion.agent, "revoked", assertion.stamp)
             self._forget([given_assertion.dot], removal, change)
         self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], change)
-        self._note_seen([given.dot for given in assertions], change)
+        self._note_seen([sealed.dot for sealed in assertions], change)
         # Forget what was seen of an actor of which nothing is trusted: replicas that never took it in would never agree.
         silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
-        silent |= {actor_of(given.dot) for given in assertions if is_revoked(given.seal, 0)}
+        silent |= {actor_of(sealed.dot) for sealed in assertions if is_revoked(sealed.seal, 0)}
         self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), change)
         return change.made()
 
@@ -104,19 +104,24 @@ class PartitionReplica(PartitionContent):
         return change.made()
 
     def _change(
-        self, fresh: Sequence[Sealed], gone: Mapping[Dot, Removal], observed: Sequence[Dot], authority: Authority, change: Change
+        self,
+        fresh: Sequence[Sealed],
+        removals: Mapping[Dot, Removal],
+        observed: Sequence[Dot],
+        authority: Authority,
+        change: Change,
     ) -> None:
         added = {given_assertion.dot: given_assertion.assertion.fact_id for given_assertion in fresh}
         # Dots a liar has made it cover are revived when they come; of honest members' dots none is covered here.
         self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
-        self.members.apply(Delta(added, frozenset([*gone, *observed])))
+        self.members.apply(Delta(added, frozenset([*removals, *observed])))
         for assertion in fresh:
             self._keep(assertion, change)
         change.adds += fresh
-        for dot, removal in gone.items():
+        for dot, removal in removals.items():
             self._forget([dot], removal, change)
         self._enforce_quota({given_assertion.assertion.agent for given_assertion in fresh}, authority, change)
-        self._note_seen([*gone, *observed, *(given_assertion.dot for given_assertion in fresh)], change)
+        self._note_seen([*removals, *observed, *(given_assertion.dot for given_assertion in fresh)], change)
 
     def take_changes(self, changes: Changes, authority: Authority) -> Taken:
         return self.take(changes.adds, changes.removals, changes.heads, authority)
@@ -125,10 +130,10 @@ class PartitionReplica(PartitionContent):
         """Take over what another node has seen, where both hold the same assertions. No actor is believed beyond its own head."""
         change = Change()
         self._take_heads(heads, authority, change)
-        known = {actor: head.counter for actor, head in self.heads.items()}
-        bounded = {actor: min(counter, known.get(actor, 0)) for actor, counter in up_to.items()}
+        known_counters = {actor: head.counter for actor, head in self.heads.items()}
+        bounded = {actor: min(counter, known_counters.get(actor, 0)) for actor, counter in up_to.items()}
         before = dict(self.members.context.up_to)
-        single = [dot for dot in beyond if counter_of(dot) <= known.get(actor_of(dot), 0)]
+        single = [dot for dot in beyond if counter_of(dot) <= known_counters.get(actor_of(dot), 0)]
         self.members.join_context(bounded, single)
         moved = [actor for actor, counter in self.members.context.up_to.items() if before.get(actor) != counter]
         self._note_actors(moved, change)
@@ -146,7 +151,7 @@ class PartitionReplica(PartitionContent):
         Seen dots of others are forgotten too: otherwise the node would refuse all of it should the partition come back.
         """
         change = Change()
-        for assertion in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
+        for assertion in [sealed for sealed in self._sealed.values() if actor_of(sealed.dot) not in self._own_heads]:
             self._unkeep(assertion, change)
         change.records += self.forget_seen(self._own_heads)
         return change.made()
@@ -154,13 +159,13 @@ class PartitionReplica(PartitionContent):
     def forget_seen(self, but_of: Collection[Actor] = ()) -> list[Record]:
         """Have seen no more than what is live here, `but_of` some actors."""
         context = self.members.context
-        gone: list[Record] = [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in but_of]
+        records: list[Record] = [Delete(SEEN, self._prefix + actor) for actor in context.up_to if actor not in but_of]
         for actor in [actor for actor in self._noted_beyond if actor not in but_of]:
-            gone += [Delete(BEYOND, self._prefix + dot) for dot in sorted(self._noted_beyond.pop(actor))]
+            records += [Delete(BEYOND, self._prefix + dot) for dot in sorted(self._noted_beyond.pop(actor))]
         self.members = ORSet(self._actor)
         up_to = {actor: counter for actor, counter in context.up_to.items() if actor in but_of}
         self.finish_loading(up_to, [dot for dot in context.beyond if actor_of(dot) in but_of])
-        return gone
+        return records
 
     def forget_beyond_limits(self, authority: Authority) -> Taken:
         """Forget the oldest proofs of members that gave too many, boots beyond the limit without live assertions, and gaps."""
@@ -292,9 +297,9 @@ class PartitionReplica(PartitionContent):
         is_gone = not self._is_wary or proof is None or proof.why in OWN_JUDGEMENT or self._proves(proof, assertion, authority)
         return self._is_known(assertion.dot) and is_gone
 
-    def _is_taken_back(self, given: Sealed, authority: Authority) -> bool:
-        waiting = self._proofs.get(given.dot)
-        return authority.is_withdrawn(given.assertion) or (waiting is not None and self._proves(waiting, given, authority))
+    def _is_taken_back(self, sealed: Sealed, authority: Authority) -> bool:
+        waiting = self._proofs.get(sealed.dot)
+        return authority.is_withdrawn(sealed.assertion) or (waiting is not None and self._proves(waiting, sealed, authority))
 
     def _keep(self, assertion: Sealed, change: Change | None) -> None:
         self._sealed[assertion.dot] = assertion
@@ -318,12 +323,12 @@ class PartitionReplica(PartitionContent):
     def _let_go(self, removal: Removal, authority: Authority, change: Change) -> None:
         """Drop dots for an entitled remover, under as many proofs as needed."""
         for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
-            some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
-            proof = sealed_removal(authority.seal, self.partition, some)
+            part = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
+            proof = sealed_removal(authority.seal, self.partition, part)
             if authority.seal.is_on and removal.why == "redacted" and not proof.seal:
                 # Its key is elsewhere, and unsealed nobody believes it; but the registry says it, so this node may say it too.
-                proof = sealed_removal(authority.seal, self.partition, msgspec.structs.replace(some, by=self._node))
-            self._forget(some.dots, proof, change)
+                proof = sealed_removal(authority.seal, self.partition, msgspec.structs.replace(part, by=self._node))
+            self._forget(part.dots, proof, change)
 
     def _forget(self, dots: Iterable[Dot], removal: Removal, change: Change) -> None:
         for dot in dots:
@@ -351,9 +356,9 @@ class PartitionReplica(PartitionContent):
             change.refused[TOO_MANY_REMOVALS] += len(dots)
 
     def _limit_boots(self, most: int, change: Change, nodes: Collection[str]) -> None:
-        if gone := self._boots_beyond(most, nodes):
-            self._forget_boots(gone, change)
-            change.refused[TOO_MANY_BOOTS] += len(gone)
+        if actors_gone := self._boots_beyond(most, nodes):
+            self._forget_boots(actors_gone, change)
+            change.refused[TOO_MANY_BOOTS] += len(actors_gone)
 
     def _forget_boots(self, actors: Collection[Actor], change: Change) -> None:
         for actor in [actor for actor in actors if actor in self.heads]:
@@ -366,7 +371,7 @@ class PartitionReplica(PartitionContent):
     def _enforce_quota(self, agents: Iterable[str], authority: Authority, change: Change) -> None:
         """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
-            assertions = [given for given in self._sealed.values() if given.assertion.agent == agent]
+            assertions = [sealed for sealed in self._sealed.values() if sealed.assertion.agent == agent]
             used = 0
             for assertion in sorted(assertions, key=age, reverse=True):
                 used += weight(assertion.assertion)

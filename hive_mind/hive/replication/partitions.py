@@ -103,7 +103,7 @@ class Partitions:
         self._former.update(leavers)
 
     def peers(self) -> tuple[str, ...]:
-        moving = {peer for some in (*self.sources.values(), *self.leaving.values()) for peer in some}
+        moving = {peer for peers_of_one in (*self.sources.values(), *self.leaving.values()) for peer in peers_of_one}
         return tuple(sorted((moving | set(self.topology.peers(self.node))) - {self.node}))
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,52 +112,52 @@ class Partitions:
         self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], at: PolicyNow
     ) -> tuple[list[Held], dict[str, Taken]]:
         """Assert for agents. Earlier equal assertions of the same agent are held already."""
-        held: list[Held] = []
+        outcomes: list[Held] = []
         fresh: dict[str, dict[tuple[str, str, str], Assertion]] = {}
         for promotion, stamp in zip(promotions, stamps, strict=False):
             assertion = self._assertion(promotion, stamp, at)
             # Everybody else would refuse it too, and this node would be alone with it.
             withdrawn = "it was taken back for all" if self._policy.is_taken_back(assertion) else ""
             if reason := malformed(assertion) or withdrawn:
-                held.append(Held(assertion.fact_id, reason))
+                outcomes.append(Held(assertion.fact_id, reason))
                 continue
             if promotion.is_again and self._is_over(assertion):
-                held.append(Held(assertion.fact_id, is_shared=True))
+                outcomes.append(Held(assertion.fact_id, is_shared=True))
                 continue
             home = self._home_of(assertion.fact_id)
-            held.append(Held(assertion.fact_id, "", self.share(home).is_holder))
+            outcomes.append(Held(assertion.fact_id, "", self.share(home).is_holder))
             sureness = 1.0 if promotion.is_escalated else assertion.confidence
             for partition in (home, *self._copies(assertion, sureness)):
                 if not self._has_alike(partition, assertion):
                     fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
-        return held, {name: self.share(name).assert_all(assertions.values(), at) for name, assertions in fresh.items()}
+        return outcomes, {name: self.share(name).assert_all(assertions.values(), at) for name, assertions in fresh.items()}
 
     def _is_over(self, assertion: Assertion) -> bool:
         """Whether a moderator took it back, and its agent did not say it anew since, as far as this node knows."""
         if not self._policy.is_moderated(assertion.fact_id):
             return False
-        live = (one.assertion for share in self.shares.values() for one in share.assertions(assertion.fact_id))
-        return all(one.agent != assertion.agent or self._policy.is_taken_back(one) for one in live)
+        live = (sealed.assertion for share in self.shares.values() for sealed in share.assertions(assertion.fact_id))
+        return all(voice.agent != assertion.agent or self._policy.is_taken_back(voice) for voice in live)
 
     def retract(
         self, fact_id: str, by: str, stamp: Stamp, at: PolicyNow, *, is_for_all: bool
     ) -> tuple[Retracted, dict[str, Taken]]:
         """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
-        found, removed = False, 0
+        is_known, removed = False, 0
         shares: dict[str, Taken] = {}
         for partition, share in self.shares.items():
             assertions = list(share.assertions(fact_id))
-            found = found or bool(assertions)
+            is_known = is_known or bool(assertions)
             dots = [assertion.dot for assertion in assertions if is_for_all or assertion.assertion.agent == by]
             if dots:
                 shares[partition] = share.remove(fact_id, dots, by, "retracted", stamp, at)
                 removed += len(dots)
-        refused = "only its author or a moderator may take it back" if found and not removed else ""
+        refused = "only its author or a moderator may take it back" if is_known and not removed else ""
         return Retracted(fact_id, removed, refused), shares
 
     def expired(self, at: PolicyNow) -> list[tuple[str, Sealed]]:
         """Facts that have expired for good, each with its partition."""
-        return [(name, given) for name, share in self.shares.items() for given in share.all_sealed() if at.is_expired(given)]
+        return [(name, sealed) for name, share in self.shares.items() for sealed in share.all_sealed() if at.is_expired(sealed)]
 
     def collect(self, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
         """Remove what has expired for good."""
@@ -218,9 +218,9 @@ class Partitions:
         """
         former, self.topology = self.topology, topology
         self._former.update(former.nodes)
-        held, was_held = set(topology.held_by(self.node)), set(former.held_by(self.node))
-        records: list[Record] = [Put(HELD, _key(name), b"") for name in sorted(held - was_held)]
-        for name in sorted(held - was_held):
+        partitions, was_held = set(topology.held_by(self.node)), set(former.held_by(self.node))
+        records: list[Record] = [Put(HELD, _key(name), b"") for name in sorted(partitions - was_held)]
+        for name in sorted(partitions - was_held):
             share = self.share(name)
             share.is_holder = True
             before = former.holders(name) if is_next else (*former.holders(name), *topology.holders(name))
@@ -231,11 +231,11 @@ class Partitions:
                 unheard = sources if is_next or is_back else ()
                 self.sources[name], self._unheard[name] = sources, set(unheard)
                 records.append(_incoming(name, sources, unheard))
-        for name in sorted(was_held - held):
+        for name in sorted(was_held - partitions):
             self.share(name).is_holder = False
             records += self._arrived(name)
         # Also what was on its way to nodes that are holders no longer.
-        return records + [self._leaves(name) for name in sorted({*self.leaving, *(was_held - held)})]
+        return records + [self._leaves(name) for name in sorted({*self.leaving, *(was_held - partitions)})]
 
     def _leaves(self, partition: str) -> Record:
         """Keep a partition that moved away until others have it, restarts or not: they wait for its word, though it is empty."""
@@ -292,7 +292,7 @@ class Partitions:
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def load(self, kept: Iterable[Kept], *, is_founding: bool) -> list[Record]:
+    def load(self, journal: Iterable[Kept], *, is_founding: bool) -> list[Record]:
         """Take back shares from the journal; records to persist besides.
 
         A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it; and one
@@ -303,7 +303,7 @@ class Partitions:
         has_left: dict[str, _Left] = {}
         up_to: dict[str, dict[Actor, int]] = {}
         beyond: dict[str, list[Dot]] = {}
-        for record in kept:
+        for record in journal:
             name, _, key = record.key.partition(b"\0")
             partition = name.decode(errors="replace")
             if isinstance(record, SetAside):
@@ -356,9 +356,9 @@ class Partitions:
 
     def _moved_away(self, was_held: set[str], has_left: Mapping[str, _Left]) -> list[Record]:
         """Partitions that were to be handed over, or went to others while this node was away."""
-        held = self.topology.held_by(self.node)
+        partitions = self.topology.held_by(self.node)
         records: list[Record] = []
-        for name in sorted(was_held.union(has_left).difference(held)):
+        for name in sorted(was_held.union(has_left).difference(partitions)):
             share = self.share(name)
             share.is_complete = has_left[name].is_whole if name in has_left else share.is_complete
             records += [*self._arrived(name), self._leaves(name)]
@@ -370,8 +370,8 @@ class Partitions:
         records: list[Record] = [Put(HELD, _key(name), b"") for name in new]
         for name in [] if is_founding else new:
             left = has_left.get(name, _Left(False, ()))
-            others = (*left.heirs, *self.topology.holders(name))
-            sources = tuple(dict.fromkeys(node for node in others if node != self.node))
+            holders = (*left.heirs, *self.topology.holders(name))
+            sources = tuple(dict.fromkeys(node for node in holders if node != self.node))
             if sources and name not in self.sources:
                 self.sources[name] = sources
                 self.share(name).is_complete = False
@@ -387,9 +387,9 @@ class Partitions:
     def _assertion(self, promotion: Promotion, stamp: Stamp, at: PolicyNow) -> Assertion:
         settings = self._policy.settings
         span = lifetime(promotion.ttl_ms, at.trusted_ms(), settings.expiry)
-        named = fact_id(promotion.statement.content, settings.tenant)
+        id = fact_id(promotion.statement.content, settings.tenant)
         return Assertion(
-            named,
+            id,
             promotion.agent,
             promotion.root,
             promotion.confidence,
@@ -414,21 +414,23 @@ class Partitions:
     def _copies(self, assertion: Assertion, sureness: float) -> list[str]:
         """Where it is copied to: where it is sure enough, and where a former word of the same voice would contradict it."""
         possible = self.topology.copies(assertion.fact_id, self.node, 1.0)
-        wanted = self.topology.copies(assertion.fact_id, self.node, sureness) if possible else ()
-        return [name for name in possible if name in wanted or self._has_said(name, assertion)]
+        partitions = self.topology.copies(assertion.fact_id, self.node, sureness) if possible else ()
+        return [name for name in possible if name in partitions or self._has_said(name, assertion)]
 
     def _has_said(self, partition: str, assertion: Assertion) -> bool:
         share = self.shares.get(partition)
-        voices = ((one.assertion.agent, one.assertion.root) for one in share.assertions(assertion.fact_id)) if share else ()
+        voices = (
+            ((sealed.assertion.agent, sealed.assertion.root) for sealed in share.assertions(assertion.fact_id)) if share else ()
+        )
         return (assertion.agent, assertion.root) in voices
 
     def _has_alike(self, partition: str, assertion: Assertion) -> bool:
         """Whether it would say nothing new: same voice, same words, same confidence, and no time to live to renew."""
         return any(
-            (one.agent, one.root, one.confidence) == (assertion.agent, assertion.root, assertion.confidence)
-            and one.statement == assertion.statement
+            (voice.agent, voice.root, voice.confidence) == (assertion.agent, assertion.root, assertion.confidence)
+            and voice.statement == assertion.statement
             and not assertion.ttl_ms
-            for one in (given_assertion.assertion for given_assertion in self.share(partition).assertions(assertion.fact_id))
+            for voice in (given_assertion.assertion for given_assertion in self.share(partition).assertions(assertion.fact_id))
         )
 
 

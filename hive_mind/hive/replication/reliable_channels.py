@@ -119,16 +119,18 @@ class Sender:
         channel = self._channels.get(receiver)
         if channel is None or channel.id != receipt.lane:
             return [], []
-        former, done = channel.first, [number for number in channel.waiting if number <= receipt.up_to]
-        for number in done:
+        former, numbers = channel.first, [number for number in channel.waiting if number <= receipt.up_to]
+        for number in numbers:
             del channel.waiting[number]
-        if done:
+        if numbers:
             channel.attempts, channel.due_ms = 0, None
             if channel.waiting:
                 self._set_due(channel, mono_ms)
         window = self._settings.window
         fresh = range(max(former + window, channel.first), min(channel.first + window, channel.next))
-        return [Delete(SENT, _key(receiver, number)) for number in done], [_send(receiver, channel, number) for number in fresh]
+        return [Delete(SENT, _key(receiver, number)) for number in numbers], [
+            _send(receiver, channel, number) for number in fresh
+        ]
 
     def due(self, mono_ms: int, is_there: Callable[[str], bool] = lambda _: True) -> Iterator[Send]:
         """Retransmissions, only to members that are present: the broker keeps the first copy for the others."""

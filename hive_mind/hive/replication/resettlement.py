@@ -94,8 +94,8 @@ class Resettlement:
             share = node.partitions.share(partition)
             taken_share = share.assert_all(assertions, node.policy.at(_NO_TIME))
             records += taken_share.records
-            written = self._written.setdefault(partition, _Written())
-            written.sealed[name], written.heads[name] = taken_share.adds, share.own_heads()
+            writes = self._written.setdefault(partition, _Written())
+            writes.sealed[name], writes.heads[name] = taken_share.adds, share.own_heads()
             # Its next word on any of this has to be a later one.
             latest = max(latest, assertions[-1].stamp)
         return node, [*records, Put(META, CLOCK, msgspec.msgpack.encode(latest))]
@@ -103,9 +103,9 @@ class Resettlement:
     def _copied(self, node: HiveNode) -> Iterator[Record]:
         """Others' writes to the partitions that a node holds."""
         for partition in self._topology.held_by(node.name):
-            written = self._written.get(partition, _Written())
-            adds = [assertion for author, assertions in written.sealed.items() if author != node.name for assertion in assertions]
-            heads = [head for author, some in written.heads.items() if author != node.name for head in some]
+            writes = self._written.get(partition, _Written())
+            adds = [assertion for author, assertions in writes.sealed.items() if author != node.name for assertion in assertions]
+            heads = [head for author, heads_there in writes.heads.items() if author != node.name for head in heads_there]
             share = node.partitions.share(partition).take(adds, (), heads, node.policy.at(_NO_TIME))
             if share.refused:
                 raise InvalidInput(f"facts can't be moved: {next(iter(share.refused))}; nothing was changed")
@@ -184,10 +184,12 @@ def _latest_believable(snapshot: JournalSnapshot, wall_ms: int) -> Stamp:
     """The latest stamp every clock accepts; a stamp of a clock that ran ahead is for its own author alone."""
     stamps = (claim.assertion.stamp for claim in snapshot.vouched)
     entered = (entry.stamp for entry in snapshot.entries)
-    believable = (stamp for some in (stamps, entered) for stamp in some if is_believable(stamp, wall_ms + DRIFT_MS))
+    believable = (
+        stamp for stamps_of_one in (stamps, entered) for stamp in stamps_of_one if is_believable(stamp, wall_ms + DRIFT_MS)
+    )
     return max(believable, default=Stamp(0))
 
 
 def _refuse_strangers(snapshot: JournalSnapshot, tenant: str) -> None:
-    if others := {claim.assertion.tenant for claim in snapshot.vouched} - {tenant}:
-        raise InvalidInput(f"facts of tenant {min(others)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")
+    if tenants := {claim.assertion.tenant for claim in snapshot.vouched} - {tenant}:
+        raise InvalidInput(f"facts of tenant {min(tenants)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")

@@ -68,18 +68,18 @@ class Federated:
         Each joiner goes to the group it wishes, new or not, or else to the one that is smallest then, so groups that lost members
         fill up first. An empty group waits for joiners and is not asked; the root's own ends with it.
         """
-        wanted = frozenset(nodes)
-        if wanted == frozenset(self.nodes):
+        names = frozenset(nodes)
+        if names == frozenset(self.nodes):
             return self
-        stays = [group for group in self.groups if group in self._open_groups or self.root in wanted]
-        groups = {group: [node for node in self.groups[group] if node in wanted] for group in stays}
-        joiners = sorted(wanted - frozenset(self.nodes), key=lambda joiner: (not wishes.get(joiner), joiner))
+        stays = [group for group in self.groups if group in self._open_groups or self.root in names]
+        groups = {group: [node for node in self.groups[group] if node in names] for group in stays}
+        joiners = sorted(names - frozenset(self.nodes), key=lambda joiner: (not wishes.get(joiner), joiner))
         for joiner in joiners:
             wish = wishes.get(joiner) or min(self._open_groups, key=lambda group: (len(groups[group]), group))
             groups.setdefault(wish, []).append(joiner)
         domains = {group: self.domains[group] for group in stays if group in self.domains}
         least = {group: self.group_thresholds[group] for group in stays if group in self.group_thresholds}
-        root = self.root if self.root in wanted else None
+        root = self.root if self.root in names else None
         return replace(self, groups=groups, domains=domains, root=root, epoch=self.epoch + 1, group_thresholds=least)
 
     def with_epoch(self, epoch: int) -> "Federated":
@@ -120,14 +120,14 @@ class Federated:
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """One replica set per group, named like it: groups that match `domains` first, then the asker's own, then the others."""
-        own, matching = self.group_of(node), self.matching_groups(domains)
-        order = sorted(set(self._group_of.values()), key=lambda group: (group not in matching, group != own, group))
+        own_group, matching = self.group_of(node), self.matching_groups(domains)
+        order = sorted(set(self._group_of.values()), key=lambda group: (group not in matching, group != own_group, group))
         partitions = ((group, _partition(group)) for group in order)
         return tuple([ReplicaSet(g, self._asking.of(self._holders[p], node), (p,)) for g, p in partitions])
 
     def peers(self, node: str) -> tuple[str, ...]:
         """All other nodes: they share what everyone keeps."""
-        return tuple([other for other in self.nodes if other != node]) if node in self._homes else ()
+        return tuple([peer for peer in self.nodes if peer != node]) if node in self._homes else ()
 
     @cached_property
     def _group_of(self) -> dict[str, str]:
@@ -162,11 +162,11 @@ class Federated:
 
     @cached_property
     def _groups_by_term(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        groups_by_term: dict[str, set[str]] = {}
         for group, domains in self.domains.items():
             for term in (term for domain in domains for term in terms_of(domain)):
-                found.setdefault(term, set()).add(group)
-        return found
+                groups_by_term.setdefault(term, set()).add(group)
+        return groups_by_term
 
     @cached_property
     def _asking(self) -> AskingOrder:

@@ -25,8 +25,8 @@ class Flat:
         object.__setattr__(self, "nodes", tuple(sorted(set(self.nodes))))
 
     def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Flat":  # noqa: ARG002
-        wanted = tuple(sorted(set(nodes)))
-        return self if wanted == self.nodes else Flat(wanted, self.epoch + 1)
+        names = tuple(sorted(set(nodes)))
+        return self if names == self.nodes else Flat(names, self.epoch + 1)
 
     def with_epoch(self, epoch: int) -> "Flat":
         return replace(self, epoch=epoch)
@@ -57,7 +57,7 @@ class Flat:
         return frozenset()
 
     def peers(self, node: str) -> tuple[str, ...]:
-        return tuple([other for other in self.nodes if other != node]) if node in self._everyone else ()
+        return tuple([peer for peer in self.nodes if peer != node]) if node in self._everyone else ()
 
     @cached_property
     def _everyone(self) -> frozenset[str]:

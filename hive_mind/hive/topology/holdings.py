@@ -30,6 +30,8 @@ def holdings(topology: Topology, dead: Collection[str] = ()) -> tuple[Holding, .
 
 
 def holding_of(topology: Topology, node: str, dead: Collection[str] = ()) -> Holding:
-    held = topology.held_by(node)
-    others = [sum(1 for holder in topology.holders(partition) if holder != node and holder not in dead) for partition in held]
-    return Holding(node, len(held), others.count(0), min(filter(None, others), default=0))
+    partitions = topology.held_by(node)
+    copies = [
+        sum(1 for holder in topology.holders(partition) if holder != node and holder not in dead) for partition in partitions
+    ]
+    return Holding(node, len(partitions), copies.count(0), min(filter(None, copies), default=0))

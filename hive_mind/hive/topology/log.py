@@ -156,17 +156,17 @@ def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartb
     """Whether it is this member's turn: no unsuspected one has a smaller name, and enough of them are heard."""
     if name not in members or name != min(members - suspects):
         return False
-    heard = {member for member in members if heartbeats.is_present(member, now_ms)}
+    present = {member for member in members if heartbeats.is_present(member, now_ms)}
     # Of two halves it is that of the first name, so that one of two can still go on.
-    return 2 * len(heard) > len(members) or (2 * len(heard) == len(members) and min(members) in heard)
+    return 2 * len(present) > len(members) or (2 * len(present) == len(members) and min(members) in present)
 
 
-def wanted(members: Names, gone: Iterable[str], heartbeats: Heartbeats, now_ms: int) -> Names:
+def wanted(members: Names, dismissed: Iterable[str], heartbeats: Heartbeats, now_ms: int) -> Names:
     """The members wanted next. Never empty: the last member has no one to hand over to."""
     known_heartbeats = {name: heartbeat.beat for name in heartbeats.names() if (heartbeat := heartbeats.get(name)) is not None}
     joining = {name for name, beat in known_heartbeats.items() if beat.wants_in and heartbeats.is_present(name, now_ms)}
     leaving = {name for name, beat in known_heartbeats.items() if beat.is_leaving}
-    return ((members | joining) - leaving - frozenset(gone)) or members
+    return ((members | joining) - leaving - frozenset(dismissed)) or members
 
 
 def next_epoch(epoch: int, name: str, incarnation: bytes) -> int:
@@ -175,9 +175,9 @@ def next_epoch(epoch: int, name: str, incarnation: bytes) -> int:
     return ((epoch >> _MAKER_BITS) + 1 << _MAKER_BITS) | int.from_bytes(maker, "big")
 
 
-def is_too_far(epoch: int, known: int) -> bool:
+def is_too_far(epoch: int, former_epoch: int) -> bool:
     """Whether no hive gets there from the epoch this node knows. From none (0) anywhere."""
-    return known > 0 and (epoch >> _MAKER_BITS) - (known >> _MAKER_BITS) > _MISSED_MAX
+    return former_epoch > 0 and (epoch >> _MAKER_BITS) - (former_epoch >> _MAKER_BITS) > _MISSED_MAX
 
 
 def successor(topology: Topology, nodes: Names, epoch: int, heartbeats: Heartbeats) -> Topology:

@@ -54,11 +54,11 @@ class Placement:
         Joiners and then spares take the places of leavers. Where they are too few, as few sets as possible are dissolved,
         those first that lost most members, and their other members take places too. R that are left over form a new set.
         """
-        wanted, known = _checked(nodes), frozenset(self.nodes)
-        if wanted == known:
+        names, former_names = _checked(nodes), frozenset(self.nodes)
+        if names == former_names:
             return self
-        free = sorted(wanted - known) + [spare for spare in self.spares if spare in wanted]
-        places = {n: [node for node in members if node in wanted] for n, members in enumerate(self.sets) if members}
+        free = sorted(names - former_names) + [spare for spare in self.spares if spare in names]
+        places = {n: [node for node in members if node in names] for n, members in enumerate(self.sets) if members}
         _dissolve(places, free, self.replicas)
         _fill(places, free, self.replicas)
         table = _adopted(self.table, places)
@@ -136,9 +136,9 @@ def _handed_over(table: Sequence[int], newcomer: int, sets_count: int) -> tuple[
     liked = sorted(range(len(table)), key=scores.__getitem__, reverse=True)
     for _ in range(len(table) // sets_count):
         most = max(loads.values())
-        taken = next(partition for partition in liked if loads[settled[partition]] == most)
-        loads[settled[taken]] -= 1
-        settled[taken] = newcomer
+        partition_moved = next(partition for partition in liked if loads[settled[partition]] == most)
+        loads[settled[partition_moved]] -= 1
+        settled[partition_moved] = newcomer
         loads[newcomer] += 1
     return tuple(settled)
 

@@ -60,10 +60,10 @@ class Sharded:
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:  # noqa: ARG002
         """All sets that hold something, the asker's own first."""
-        own, held = self._set_of.get(node), self._partitions
-        order = sorted((n for n, partitions in enumerate(held) if partitions), key=lambda n: n != own)
+        own_set, partitions_of_sets = self._set_of.get(node), self._partitions
+        order = sorted((n for n, partitions in enumerate(partitions_of_sets) if partitions), key=lambda n: n != own_set)
         sets = self.placement.sets
-        return tuple([ReplicaSet(f"set{n}", self._asking.of(sets[n], node), held[n]) for n in order])
+        return tuple([ReplicaSet(f"set{n}", self._asking.of(sets[n], node), partitions_of_sets[n]) for n in order])
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:  # noqa: ARG002
         """None: here facts do not lie by domain."""
@@ -73,7 +73,7 @@ class Sharded:
         """The other members of its set, if that holds something."""
         if not self.held_by(node):
             return ()
-        return tuple([other for other in self.placement.sets[self._set_of[node]] if other != node])
+        return tuple([peer for peer in self.placement.sets[self._set_of[node]] if peer != node])
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -95,10 +95,10 @@ class Sharded:
     @cached_property
     def _partitions(self) -> tuple[tuple[str, ...], ...]:
         """By the number of the set, sorted."""
-        held: list[list[str]] = [[] for _ in self.placement.sets]
+        names_of_sets: list[list[str]] = [[] for _ in self.placement.sets]
         for name, number in zip(self._names, self.placement.table, strict=True):
-            held[number].append(name)
-        return tuple(tuple(sorted(names)) for names in held)
+            names_of_sets[number].append(name)
+        return tuple(tuple(sorted(names)) for names in names_of_sets)
 
     @cached_property
     def _asking(self) -> AskingOrder:

@@ -24,21 +24,25 @@ def conflicts(a: Statement, b: Statement) -> bool:
     """Whether the two can't both be true, as far as their words tell. Symmetric; false for a statement and itself."""
     if not a.concept or not b.concept or _concept(a) != _concept(b):
         return False
-    one, other_wording = wording(a.content, a.speaker), wording(b.content, b.speaker)
-    return one is not None and other_wording is not None and _exclude(a, one, b, other_wording)
+    a_wording, other_wording = wording(a.content, a.speaker), wording(b.content, b.speaker)
+    return a_wording is not None and other_wording is not None and _exclude(a, a_wording, b, other_wording)
 
 
-def excluding(own: Statement, others: Iterable[tuple[str, Statement]]) -> list[str]:
+def excluding(own_statement: Statement, rivals: Iterable[tuple[str, Statement]]) -> list[str]:
     """Ids of those of the same concept that can't be true beside a statement: `conflicts`, without comparing concepts."""
-    if (one := wording(own.content, own.speaker)) is None:
+    if (own_wording := wording(own_statement.content, own_statement.speaker)) is None:
         return []
-    found = ((id, statement, wording(statement.content, statement.speaker)) for id, statement in others)
-    return [id for id, other, worded in found if worded is not None and _may(one, worded) and _exclude(own, one, other, worded)]
+    worded_rivals = ((id, statement, wording(statement.content, statement.speaker)) for id, statement in rivals)
+    return [
+        id
+        for id, rival, worded in worded_rivals
+        if worded is not None and _may(own_wording, worded) and _exclude(own_statement, own_wording, rival, worded)
+    ]
 
 
-def _may(one: Wording, other_wording: Wording) -> bool:
+def _may(wording_of: Wording, other_wording: Wording) -> bool:
     """Quickly: whether they can exclude each other at all, whatever else they say."""
-    return one.frame == other_wording.frame or _overlap(one, other_wording) > OVERLAP_MIN
+    return wording_of.frame == other_wording.frame or _overlap(wording_of, other_wording) > OVERLAP_MIN
 
 
 def _concept(statement: Statement) -> str:
@@ -46,22 +50,24 @@ def _concept(statement: Statement) -> str:
 
 
 @ornament(lambda *_: False)
-def _exclude(a: Statement, one: Wording, b: Statement, other_wording: Wording) -> bool:
+def _exclude(a: Statement, a_wording: Wording, b: Statement, other_wording: Wording) -> bool:
     """`conflicts` for two statements of one concept."""
     if _are_rows_of_two(a.content, b.content):
         return False
-    if (one.denies and other_wording.denies) or _are_moments(a, b):
+    if (a_wording.denies and other_wording.denies) or _are_moments(a, b):
         return False
-    if a.speaker and b.speaker and a.speaker != b.speaker and (one.is_first_person or other_wording.is_first_person):
+    if a.speaker and b.speaker and a.speaker != b.speaker and (a_wording.is_first_person or other_wording.is_first_person):
         return False
-    if one.denies != other_wording.denies:
-        return _is_denied(one, other_wording)
-    return _differ_in_value(one, other_wording) if a.speaker and a.speaker == b.speaker else _differ(one, other_wording)
+    if a_wording.denies != other_wording.denies:
+        return _is_denied(a_wording, other_wording)
+    return (
+        _differ_in_value(a_wording, other_wording) if a.speaker and a.speaker == b.speaker else _differ(a_wording, other_wording)
+    )
 
 
-def _are_rows_of_two(one: str, other: str) -> bool:
+def _are_rows_of_two(a: str, b: str) -> bool:
     """Rows of a table about different things: the first column says what a row is about."""
-    return one.startswith("|") and other.startswith("|") and _first_cell(one) != _first_cell(other)
+    return a.startswith("|") and b.startswith("|") and _first_cell(a) != _first_cell(b)
 
 
 def _first_cell(row: str) -> str:
@@ -76,21 +82,29 @@ def _are_moments(a: Statement, b: Statement) -> bool:
     return is_precise or bool(a.speaker and a.speaker == b.speaker)
 
 
-def _differ(one: Wording, other_wording: Wording) -> bool:
-    if one.frame == other_wording.frame:
-        return _differ_in_value(one, other_wording)
-    adds_only = one.words <= other_wording.words or other_wording.words <= one.words
-    return not adds_only and _overlap(one, other_wording) > OVERLAP_MIN and _may_exclude(one, other_wording)
+def _differ(a_wording: Wording, other_wording: Wording) -> bool:
+    if a_wording.frame == other_wording.frame:
+        return _differ_in_value(a_wording, other_wording)
+    adds_only = a_wording.words <= other_wording.words or other_wording.words <= a_wording.words
+    return not adds_only and _overlap(a_wording, other_wording) > OVERLAP_MIN and _may_exclude(a_wording, other_wording)
 
 
-def _differ_in_value(one: Wording, other_wording: Wording) -> bool:
-    return one.frame == other_wording.frame and one.values != other_wording.values and _may_exclude(one, other_wording)
+def _differ_in_value(a_wording: Wording, other_wording: Wording) -> bool:
+    return (
+        a_wording.frame == other_wording.frame
+        and a_wording.values != other_wording.values
+        and _may_exclude(a_wording, other_wording)
+    )
 
 
-def _is_denied(one: Wording, other_wording: Wording) -> bool:
+def _is_denied(a_wording: Wording, other_wording: Wording) -> bool:
     """One says no to what the other says, or to a part of it. "Not 9443" and "8443" agree."""
-    is_part = one.words <= other_wording.words or other_wording.words <= one.words
-    return is_part and _overlap(one, other_wording) > OVERLAP_MIN and _plainly(one.values) == _plainly(other_wording.values)
+    is_part = a_wording.words <= other_wording.words or other_wording.words <= a_wording.words
+    return (
+        is_part
+        and _overlap(a_wording, other_wording) > OVERLAP_MIN
+        and _plainly(a_wording.values) == _plainly(other_wording.values)
+    )
 
 
 def _plainly(values: tuple[str, ...]) -> list[str]:
@@ -98,13 +112,13 @@ def _plainly(values: tuple[str, ...]) -> list[str]:
     return [value for value in values if value not in {"always", "sometimes"}]
 
 
-def _may_exclude(one: Wording, other_wording: Wording) -> bool:
+def _may_exclude(a_wording: Wording, other_wording: Wording) -> bool:
     """Whether they speak of the same thing and occasion, so that their difference is one of opinion."""
-    if one.is_identity and other_wording.is_identity and one.predicate == other_wording.predicate:
+    if a_wording.is_identity and other_wording.is_identity and a_wording.predicate == other_wording.predicate:
         return True
-    if one.subject - other_wording.subject and other_wording.subject - one.subject:
+    if a_wording.subject - other_wording.subject and other_wording.subject - a_wording.subject:
         return False
-    if one.predicate and one.predicate == other_wording.predicate:
+    if a_wording.predicate and a_wording.predicate == other_wording.predicate:
         return False
     if not one.predicate and not other_wording.predicate and _have_words_of_their_own(one, other_wording):
         return False
@@ -119,9 +133,13 @@ def _have_words_of_their_own(one: Wording, other_wording: Wording) -> bool:
 
 def _are_occasions(one: Wording, other_wording: Wording) -> bool:
     """Both are dated, and differently, and that is not their only difference."""
-    here, there = ({wording.values[place] for place in wording.dated} for wording in (one, other_wording))
-    return bool(here and there) and here != there and one.words - here != other_wording.words - there
+    dates_of_a, dates_of_b = ({wording.values[place] for place in wording.dated} for wording in (a_wording, other_wording))
+    return (
+        bool(dates_of_a and dates_of_b)
+        and dates_of_a != dates_of_b
+        and a_wording.words - dates_of_a != other_wording.words - dates_of_b
+    )
 
 
-def _overlap(one: Wording, other_wording: Wording) -> float:
-    return len(one.words & other_wording.words) / len(one.words | other_wording.words)
+def _overlap(a_wording: Wording, other_wording: Wording) -> float:
+    return len(a_wording.words & other_wording.words) / len(a_wording.words | other_wording.words)

@@ -131,9 +131,9 @@ class _Table:
 
     def sums(self, weights: Floats) -> tuple[Floats, Floats]:
         """Good and bad of each subject, raters weighed."""
-        heard, size = weights[self.rater] / self.voices, len(self.names)
-        good = np.bincount(self.subject, heard * self.good, size).astype(np.float64)
-        return good, np.bincount(self.subject, heard * self.bad, size).astype(np.float64)
+        weight, size = weights[self.rater] / self.voices, len(self.names)
+        good = np.bincount(self.subject, weight * self.good, size).astype(np.float64)
+        return good, np.bincount(self.subject, weight * self.bad, size).astype(np.float64)
 
 
 def _rated(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> dict[str, Reputation]:
@@ -153,9 +153,9 @@ def _rated(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSetti
 def _table(rows: Sequence[Rating], hive: Hive, now_ms: int, settings: TrustSettings) -> _Table:
     names = sorted({row.rater for row in rows} | {row.subject for row in rows} | hive.moderators)
     place = {name: n for n, name in enumerate(names)}
-    kept = np.array([faded(row.at_ms, now_ms, settings) for row in rows])
-    good = kept * np.array([row.good for row in rows], dtype=np.float64)
-    bad = kept * np.array([row.bad for row in rows], dtype=np.float64)
+    fading = np.array([faded(row.at_ms, now_ms, settings) for row in rows])
+    good = fading * np.array([row.good for row in rows], dtype=np.float64)
+    bad = fading * np.array([row.bad for row in rows], dtype=np.float64)
     capped = np.minimum(1.0, settings.pair_evidence_max / np.maximum(good + bad, 1e-9))
     voices: dict[tuple[str, str], int] = {}
     keys = [(hive.vouchers.get(row.rater, row.rater), row.subject) for row in rows]
@@ -214,8 +214,8 @@ def _policy(table: _Table, trusted: Places) -> Floats:
 
 
 def _places(table: _Table, names: Iterable[str]) -> Places:
-    wanted = set(names)
-    return np.array([n for n, name in enumerate(table.names) if name in wanted], dtype=np.int64)
+    names_wanted = set(names)
+    return np.array([n for n, name in enumerate(table.names) if name in names_wanted], dtype=np.int64)
 
 
 def eigentrust(rater: Places, subject: Places, balance: Floats, size: int, trusted: Places) -> Floats:
@@ -227,9 +227,9 @@ def eigentrust(rater: Places, subject: Places, balance: Floats, size: int, trust
     start = np.zeros(size)
     start[trusted] = 1.0 / len(trusted)
     praise = np.maximum(balance, 0.0)
-    given = np.bincount(rater, praise, size)
-    share = praise / np.maximum(given[rater], 1e-12)
-    silent = given <= 0
+    praise_given = np.bincount(rater, praise, size)
+    share = praise / np.maximum(praise_given[rater], 1e-12)
+    silent = praise_given <= 0
     flow = start
     for _ in range(ITERATIONS):
         # An agent without praise for others passes its part back to where it came from.

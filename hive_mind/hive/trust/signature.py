@@ -60,8 +60,8 @@ class Worded:
 
 def row(fact_id: str, statement: Statement, stamp: Stamp, packed: bytes = b"") -> bytes:
     """A fact of a hive; `packed`: its signature, if it is made already. Rows are ordered by id, those of one fact by time."""
-    said = (bytes.fromhex(fact_id), max(stamp.ms, 0), min(stamp.counter, _COUNTER_MAX), stamp.actor)
-    return _SAID.pack(*said, topic(statement.concept)) + (packed or signed(statement.content, statement.speaker))
+    place = (bytes.fromhex(fact_id), max(stamp.ms, 0), min(stamp.counter, _COUNTER_MAX), stamp.actor)
+    return _SAID.pack(*place, topic(statement.concept)) + (packed or signed(statement.content, statement.speaker))
 
 
 def before_rows_after(last: bytes) -> str:
@@ -74,17 +74,19 @@ def first_of_each(pages: Iterable[bytes]) -> tuple[bytes, ...]:
     rows: dict[bytes, bytes] = {}
     for page in pages:
         for start in range(0, len(page), ROW_BYTES):
-            own = page[start : start + ROW_BYTES]
-            said = own[:_ID_BYTES] + own[_STAMPED_BYTES:]
-            rows[said] = min(own, rows.get(said, own))
+            row_bytes = page[start : start + ROW_BYTES]
+            fact_words = row_bytes[:_ID_BYTES] + row_bytes[_STAMPED_BYTES:]
+            rows[fact_words] = min(row_bytes, rows.get(fact_words, row_bytes))
     return tuple(rows.values())
 
 
 def newest_first(rows: Iterable[bytes]) -> list[Worded]:
     """Facts of a hive in the order of a listing."""
-    stamped = sorted(rows, key=lambda own: own[_ID_BYTES:_STAMPED_BYTES] + own[:_ID_BYTES], reverse=True)
-    said = ((own, *_SAID.unpack_from(own)) for own in stamped)
-    return [Worded(fact_id.hex(), 1000 * ms, concept, own[_SAID.size :]) for own, fact_id, ms, _, _, concept in said]
+    stamped = sorted(rows, key=lambda row_bytes: row_bytes[_ID_BYTES:_STAMPED_BYTES] + row_bytes[:_ID_BYTES], reverse=True)
+    unpacked = ((row_bytes, *_SAID.unpack_from(row_bytes)) for row_bytes in stamped)
+    return [
+        Worded(fact_id.hex(), 1000 * ms, concept, row_bytes[_SAID.size :]) for row_bytes, fact_id, ms, _, _, concept in unpacked
+    ]
 
 
 @remembered(16_384)
@@ -134,13 +136,11 @@ def _digest(text: str, size: int) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
-def _differ(one: int, other: int) -> bool:
+def _differ(a: int, b: int) -> bool:
     """Whether each surely has a word that the other lacks."""
-    return bool(one & ~other) and bool(other & ~one)
+    return bool(a & ~b) and bool(b & ~a)
 
 
-def _may_overlap(one: Signature, other: Signature) -> bool:
-    shared_max = min(
-        one.words_count - (one.words & ~other.words).bit_count(), other.words_count - (other.words & ~one.words).bit_count()
-    )
-    return shared_max > OVERLAP_MIN * (one.words_count + other.words_count - shared_max)
+def _may_overlap(a: Signature, b: Signature) -> bool:
+    shared_max = min(a.words_count - (a.words & ~b.words).bit_count(), b.words_count - (b.words & ~a.words).bit_count())
+    return shared_max > OVERLAP_MIN * (a.words_count + b.words_count - shared_max)

@@ -27,8 +27,8 @@ def individually(agent: str) -> str:
 
 def rating_value(earlier: Mapping[str, float] | None, is_good: bool, now_ms: int, settings: TrustSettings = DEFAULT) -> str:
     """The registry value of a rating after one more experience; the earlier rating has faded until now."""
-    kept = faded(earlier["at_ms"], now_ms, settings) if earlier else 0.0
-    good, bad = (earlier["good"] * kept, earlier["bad"] * kept) if earlier else (0.0, 0.0)
+    fading = faded(earlier["at_ms"], now_ms, settings) if earlier else 0.0
+    good, bad = (earlier["good"] * fading, earlier["bad"] * fading) if earlier else (0.0, 0.0)
     value = {"good": good + is_good, "bad": bad + (not is_good), "at_ms": now_ms}
     return msgspec.json.encode(value).decode()
 
@@ -90,9 +90,9 @@ class TrustBook:
 
     def _refresh(self, now_ms: int) -> None:
         registry, hour = self._registry, now_ms // self._settings.refresh_ms
-        read = (registry.version_of("rating", "trust", "agent"), hour)
-        if self._read != read:
-            self._read, self._vouchers = read, _vouchers_in(registry)
+        version = (registry.version_of("rating", "trust", "agent"), hour)
+        if self._read != version:
+            self._read, self._vouchers = version, _vouchers_in(registry)
             hive = Hive(
                 moderators=registry.moderators | self._moderators,
                 pinned={subject_of(key): trust for key, trust in registry.with_prefix("trust/").items()},
@@ -113,6 +113,6 @@ def _ratings_in(registry: Registry) -> list[Rating]:
 
 
 def _vouchers_in(registry: Registry) -> dict[str, str]:
-    named = ((subject_of(key), value.get("voucher")) for key, value in registry.with_prefix("agent/").items())
+    vouchers = ((subject_of(key), value.get("voucher")) for key, value in registry.with_prefix("agent/").items())
     # Another name space than agents' own names, or a voucher called like an agent would speak with its voice.
-    return {agent: f"voucher/{voucher}" for agent, voucher in named if isinstance(voucher, str) and voucher}
+    return {agent: f"voucher/{voucher}" for agent, voucher in vouchers if isinstance(voucher, str) and voucher}

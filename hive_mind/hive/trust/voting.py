@@ -82,8 +82,8 @@ def _voices(
     by_voucher: dict[tuple[str, str], float] = {}
     for (value, _), (weight, agent) in by_root.items():
         group = voucher(agent)
-        heard = weight if group == agent else min(weight, settings.voucher_vote_max)
-        by_voucher[value, group] = max(by_voucher.get((value, group), heard), heard)
+        weight_heard = weight if group == agent else min(weight, settings.voucher_vote_max)
+        by_voucher[value, group] = max(by_voucher.get((value, group), weight_heard), weight_heard)
     voices: dict[str, list[float]] = {}
     for (value, _), weight in by_voucher.items():
         voices.setdefault(value, []).append(weight)
