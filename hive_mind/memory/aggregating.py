@@ -15,15 +15,15 @@ def aggregated_of(aggregation: Aggregation, facts: Iterable[Fact]) -> Aggregated
     """The facts one memory holds. Raises `InvalidInput` for a limit out of its bounds."""
     BOUNDS["limit"].refuse("limit", aggregation.limit)
     own_facts = _about(aggregation, facts)
-    shown = first_of(aggregation, _moments(own_facts))
-    return Aggregated(aggregation, len(own_facts), tuple(own_facts[id] for id in shown))
+    ids_shown = first_of(aggregation, _moments(own_facts))
+    return Aggregated(aggregation, len(own_facts), tuple(own_facts[id] for id in ids_shown))
 
 
-def together(aggregation: Aggregation, known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
+def together(aggregation: Aggregation, own_known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
     """The moments of all facts, the hive's where it tells one, and those of this agent. Facts it knows it decides by itself."""
-    facts = _about(aggregation, known.values())
-    others = {id: moment for id, moment in hive.moments.items() if id in facts or id not in known}
-    return _moments(facts) | others, facts
+    facts = _about(aggregation, own_known.values())
+    hive_moments = {id: moment for id, moment in hive.moments.items() if id in facts or id not in own_known}
+    return _moments(facts) | hive_moments, facts
 
 
 def first_of(aggregation: Aggregation, moments: Mapping[str, int]) -> list[str]:
@@ -37,8 +37,10 @@ def shown_of(ids: Iterable[str], facts: Mapping[str, Fact], fetched: Iterable[Hi
     return tuple(found_facts[id] for id in ids if id in found_facts)
 
 
-def _about(wanted: Aggregation, facts: Iterable[Fact]) -> dict[str, Fact]:
-    return {fact.id: fact for fact in facts if fact.is_current and (not wanted.about or concept_matches(fact, wanted.about))}
+def _about(aggregation: Aggregation, facts: Iterable[Fact]) -> dict[str, Fact]:
+    return {
+        fact.id: fact for fact in facts if fact.is_current and (not aggregation.about or concept_matches(fact, aggregation.about))
+    }
 
 
 def _moments(facts: Mapping[str, Fact]) -> dict[str, int]:

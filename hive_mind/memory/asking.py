@@ -77,37 +77,43 @@ class Asking:
         terms = () if method == "vector" else with_more(tuple(tokenize(query.text)), tokenize(query.also))
         depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
         probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
-        found = await self._found(probe, method, query)
+        candidates = await self._found(probe, method, query)
         if settings.expansion == "feedback" and may_hop(probe):
-            found = await self._expanded(found, probe, query)
-        return await self._second_hop(found, probe, query) if settings.second_hop and may_hop(probe) else found
+            candidates = await self._expanded(candidates, probe, query)
+        return await self._second_hop(candidates, probe, query) if settings.second_hop and may_hop(probe) else candidates
 
     async def _expanded(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
         """Candidates for the question with words of the best of them. Where the hive is away meanwhile, as they are."""
         try:
             best = next(iter(await self._facts_in(candidates, self._first(candidates, 1), query)), None)
-            again = expanded(probe, best) if best else None
-            more = await self._found(again, candidates.method, query) if again else None
+            expanded_probe = expanded(probe, best) if best else None
+            candidates_more = await self._found(expanded_probe, candidates.method, query) if expanded_probe else None
         except BackendError:
             return candidates
-        return replace(more, gathered=more.gathered.with_more(candidates.gathered)) if more else candidates
+        return (
+            replace(candidates_more, gathered=candidates_more.gathered.with_more(candidates.gathered))
+            if candidates_more
+            else candidates
+        )
 
-    async def _second_hop(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
+    async def _second_hop(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
         """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
-        first = self._first(found, LOOKED_AT)
-        naming = naming_all(probe, found.pool, first)
+        first = self._first(candidates, LOOKED_AT)
+        naming = naming_all(probe, candidates.pool, first)
         try:
-            best, *facts = await self._facts_in(found, [*first[:1], *naming], query) or [None]
+            best, *facts = await self._facts_in(candidates, [*first[:1], *naming], query) or [None]
             further = second_probe(probe, best, filter(None, facts)) if best else None
-            second = await self._found(further, found.method, query) if further else None
+            second = await self._found(further, candidates.method, query) if further else None
         except BackendError:
-            return found
+            return candidates
         if best is None or further is None or second is None:
-            return found
-        columns = [found.evidence, second.evidence]
-        pool, merged = merge_replicas([found.pool, unscored(second.pool)], columns)
-        gathered = found.gathered.with_more(second.gathered)
-        return Candidates(pool, merged, found.method, gathered, lent(further, second.pool, found.pool, best.id), found.named)
+            return candidates
+        columns = [candidates.evidence, second.evidence]
+        pool, merged = merge_replicas([candidates.pool, unscored(second.pool)], columns)
+        gathered = candidates.gathered.with_more(second.gathered)
+        return Candidates(
+            pool, merged, candidates.method, gathered, lent(further, second.pool, candidates.pool, best.id), candidates.named
+        )
 
     def _first(self, candidates: Candidates, count: int) -> list[str]:
         """The best of what was found, by id."""
@@ -143,11 +149,11 @@ class Asking:
         query = look.query
         for _ in range(_FETCHES_MAX):
             ranked = self._ranked(candidates, look.count)
-            wanted = [document.id for document in ranked if document.id not in facts]
-            facts |= await self._facts(wanted, candidates.gathered.holders, query)
+            ids_missing = [document.id for document in ranked if document.id not in facts]
+            facts |= await self._facts(ids_missing, candidates.gathered.holders, query)
             # Its holder may only have been out of reach: before it counts as gone, all possible holders are asked.
-            facts |= await self._facts([fact_id for fact_id in wanted if fact_id not in facts], {}, query)
-            fact_ids = {fact_id for fact_id in wanted if fact_id not in facts}
+            facts |= await self._facts([fact_id for fact_id in ids_missing if fact_id not in facts], {}, query)
+            fact_ids = {fact_id for fact_id in ids_missing if fact_id not in facts}
             if not fact_ids:
                 break
             candidates = _without(candidates, fact_ids)
@@ -169,33 +175,37 @@ class Asking:
     ) -> dict[str, float | None]:
         """The hive's votes for disputed facts; of this agent's own, too, where others may say the same."""
         disputed = [hit.fact.id for hit in hits if hit.rivals]
-        own = [(id, gathered.holders.get(id, "")) for id in disputed if not isinstance(facts.get(id), HiveFact)]
-        shared = [(id, holder) for id, holder in own if holder]
-        found = [*(await self.hive.fetch(shared) if shared else ()), *(facts[id] for id in disputed if id in facts)]
-        return {fact.id: fact.votes for fact in found if isinstance(fact, HiveFact)}
+        own_places = [(id, gathered.holders.get(id, "")) for id in disputed if not isinstance(facts.get(id), HiveFact)]
+        shared = [(id, holder) for id, holder in own_places if holder]
+        facts_fetched = [*(await self.hive.fetch(shared) if shared else ()), *(facts[id] for id in disputed if id in facts)]
+        return {fact.id: fact.votes for fact in facts_fetched if isinstance(fact, HiveFact)}
 
     @ornament(lambda *_: {})
     async def _rivals(
-        self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
+        self, facts_shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
     ) -> dict[str, list[Fact]]:
         """Facts of the nodes that contradict the facts shown; the nodes that hold the latter have them too."""
-        away = {rival: gathered.holders.get(fact.id, "") for fact in shown for rival in fact.disputed_by if rival not in facts}
-        wanted = dict(list(away.items())[:_RIVALS_FETCHED_MAX])
-        known = {**facts, **(await self._facts(wanted, wanted, query) if wanted else {})}
-        return {fact.id: [_as_fact(known[rival]) for rival in fact.disputed_by if rival in known] for fact in shown}
+        rivals_away = {
+            rival: gathered.holders.get(fact.id, "") for fact in facts_shown for rival in fact.disputed_by if rival not in facts
+        }
+        rivals_fetched = dict(list(rivals_away.items())[:_RIVALS_FETCHED_MAX])
+        facts_known = {**facts, **(await self._facts(rivals_fetched, rivals_fetched, query) if rivals_fetched else {})}
+        return {
+            fact.id: [_as_fact(facts_known[rival]) for rival in fact.disputed_by if rival in facts_known] for fact in facts_shown
+        }
 
-    async def _facts(self, wanted: Iterable[str], holders: Mapping[str, str], query: Query) -> dict[str, HiveFact | Fact]:
+    async def _facts(self, ids: Iterable[str], holders: Mapping[str, str], query: Query) -> dict[str, HiveFact | Fact]:
         recall = self.home.recall
         accept = recall.accept(replace(query, min_confidence=0.0))
-        own: dict[str, HiveFact | Fact] = {
+        own_facts: dict[str, HiveFact | Fact] = {
             fact_id: recall.then(fact_id, query)
-            for fact_id in wanted
+            for fact_id in ids
             if fact_id in recall.facts and (accept is None or accept(fact_id))
         }
-        away = [(fact_id, holders.get(fact_id, "")) for fact_id in wanted if fact_id not in recall.facts]
-        facts = await self.hive.fetch(away) if away else ()
+        places_away = [(fact_id, holders.get(fact_id, "")) for fact_id in ids if fact_id not in recall.facts]
+        facts = await self.hive.fetch(places_away) if places_away else ()
         # A member of an earlier version does not know that a question may be about a time before.
-        return own | {fact.id: fact for fact in facts if not 0 < query.as_of_us < fact_of(fact).learned_at_us}
+        return own_facts | {fact.id: fact for fact in facts if not 0 < query.as_of_us < fact_of(fact).learned_at_us}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:
         """The hive's results, without those this agent knows to be past: it asks for more until that leaves enough."""
@@ -227,24 +237,24 @@ class Asking:
         if not looked_for and not asks_all:
             return []
 
-        def is_left(fact_id: str) -> bool:
+        def is_left_behind(fact_id: str) -> bool:
             is_unasked = asks_all or fact_id in looked_for
             return is_unasked and not is_at_home(recall.facts[fact_id]) and (accept is None or accept(fact_id))
 
-        return [recall.current.pool(probe, is_left)]
+        return [recall.current.pool(probe, is_left_behind)]
 
-    def _evidence(self, pool: Pool, known: frozenset[str]) -> EvidenceColumns:
+    def _evidence(self, pool: Pool, ids_known: frozenset[str]) -> EvidenceColumns:
         """An agent trusts its own facts like anybody's. Facts the hive has too are counted there."""
         recall = self.home.recall
         support = recall.support(pool.ids)
-        is_counted = np.array([fact_id in known for fact_id in pool.ids], dtype=np.bool_)
+        is_counted = np.array([fact_id in ids_known for fact_id in pool.ids], dtype=np.bool_)
         columns = (np.where(is_counted, 0.0, support.confirmations), support.trust, support.confidence)
         first, trust, confidence = (column.astype(np.float32) for column in columns)
         return EvidenceColumns(first, trust, confidence, recall.places(pool.ids))
 
 
-def _without(candidates: Candidates, gone: set[str]) -> Candidates:
-    rows = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in gone]
+def _without(candidates: Candidates, ids_gone: set[str]) -> Candidates:
+    rows = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in ids_gone]
     return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows))
 
 
@@ -252,10 +262,10 @@ def _rows(pool: Pool, rows: list[int]) -> Pool:
     return Pool(tuple([pool.ids[row] for row in rows]), pool.keyword[rows], pool.semantic[rows], pool.exact[rows])
 
 
-def _as_fact(found: HiveFact | Fact) -> Fact:
-    return fact_of(found) if isinstance(found, HiveFact) else found
+def _as_fact(fact: HiveFact | Fact) -> Fact:
+    return fact_of(fact) if isinstance(fact, HiveFact) else fact
 
 
-def _hit(found: HiveFact | Fact, ranked: Ranked) -> Hit:
-    voices = voices_of(found) if isinstance(found, HiveFact) else None
-    return Hit(_as_fact(found), ranked.score, ranked.components, ranked.contributions, voices=voices)
+def _hit(fact: HiveFact | Fact, ranked: Ranked) -> Hit:
+    voices = voices_of(fact) if isinstance(fact, HiveFact) else None
+    return Hit(_as_fact(fact), ranked.score, ranked.components, ranked.contributions, voices=voices)

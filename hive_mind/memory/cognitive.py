@@ -109,14 +109,16 @@ class CognitiveMemory:
     @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
-        asked = asked_for(query, limit)
+        full_query = asked_for(query, limit)
         async with self.awake() as awake:
-            look = await self.refining.begin(asked)
-            is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
-            vector = None if is_lexical else await self._vectors.of_query(asked.text)
-            await self.look_back(awake, asked)
+            look = await self.refining.begin(full_query)
+            is_lexical = (
+                full_query.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(full_query)
+            )
+            vector = None if is_lexical else await self._vectors.of_query(full_query.text)
+            await self.look_back(awake, full_query)
             hits, note = await look.at(awake.recall.ranked(look.query, vector, look.count))
-            return SearchResult(awake.recall.shown(hits, asked), note=note)
+            return SearchResult(awake.recall.shown(hits, full_query), note=note)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
@@ -230,8 +232,8 @@ class CognitiveMemory:
         if fact_id == other_id:
             raise InvalidInput("a fact can't contradict itself: name two facts")
         async with self.awake() as awake:
-            both = [awake.recall.facts.named(one).id for one in (fact_id, other_id)]
-            await self._commits.run(awake.store, both, lambda: PlannedCommit([Link(Relation.CONTRADICTS, *both)], lambda: None))
+            ends = [awake.recall.facts.named(end).id for end in (fact_id, other_id)]
+            await self._commits.run(awake.store, ends, lambda: PlannedCommit([Link(Relation.CONTRADICTS, *ends)], lambda: None))
 
     async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
         """Ids of what a fact is linked to (or what links to it, `backwards`)."""
@@ -329,10 +331,10 @@ class CognitiveMemory:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
+    async def keep(self, facts_said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         """Keep facts with what is known of each already, all or none; without what was erased."""
         async with self.awake() as awake:
-            facts, known_episode = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
+            facts, known_episode = kept_of(facts_said, awake.erasures), kept_episode(episode, awake.erasures)
             extra = await kept_changes(awake.store, facts, extra, awake.erasures)
             new = await self._new_vectors(awake, facts)
 
@@ -341,10 +343,10 @@ class CognitiveMemory:
                 intake = timed(take_in(facts, awake.recall.facts.get, known_episode), awake.recall.facts.get, self._clock())
                 return PlannedCommit([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
-            return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
+            return await self._commits.run(awake.store, {fact.id for fact in facts_said}, plan)
 
     async def _keep_imported(self, facts: Sequence[Fact], extra: Sequence[Change]) -> int:
-        before = current_count(fact for one in facts if (fact := self.known(one.id)))
+        before = current_count(fact for kept_fact in facts if (fact := self.known(kept_fact.id)))
         return current_count(await self.keep(facts, None, extra)) - before
 
     async def _once(
@@ -353,8 +355,8 @@ class CognitiveMemory:
         """Write what is planned unless this request did it already. Returns the first of its facts."""
 
         def plan() -> PlannedCommit[Fact]:
-            if done := awake.done.fact_id(request):
-                return PlannedCommit((), lambda: awake.recall.facts.named(done))
+            if fact_id := awake.done.fact_id(request):
+                return PlannedCommit((), lambda: awake.recall.facts.named(fact_id))
             intake = timed(planned(), awake.recall.facts.get, self._clock())
             first = intake.facts[0].id
 

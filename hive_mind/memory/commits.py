@@ -52,12 +52,12 @@ class Commits:
         self._running.add(task)
         self._busy.update(dict.fromkeys(fact_ids, task))
 
-        def forget(done: "asyncio.Task[Outcome]") -> None:
-            self._running.discard(done)
+        def forget(task: "asyncio.Task[Outcome]") -> None:
+            self._running.discard(task)
             for fact_id in fact_ids:
-                if self._busy.get(fact_id) is done:
+                if self._busy.get(fact_id) is task:
                     del self._busy[fact_id]
-            if not done.cancelled():
-                done.exception()  # A caller that was cancelled will not look at it.
+            if not task.cancelled():
+                task.exception()  # A caller that was cancelled will not look at it.
 
         task.add_done_callback(forget)

@@ -143,8 +143,10 @@ class DistributedCognitiveMemory:
         worded, completeness = await self._shared.worded(known_facts)
         size = sum(len(fact.content) for fact in facts) + ROW_BYTES * len(worded)
         ids = await off_loop(size, disputable, facts, worded)
-        others = await self._shared.fetched_in_order([fact.fact_id for fact in worded if fact.fact_id in ids])
-        return _newest_first([fact for fact in facts if fact.id in ids], FactList(others, others.completeness * completeness))
+        fetched_facts = await self._shared.fetched_in_order([fact.fact_id for fact in worded if fact.fact_id in ids])
+        return _newest_first(
+            [fact for fact in facts if fact.id in ids], FactList(fetched_facts, fetched_facts.completeness * completeness)
+        )
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
         """Current facts about this concept or entity, newest first; letter case does not matter."""
@@ -162,8 +164,8 @@ class DistributedCognitiveMemory:
             self._shared.note_gathered(tallied.completeness, tallied.silent)
             moments, own_facts = together(wanted, known_facts, tallied)
             ids = first_of(wanted, moments)
-            away = [(fact_id, "") for fact_id in ids if fact_id not in own_facts]
-            facts = shown_of(ids, own_facts, await self._hive.fetch(away) if away else ())
+            places_away = [(fact_id, "") for fact_id in ids if fact_id not in own_facts]
+            facts = shown_of(ids, own_facts, await self._hive.fetch(places_away) if places_away else ())
             return Aggregated(wanted, len(moments), facts, tallied.completeness, tallied.silent)
         except BackendError as error:
             self._shared.note_reached(0.0, str(error))
@@ -186,8 +188,8 @@ class DistributedCognitiveMemory:
     async def facts_with_prefix(self, prefix: str) -> FactList:
         """Facts with an id that begins like this: this agent's, superseded and retracted ones too, then others' of the hive."""
         fact_list = await self._local.facts_with_prefix(prefix)
-        others = await self._shared.with_prefix(prefix, {fact.id for fact in fact_list})
-        return FactList([*fact_list, *others][:PREFIXED_MAX], others.completeness)
+        facts_of_others = await self._shared.with_prefix(prefix, {fact.id for fact in fact_list})
+        return FactList([*fact_list, *facts_of_others][:PREFIXED_MAX], facts_of_others.completeness)
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
@@ -199,19 +201,19 @@ class DistributedCognitiveMemory:
         if (fact := await self._local.done(request)) is not None:
             # Asked for again it would go on to what others say of it.
             return fact
-        own_fact, said = await self.reclaimed(fact_id)
-        if said is not None and (own_fact is None or (own_fact.is_retracted and not own_fact.offered)):
+        own_fact, reclaimed_fact = await self.reclaimed(fact_id)
+        if reclaimed_fact is not None and (own_fact is None or (own_fact.is_retracted and not own_fact.offered)):
             refusals = await self._hive.write([(f"retracted/{fact_id}", reason_with(request))], self._agent)
             if own_fact is None:
-                return moderated(said, *refusals)
+                return moderated(reclaimed_fact, *refusals)
         return (await self._settled([await self._local.retract_fact(fact_id, request=request)]))[0]
 
     @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
         """Keep a newer statement in place of a fact of this agent; the old one leaves the hive."""
         await self._settle_after_waking()
-        fact, said = await self.reclaimed(fact_id)
-        if fact is None and said is not None:
+        fact, reclaimed_fact = await self.reclaimed(fact_id)
+        if fact is None and reclaimed_fact is not None:
             raise another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source, request=request)]))[0]
 
@@ -235,8 +237,8 @@ class DistributedCognitiveMemory:
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
         """Record that two facts of this agent can't both be true; both stay."""
-        for named in (fact_id, other_id):
-            await self.reclaimed(named)
+        for named_id in (fact_id, other_id):
+            await self.reclaimed(named_id)
         await self._local.contradict(fact_id, other_id)
 
     async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
@@ -348,12 +350,12 @@ class DistributedCognitiveMemory:
         if fact is not None and fact.offered:
             return fact, None
         hive_fact = next(iter(await self._shared.fetched([fact_id], must_answer=fact is None)), None)
-        said = said_by(hive_fact, self._agent) if hive_fact else None
-        if fact is None and said is not None:
-            fact = the_one(await self._local.keep([said]))
-        elif said is not None:
+        reclaimed_fact = said_by(hive_fact, self._agent) if hive_fact else None
+        if fact is None and reclaimed_fact is not None:
+            fact = the_one(await self._local.keep([reclaimed_fact]))
+        elif reclaimed_fact is not None:
             async with self._local.awake() as awake:
-                (fact,) = await self._local.revise(awake, [fact_id], as_offered(said))
+                (fact,) = await self._local.revise(awake, [fact_id], as_offered(reclaimed_fact))
         return fact, fact_of(hive_fact) if hive_fact else None
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":

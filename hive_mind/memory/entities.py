@@ -92,8 +92,8 @@ def entities(sentence: str, vocabulary: Vocabulary | None = None) -> tuple[str, 
     codes = [(match.start(), match.end(), match.group().rstrip(".,-")) for match in _CODES.finditer(sentence)]
     words = list(_words(sentence))
     names = [] if _is_shouted(words) else list(_names(sentence, words, vocabulary or _shown_by(words)))
-    found = sorted(codes + _outside(names, codes))
-    return tuple(dict.fromkeys(text for _, _, text in found))[:_ENTITIES_MAX]
+    spans = sorted(codes + _outside(names, codes))
+    return tuple(dict.fromkeys(text for _, _, text in spans))[:_ENTITIES_MAX]
 
 
 def _words(sentence: str) -> Iterator[_Word]:
@@ -125,7 +125,7 @@ def _names(sentence: str, words: list[_Word], vocabulary: Vocabulary) -> Iterato
 def _run_from(sentence: str, words: list[_Word], first: int) -> list[_Word]:
     """The longest run of capitalised words from here on, with joiners inside; empty if this one is in lower case."""
     run: list[_Word] = []
-    kept = 0
+    length = 0
     for word in words[first : first + 12]:
         if run and (sentence[run[-1].end : word.start] not in (" ", ". ") or run[-1].text.endswith(("'s", "\u2019s"))):
             break
@@ -134,12 +134,12 @@ def _run_from(sentence: str, words: list[_Word], first: int) -> list[_Word]:
             break
         if word.is_capitalised or (run and word.text[0].isdigit() and len(word.text) <= 4):
             run.append(word)
-            kept = len(run)
+            length = len(run)
         elif run and word.text in _JOINERS:
             run.append(word)
         else:
             break
-    return run[:kept]
+    return run[:length]
 
 
 def _may_begin_name(word: _Word) -> bool:
@@ -166,14 +166,14 @@ def _is_name(run: list[_Word], following: str, vocabulary: Vocabulary) -> bool:
 
 def _outside(names: list[tuple[int, int, str]], codes: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     """Names that no code covers: both lists are in the order of the text, so one pass is enough."""
-    kept: list[tuple[int, int, str]] = []
+    names_kept: list[tuple[int, int, str]] = []
     position = 0
     for name in names:
         while position < len(codes) and codes[position][1] <= name[0]:
             position += 1
         if position == len(codes) or codes[position][0] >= name[1]:
-            kept.append(name)
-    return kept
+            names_kept.append(name)
+    return names_kept
 
 
 def _is_shouted(words: list[_Word]) -> bool:

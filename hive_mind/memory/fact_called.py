@@ -32,24 +32,24 @@ class Facts(Protocol[One]):
         ...
 
 
-def is_beginning(given: str) -> bool:
+def is_beginning(text: str) -> bool:
     """Whether it may be the beginning of an id, or all of it."""
-    return _PREFIX.fullmatch(given) is not None
+    return _PREFIX.fullmatch(text) is not None
 
 
-async def fact_called(memory: Facts[One], given: str) -> One:
+async def fact_called(memory: Facts[One], text: str) -> One:
     """The one fact whose id begins like this. Raises `InvalidInput` for none and for several."""
-    prefix = given.strip().lower()
+    prefix = text.strip().lower()
     if not is_beginning(prefix):
-        raise InvalidInput(f"{given!r} is not a fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
+        raise InvalidInput(f"{text!r} is not a fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
     facts = await memory.facts_with_prefix(prefix)
     if len(facts) > 1:
-        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(fact.id for fact in facts[:IDS_SHOWN])}; give more characters")
+        raise InvalidInput(f"id {text!r} is ambiguous: {', '.join(fact.id for fact in facts[:IDS_SHOWN])}; give more characters")
     if not facts and isinstance(facts, FactList) and facts.completeness < 1:
         raise InvalidInput(
-            f"no fact {given!r} in the {facts.completeness:.0%} of the hive that answered: it may be with a member that "
+            f"no fact {text!r} in the {facts.completeness:.0%} of the hive that answered: it may be with a member that "
             "does not; hive-mind status names it"
         )
     if not facts:
-        raise InvalidInput(f"there is no fact {given!r}: `hive-mind facts list` shows the ids")
+        raise InvalidInput(f"there is no fact {text!r}: `hive-mind facts list` shows the ids")
     return facts[0]

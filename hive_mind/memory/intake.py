@@ -85,12 +85,12 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
 
 def _tidied(candidate: Candidate, content: str) -> dict[str, Any]:
     """Its fields, with the content as it is kept, and without names that say nothing."""
-    said = said_of(candidate)
+    parts = said_of(candidate)
     for name in TEXTS:
-        said[name] = content if name == "content" else canonical(said[name])
+        parts[name] = content if name == "content" else canonical(parts[name])
     for name in LISTS:
-        said[name] = tuple(filter(canonical, said[name]))
-    return said
+        parts[name] = tuple(filter(canonical, parts[name]))
+    return parts
 
 
 def by_hand(concept: str, content: str, confidence: float, said_at: str, labels: tuple[str, ...]) -> Candidate:
@@ -105,12 +105,12 @@ def refuse_source(source: str) -> None:
     _refuse_long("source", NAME_CHARACTERS_MAX, source)
 
 
-def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Intake:
+def take_in(facts: Sequence[Fact], fact_by_id: Known, episode: Episode | None) -> Intake:
     """Changes to write for facts as they were said, each once."""
     changes: list[Change] = [AddEpisode(episode)] if episode else []
     kept_facts: dict[str, Fact] = {}
     for fact in facts:
-        earlier = kept_facts.get(fact.id) or known(fact.id)
+        earlier = kept_facts.get(fact.id) or fact_by_id(fact.id)
         merged = confirmed(earlier, fact) if earlier else fact
         kept_facts[fact.id] = merged
         if episode:
@@ -118,12 +118,12 @@ def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Int
         if earlier is None or earlier.is_retracted:
             changes.extend(_mentions(fact))
     # Facts first: a link needs both its ends.
-    return Intake((*_fact_changes(kept_facts.values(), known), *changes), tuple(kept_facts[fact.id] for fact in facts))
+    return Intake((*_fact_changes(kept_facts.values(), fact_by_id), *changes), tuple(kept_facts[fact.id] for fact in facts))
 
 
-def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
+def superseding(newer: Fact, older: Fact, fact_by_id: Known) -> Intake:
     """Changes to write for a fact that takes the place of an older one. Raises `InvalidInput` where it was itself taken back."""
-    earlier = known(newer.id)
+    earlier = fact_by_id(newer.id)
     fact = confirmed(earlier, newer) if earlier else newer
     if fact.is_retracted:
         raise InvalidInput("the new statement was retracted, and this source vouched for it before: say it from another source")
@@ -131,16 +131,16 @@ def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
     current = replace(fact, superseded_by="")
     past = replace(older, superseded_by=current.id)
     link = Link(Relation.SUPERSEDES, current.id, past.id)
-    return Intake((*_fact_changes((current, past), known), link, *_mentions(newer)), (current, past))
+    return Intake((*_fact_changes((current, past), fact_by_id), link, *_mentions(newer)), (current, past))
 
 
 def confirmed(earlier: Fact, fact: Fact) -> Fact:
     """The fact after hearing it again. One that another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in fact.sources if source not in earlier.sources)
     copied = (*earlier.copied, *fact.said_by(newcomers).copied)
-    both = replace(earlier, sources=earlier.sources + newcomers, copied=copied)
+    merged = replace(earlier, sources=earlier.sources + newcomers, copied=copied)
     # A copy of what was taken back says nothing new.
-    if not newcomers or fact.is_retracted or (earlier.is_retracted and len(both.roots) == len(earlier.roots)):
+    if not newcomers or fact.is_retracted or (earlier.is_retracted and len(merged.roots) == len(earlier.roots)):
         is_released = not fact.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
         return replace(earlier, held_back="") if is_released else earlier
     if earlier.is_retracted:
@@ -149,7 +149,7 @@ def confirmed(earlier: Fact, fact: Fact) -> Fact:
     confidence = max(earlier.confidence, fact.confidence)
     # More evidence may open the gate that held it back; a shared fact stays so.
     held_back = fact.held_back if earlier.held_back else ""
-    return replace(both, confidence=confidence, held_back=held_back)
+    return replace(merged, confidence=confidence, held_back=held_back)
 
 
 def retracting(fact: Fact, replaced: Iterable[Fact]) -> Intake:
@@ -158,23 +158,23 @@ def retracting(fact: Fact, replaced: Iterable[Fact]) -> Intake:
     return Intake(tuple(ReviseFact(changed) for changed in facts), facts)
 
 
-def _fact_changes(facts: Iterable[Fact], known: Known) -> Iterable[Change]:
+def _fact_changes(facts: Iterable[Fact], fact_by_id: Known) -> Iterable[Change]:
     for fact in facts:
-        earlier = known(fact.id)
+        earlier = fact_by_id(fact.id)
         if earlier is None:
             yield AddFact(fact)
         elif earlier != fact:
             yield ReviseFact(fact)
 
 
-def _refuse_long(what: str, characters_max: int, *texts: str) -> None:
+def _refuse_long(part: str, characters_max: int, *texts: str) -> None:
     longest = max(map(len, texts), default=0)
     if longest > characters_max:
-        raise InvalidInput(f"a {what} has at most {characters_max:,} characters, this one {longest:,}: shorten it")
+        raise InvalidInput(f"a {part} has at most {characters_max:,} characters, this one {longest:,}: shorten it")
 
 
 def _mentions(fact: Fact) -> Iterable[Change]:
-    named: Mapping[str, str] = {entity_id(name): name for name in fact.entities if canonical(name)}
-    for entity, name in named.items():
+    names: Mapping[str, str] = {entity_id(name): name for name in fact.entities if canonical(name)}
+    for entity, name in names.items():
         yield AddEntity(entity, name)
         yield Link(Relation.MENTIONS, fact.id, entity)

@@ -158,19 +158,19 @@ async def look_back(awake: Awake, vectors: VectorSource) -> None:
     # From here on nothing may be awaited, or what is retracted meanwhile would be missed.
     facts = (recall.facts[id] for id in list(recall.facts.ids()))
     gone_facts = [fact for fact in facts if fact.is_retracted]
-    index, found = FactIndex(recall.new_arm()), vectors.mixed_all(gone_facts, cached)
+    index, vectors_gone = FactIndex(recall.new_arm()), vectors.mixed_all(gone_facts, cached)
     for fact in gone_facts:
         index.add(fact.id, weighted_terms(fact))
-    index.set_vectors({fact.id: found[fact.id] for fact in gone_facts if fact.id in found})
+    index.set_vectors({fact.id: vectors_gone[fact.id] for fact in gone_facts if fact.id in vectors_gone})
     recall.taken_back = index
 
 
 async def _cached(awake: Awake, vectors: VectorSource) -> dict[str, Narrow]:
-    found: dict[str, Narrow] = {}
+    vectors_cached: dict[str, Narrow] = {}
     if vectors.is_on and awake.recorded == vectors.model:
         async for vector in awake.store.vectors(vectors.model):
-            found.update(usable(vector, vectors.dimension))
-    return found
+            vectors_cached.update(usable(vector, vectors.dimension))
+    return vectors_cached
 
 
 def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow]:

@@ -69,20 +69,20 @@ class Recall:
     def past(self) -> FactIndex:
         return self._past.current
 
-    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Narrow], known: KnownTerms) -> Iterator[None]:
+    def load(self, facts: Sequence[Fact], vectors: Mapping[str, Narrow], terms_known: KnownTerms) -> Iterator[None]:
         """Hold facts that are new here, step by step: between two others may have a turn. `vectors` by id."""
         for fact in facts:
             self.facts.keep(fact)
             self._has_places |= has_place(fact)
         vocabulary = Vocabulary()
         for index in (self.current, self.past):
-            there, terms, rest = known.take(fact for fact in facts if self._index_for(fact) is index)
-            index.add_all([fact.id for fact in there], terms)
+            facts_there, terms, rest = terms_known.take(fact for fact in facts if self._index_for(fact) is index)
+            index.add_all([fact.id for fact in facts_there], terms)
             yield
             for batch in _batches(rest):
                 index.add_all([fact.id for fact in batch], vocabulary.weighted_terms(batch))
                 yield
-            for ids in _batches([fact.id for fact in (*there, *rest) if fact.id in vectors]):
+            for ids in _batches([fact.id for fact in (*facts_there, *rest) if fact.id in vectors]):
                 index.set_vectors({id: vectors[id] for id in ids})
                 yield
             self.tokenized += len(rest)
@@ -128,7 +128,15 @@ class Recall:
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)
         ranked = rank(pool, self._support_in(pool), count, method, self.settings, related)
-        return [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
+        return [
+            Hit(
+                self.then(ranked_document.id, query),
+                ranked_document.score,
+                ranked_document.components,
+                ranked_document.contributions,
+            )
+            for ranked_document in ranked
+        ]
 
     def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
@@ -144,8 +152,8 @@ class Recall:
         """Where these facts were said, as `PLACE`s; empty where none of them has a place."""
         if not self._has_places:
             return b""
-        found = [self._places.get(id) or self._place(id) for id in fact_ids]
-        return b"".join(found) if any(place != NOWHERE for place in found) else b""
+        places_known = [self._places.get(id) or self._place(id) for id in fact_ids]
+        return b"".join(places_known) if any(place != NOWHERE for place in places_known) else b""
 
     def then(self, fact_id: str, query: Query) -> Fact:
         """A fact as it was at the time that a query is about."""
@@ -204,10 +212,10 @@ class Recall:
             self.taken_back = None
 
     def _new_part(self) -> Compacting[FactIndex]:
-        def again(index: FactIndex, fact_id: str) -> None:
+        def index_again(index: FactIndex, fact_id: str) -> None:
             index.add(fact_id, weighted_terms(self.facts[fact_id]), part.current.vector(fact_id))
 
-        part = Compacting(lambda: FactIndex(self.new_arm()), again, _EMPTY_PLACES_EACH)
+        part = Compacting(lambda: FactIndex(self.new_arm()), index_again, _EMPTY_PLACES_EACH)
         return part
 
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
@@ -219,14 +227,14 @@ class Recall:
             return self.facts.all_of([document.id for document in documents])
 
         if may_hop(probe) and self.settings.expansion == "feedback":
-            again = (best := first(1)) and expanded(probe, best[0])
-            pool = self._pool(again, query) if again else pool
+            expanded_probe = (best := first(1)) and expanded(probe, best[0])
+            pool = self._pool(expanded_probe, query) if expanded_probe else pool
         if may_hop(probe) and self.settings.second_hop and (best := first(LOOKED_AT)):
             naming = naming_all(probe, pool, [fact.id for fact in best])
             if further := second_probe(probe, best[0], self.facts.all_of(naming)):
                 second = self._pool(further, query)
-                both = union([pool, unscored(second)])
-                return both, self._related(both, query, lent(further, second, pool, best[0].id))
+                pools = union([pool, unscored(second)])
+                return pools, self._related(pools, query, lent(further, second, pool, best[0].id))
         return pool, self._related(pool, query)
 
     def _related(self, pool: Pool, query: Query, lent: Mapping[str, float] | None = None) -> Related:

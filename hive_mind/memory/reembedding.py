@@ -25,8 +25,8 @@ async def reembed(awake: Awake, vectors: VectorSource, progress: Progress | None
     if not vectors.is_on:
         raise InvalidInput("there is no embedding model to embed with: `hive-mind doctor` says how to get one")
     progress = progress or (lambda _done, _total: None)
-    begun = (await awake.store.meta()).get(_BEGUN_KEY, "")
-    await awake.store.write([*_dropped({begun} - {awake.recorded, vectors.model}), SetMeta(_BEGUN_KEY, vectors.model)])
+    former_model = (await awake.store.meta()).get(_BEGUN_KEY, "")
+    await awake.store.write([*_dropped({former_model} - {awake.recorded, vectors.model}), SetMeta(_BEGUN_KEY, vectors.model)])
     cached = {key async for batch in awake.store.vectors(vectors.model) for key in usable(batch, vectors.dimension)}
     texts = dict.fromkeys(text for fact in awake.recall.facts.values() for text in texts_to_embed(fact))
     missing = [text for text in texts if vector_key(vectors.model, text) not in cached]

@@ -78,9 +78,9 @@ class VectorSource:
         except BackendError as error:
             self._report(error)
             return {}, []
-        found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(unknown, fresh, strict=True))
-        vectors = {fact.id: vector for fact in wanted_facts if (vector := self.mixed(fact, found)) is not None}
-        return vectors, [PutVector(self.model, key, found[key]) for key in unknown]
+        vectors_found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(unknown, fresh, strict=True))
+        vectors = {fact.id: vector for fact in wanted_facts if (vector := self.mixed(fact, vectors_found)) is not None}
+        return vectors, [PutVector(self.model, key, vectors_found[key]) for key in unknown]
 
     def remember(self, cached: Iterable[PutVector]) -> None:
         """These are in the store now."""
@@ -88,8 +88,8 @@ class VectorSource:
 
     def known(self, fact: Fact, new: NewVectors) -> Vector | None:
         """Its vector, a new one or one made a moment ago: a fact kept anew was perhaps taken back after it was looked at."""
-        found = new.by_id.get(fact.id)
-        return self.mixed(fact, self._recent) if found is None and self.is_on else found
+        vector_given = new.by_id.get(fact.id)
+        return self.mixed(fact, self._recent) if vector_given is None and self.is_on else vector_given
 
     async def of_texts(self, texts: Sequence[str]) -> list[PutVector]:
         """Texts embedded, for the cache. Raises `BackendError` when the model fails."""
@@ -111,20 +111,20 @@ class VectorSource:
 
     def mixed_all(self, facts: Sequence[Fact], cached: Mapping[str, Narrow]) -> dict[str, Narrow]:
         """By fact id, the vectors of those that have one."""
-        found: dict[str, Narrow] = {}
+        mixed_vectors: dict[str, Narrow] = {}
         if not cached:
-            return found
+            return mixed_vectors
         for fact, key in zip(facts, vector_keys(self.model, (fact.content for fact in facts)), strict=True):
-            if (own := cached.get(key)) is None:
+            if (own_vector := cached.get(key)) is None:
                 continue
             before = cached.get(vector_key(self.model, fact.before)) if fact.before else None
-            found[fact.id] = own if before is None else _narrow(mixed_vector(_wide(own), _wide(before)))
-        return found
+            mixed_vectors[fact.id] = own_vector if before is None else _narrow(mixed_vector(_wide(own_vector), _wide(before)))
+        return mixed_vectors
 
     def mixed(self, fact: Fact, cached: Mapping[str, Vector]) -> Vector | None:
         """The fact's vector from cached ones, or None where its own text has none."""
-        own, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))
-        return None if own is None else mixed_vector(own, before[0] if before else None)
+        own_vector, *before = (cached.get(vector_key(self.model, text)) for text in texts_to_embed(fact))
+        return None if own_vector is None else mixed_vector(own_vector, before[0] if before else None)
 
     def forget_recent(self) -> None:
         """Keep no vector in RAM that a store has let go of."""

@@ -39,7 +39,7 @@ class ProcessGone(BackendUnavailable):
 async def called(
     contact: Contact,
     agent: str,
-    what: str,
+    request: str,
     fields: Mapping[str, object],
     *,
     silence_s: float = SILENCE_S,
@@ -49,11 +49,11 @@ async def called(
 
     `progress` gets how far it is, of requests that report.
     """
-    path, body = f"/v1/agents/{agent}", msgspec.json.encode({"do": what, **fields})
+    path, body = f"/v1/agents/{agent}", msgspec.json.encode({"do": request, **fields})
     if progress is None:
         return await asked_patiently(lambda: _replied(contact, agent, path, body, silence_s))
     in_events = msgspec.json.encode(fields)
-    return await asked_patiently(lambda: _reported(contact, agent, f"{path}/{what}", in_events, silence_s, progress))
+    return await asked_patiently(lambda: _reported(contact, agent, f"{path}/{request}", in_events, silence_s, progress))
 
 
 # Any agent of a hive can be asked for shared facts.
@@ -114,12 +114,12 @@ class ProcessAgent:
         try:
             return await self._asked(self.name, request, progress, fields)
         except (ProcessSilent, ProcessGone) as error:
-            other = await self.other() if request in _QUESTIONS else ""
-            if not other:
+            stand_in = await self.other() if request in _QUESTIONS else ""
+            if not stand_in:
                 raise
-            reply = await self._asked(other, request, progress, fields)
-            instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
-        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
+            reply = await self._asked(stand_in, request, progress, fields)
+            instead = f"agent {stand_in} answered instead of {self.name}, by what it knows and the hive shares: {error}"
+        return {**reply, "agent": stand_in, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
 
     async def _asked(self, agent: str, request: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
         return await called(await self.contact_of(agent), agent, request, fields, silence_s=self.silence_s, progress=progress)
@@ -129,7 +129,7 @@ async def said(contact: Contact, method: str, path: str, request: object, *, sil
     """The body of a worker's reply. Raises `ProcessSilent` and `ProcessGone`."""
     body = b"" if request is None else msgspec.json.encode(request)
     async with aclosing(_pieces(contact, request_bytes(method, path, contact.token, body), silence_s)) as pieces:
-        return b"".join([some async for _, some in pieces])
+        return b"".join([piece async for _, piece in pieces])
 
 
 async def status_of(contact: Contact, within_s: float) -> WorkerStatus:
@@ -162,7 +162,7 @@ async def evict(contact: Contact, member: str, timeout_s: float) -> None:
 
 async def _replied(contact: Contact, agent: str, path: str, body: bytes, silence_s: float) -> Any:
     async with aclosing(_pieces(contact, request_bytes("POST", path, contact.token, body), silence_s)) as pieces:
-        return reply_of(agent, b"".join([some async for _, some in pieces]))
+        return reply_of(agent, b"".join([piece async for _, piece in pieces]))
 
 
 async def _reported(contact: Contact, agent: str, path: str, body: bytes, silence_s: float, progress: OnProgress) -> Any:
@@ -170,8 +170,8 @@ async def _reported(contact: Contact, agent: str, path: str, body: bytes, silenc
     # A reply is one line, of any length.
     rest, is_stream = b"", False
     async with aclosing(_pieces(contact, request, silence_s)) as pieces:
-        async for is_stream, some in pieces:
-            *blocks, rest = (rest + some).split(b"\n\n") if is_stream else (rest + some, b"")
+        async for is_stream, piece in pieces:
+            *blocks, rest = (rest + piece).split(b"\n\n") if is_stream else (rest + piece, b"")
             for event, data in _events(blocks if is_stream else []):
                 if event in (b"reply", b"error"):
                     return reply_of(agent, data)
@@ -199,10 +199,10 @@ async def _pieces(contact: Contact, request: bytes, silence_s: float) -> AsyncGe
             await writer.drain()
         while True:
             async with asyncio.timeout(silence_s):
-                some = await source.read(RECEIVED_BYTES)
-            if not some:
+                piece = await source.read(RECEIVED_BYTES)
+            if not piece:
                 break
-            body = reader.feed(some)
+            body = reader.feed(piece)
             yield reader.content_type == _EVENTS, body
         reader.end()
     except TimeoutError as error:

@@ -75,14 +75,14 @@ async def scrub(
 
 
 def _named_in(config: BusConfig, home: Path) -> list[tuple[BusAddress, BusSettings]]:
-    asked = [(config.url, config.credential or secret("BUS_CREDENTIAL"))]
-    asked += [(config.searches, config.searches_credential or secret("SEARCHES_CREDENTIAL"))] if config.searches else []
+    addresses = [(config.url, config.credential or secret("BUS_CREDENTIAL"))]
+    addresses += [(config.searches, config.searches_credential or secret("SEARCHES_CREDENTIAL"))] if config.searches else []
     return [
         (
             address_of(resolved_here(url, home=home)),
             BusSettings(credential=resolved_here(credential, home=home), connect_timeout_s=_REACHED_WITHIN_S),
         )
-        for url, credential in asked
+        for url, credential in addresses
     ]
 
 

@@ -82,17 +82,17 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         doing = getattr(self, f"_do_{entry.name}")
 
         async def work() -> Any:
-            whole = await self._by_whole_id(request)
-            return await (doing(whole, on_event) if entry.reports else doing(whole))
+            whole_request = await self._by_whole_id(request)
+            return await (doing(whole_request, on_event) if entry.reports else doing(whole_request))
 
         return await self._put_again.once(request.key, msgspec.structs.replace(request, id=0), work)
 
     async def _by_whole_id(self, request: Request) -> Request:
         """The id that begins like what a person sees of it. Raises `InvalidInput` for the beginning of none and of several."""
-        if not isinstance(request, OfFact) or not is_beginning(shown := request.fact_id.strip().lower()):
+        if not isinstance(request, OfFact) or not is_beginning(beginning := request.fact_id.strip().lower()):
             return request
-        whole = shown if is_id(shown) else (await fact_called(self._agent.memory, shown)).id
-        return msgspec.structs.replace(request, fact_id=whole)
+        fact_id = beginning if is_id(beginning) else (await fact_called(self._agent.memory, beginning)).id
+        return msgspec.structs.replace(request, fact_id=fact_id)
 
     async def _do_learn(self, request: api.Learn, on_event: OnEvent | None) -> Any:
         def progress(done: int, total: int) -> None:
@@ -101,10 +101,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
         content = Content(request.text, request.source, request.said_at, title=request.title, is_whole=request.whole)
         outcome = await self._agent.learn_from_content(content, progress)
-        done = {"facts": [fact.id for fact in outcome.facts], "added": outcome.added, "confirmed": outcome.confirmed}
-        done |= {"held_back": {fact.id: fact.held_back for fact in outcome.facts if fact.held_back}}
-        done |= {"skipped": outcome.skipped, "missing": outcome.missing, "left_out": dict(outcome.reasons)}
-        return done | {"former": outcome.former, "episode": outcome.episode.id}
+        outcome_reply = {"facts": [fact.id for fact in outcome.facts], "added": outcome.added, "confirmed": outcome.confirmed}
+        outcome_reply |= {"held_back": {fact.id: fact.held_back for fact in outcome.facts if fact.held_back}}
+        outcome_reply |= {"skipped": outcome.skipped, "missing": outcome.missing, "left_out": dict(outcome.reasons)}
+        return outcome_reply | {"former": outcome.former, "episode": outcome.episode.id}
 
     async def _do_replace(self, request: api.Replace) -> Any:
         changed = await self._agent.memory.supersede_former(request.source, request.episodes)
@@ -171,16 +171,16 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return found_reply(await self._agent.memory.search_facts(query), self._agent.name)
 
     async def _do_ask(self, request: api.Ask, on_event: OnEvent | None) -> Any:
-        question, found = Question(request.question, as_of_us=_as_of_us(request.as_of)), list[FoundReply]()
+        question, replies_found = Question(request.question, as_of_us=_as_of_us(request.as_of)), list[FoundReply]()
 
         def tell(result: SearchResult) -> None:
-            found.append(found_reply(result, self._agent.name))
+            replies_found.append(found_reply(result, self._agent.name))
             if on_event:
-                on_event("found", found[0])
+                on_event("found", replies_found[0])
 
         is_heard = tell if on_event or request.with_found else None
         answer = await self._agent.answer_question(question, request.limit, request.method, on_found=is_heard)
-        return answer_reply(answer, self._agent.name) | ({"found": found[0]} if request.with_found else {})
+        return answer_reply(answer, self._agent.name) | ({"found": replies_found[0]} if request.with_found else {})
 
     async def _do_facts(self, request: api.Facts) -> Any:
         facts = await self._listed(request)
@@ -191,9 +191,9 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {"facts": [fact_reply(fact) for fact in fact_list], "completeness": fact_list.completeness}
 
     async def _do_aggregate(self, request: api.Aggregate) -> Any:
-        found = await self._agent.memory.aggregate(Aggregation(cast(Any, request.kind), request.concept, request.limit))
-        reply = {"count": found.count, "facts": [fact_reply(fact) for fact in found.facts]}
-        return reply | {"completeness": found.completeness, "silent": list(found.silent)}
+        aggregated = await self._agent.memory.aggregate(Aggregation(cast(Any, request.kind), request.concept, request.limit))
+        reply = {"count": aggregated.count, "facts": [fact_reply(fact) for fact in aggregated.facts]}
+        return reply | {"completeness": aggregated.completeness, "silent": list(aggregated.silent)}
 
     async def _do_export(self, request: api.Export) -> Any:
         del request
@@ -213,7 +213,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         node, erasures = self._member.member.node, _erasures(request.erasures)
         names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
         confirmations = {
-            rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in erasures] for name in names
+            rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{erasure.key}") for erasure in erasures]
+            for name in names
         }
         confirmed = {name: values[-1] if all(values) else None for name, values in confirmations.items()}
         return {"confirmed": confirmed, "members": list(node.topology.nodes)}
@@ -296,8 +297,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     async def _do_stats(self, request: api.Stats) -> Any:
         del request
-        held: Reply = msgspec.to_builtins(await self._agent.memory.get_statistics())
-        return held | (_of_node(self._given) if self._given else {})
+        statistics: Reply = msgspec.to_builtins(await self._agent.memory.get_statistics())
+        return statistics | (_of_node(self._given) if self._given else {})
 
     async def _listed(self, request: api.Facts) -> FactList:
         """Of this agent alone where that is wanted, else of the hive, too."""

@@ -21,8 +21,8 @@ def fact_reply(fact: Fact) -> FactJson:
     return cast(FactJson, {"fact_id": fields.pop("id"), **fields, **lists})
 
 
-def found_reply(found: SearchResult, agent: str) -> FoundReply:
-    return {"hits": _hits(found, found.gathered, agent), **_reached(found)}
+def found_reply(result: SearchResult, agent: str) -> FoundReply:
+    return {"hits": _hits(result, result.gathered, agent), **_reached(result)}
 
 
 def answer_reply(answer: Answer, agent: str) -> Answered:
@@ -62,7 +62,7 @@ def _hit(hit: Hit, held_by: str, agent: str) -> HitJson:
     }
 
 
-def _reached(found: SearchResult | Answer) -> Reached:
-    gathered = found.gathered
-    asked, silent = (gathered.asked, gathered.silent) if gathered else ((), ())
-    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent), "note": found.note}
+def _reached(result: SearchResult | Answer) -> Reached:
+    gathered = result.gathered
+    reached, silent = (gathered.asked, gathered.silent) if gathered else ((), ())
+    return {"completeness": result.completeness, "asked": list(reached), "silent": list(silent), "note": result.note}

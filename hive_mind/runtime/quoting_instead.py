@@ -76,9 +76,9 @@ class QuotingInstead:
 
     async def _heard(self, reply: Awaitable[_T]) -> _T:
         try:
-            heard = await reply
+            reply_text = await reply
         except BackendTimeout:
             self._alone_until_s = self._clock_s() + _LET_ALONE_S
             raise
         self._alone_until_s = 0.0
-        return heard
+        return reply_text

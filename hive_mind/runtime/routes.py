@@ -47,7 +47,7 @@ class Routed:
     def capabilities(self) -> BusCapabilities:
         """Those of the durable bus for messages that must not be lost; but any message must fit both."""
         durable, live = self._durable.capabilities, self._live.capabilities
-        bounds = [one.envelope_bytes_max for one in (durable, live) if one.envelope_bytes_max is not None]
+        bounds = [bus.envelope_bytes_max for bus in (durable, live) if bus.envelope_bytes_max is not None]
         return replace(
             durable,
             can_share=durable.can_share and live.can_share,
@@ -73,8 +73,8 @@ class Routed:
         """Each over its bus. The two go on side by side: a question does not wait for what must be kept."""
         live = [envelope for envelope in envelopes if type(envelope.message) in LIVE]
         durable = [envelope for envelope in envelopes if type(envelope.message) not in LIVE]
-        both = [(bus, some) for bus, some in ((self._durable, durable), (self._live, live)) if some]
-        results = await asyncio.gather(*(bus.publish(some, timeout_s=timeout_s) for bus, some in both), return_exceptions=True)
+        parts = [(bus, part) for bus, part in ((self._durable, durable), (self._live, live)) if part]
+        results = await asyncio.gather(*(bus.publish(part, timeout_s=timeout_s) for bus, part in parts), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
@@ -103,7 +103,9 @@ class Routed:
         return await admin_of(self._durable).queues(hive)
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        durable = [replace(one, id=_DURABLE + one.id) for one in await admin_of(self._durable).dead_letters(hive, limit=limit)]
+        durable = [
+            replace(letter, id=_DURABLE + letter.id) for letter in await admin_of(self._durable).dead_letters(hive, limit=limit)
+        ]
         live = [replace(letter, id=_LIVE + letter.id) for letter in await admin_of(self._live).dead_letters(hive, limit=limit)]
         return sorted([*durable, *live], key=lambda letter: letter.at_ms)[:limit]
 

@@ -81,11 +81,15 @@ class Settings:
         Raises `InvalidInput` for a malformed number.
         """
         variables = os.environ if environment is None else environment
-        named = {field.name: _PREFIX + field.name.upper() for field in fields(cls)}
-        given = {name: text for name, variable in named.items() if (text := variables.get(variable, ""))}
-        numbers = {name: _count(named[name], given[name], least) for name, least in _NUMBERS.items() if name in given}
-        home = {"home": Path(given["home"])} if "home" in given else {}
-        return cls(**cast(Any, given | numbers | home))
+        variable_names = {field.name: _PREFIX + field.name.upper() for field in fields(cls)}
+        texts_by_field = {name: text for name, variable in variable_names.items() if (text := variables.get(variable, ""))}
+        numbers = {
+            name: _count(variable_names[name], texts_by_field[name], least)
+            for name, least in _NUMBERS.items()
+            if name in texts_by_field
+        }
+        home = {"home": Path(texts_by_field["home"])} if "home" in texts_by_field else {}
+        return cls(**cast(Any, texts_by_field | numbers | home))
 
     @property
     def llm_retry(self) -> "RetrySettings":
@@ -105,22 +109,22 @@ def settings_given() -> dict[str, str]:
 def without_effect(environment: Mapping[str, str] | None = None) -> list[str]:
     """Variables that are set here and change nothing, each with the reason as a clause."""
     variables = os.environ if environment is None else environment
-    own = {name: value for name, value in variables.items() if name.startswith(_PREFIX) and value}
+    own_variables = {name: value for name, value in variables.items() if name.startswith(_PREFIX) and value}
     names = [_PREFIX + name for name in (*(field.name.upper() for field in fields(Settings)), *SECRETS, *_OTHERS)]
-    found = [
+    warnings = [
         f"{name} is no setting: {did_you_mean(name, names, 'nothing reads it')}"
-        for name in sorted(own)
+        for name in sorted(own_variables)
         if name not in names and not name.startswith(_CREDENTIAL)
     ]
-    embed = own.get("HIVE_MIND_EMBED", Settings().embed)
+    embed = own_variables.get("HIVE_MIND_EMBED", Settings().embed)
     for name, is_read, needs in (
-        *((f"HIVE_MIND_{what}", bool(own.get("HIVE_MIND_LLM")), "HIVE_MIND_LLM") for what in _OF_A_MODEL),
-        *((f"HIVE_MIND_EMBED_{what}", embed == "openai", "HIVE_MIND_EMBED=openai") for what in ("URL", "KEY")),
+        *((f"HIVE_MIND_{setting}", bool(own_variables.get("HIVE_MIND_LLM")), "HIVE_MIND_LLM") for setting in _OF_A_MODEL),
+        *((f"HIVE_MIND_EMBED_{setting}", embed == "openai", "HIVE_MIND_EMBED=openai") for setting in ("URL", "KEY")),
         ("HIVE_MIND_EMBED_MODEL", embed != "none", "another HIVE_MIND_EMBED than none"),
     ):
-        if name in own and not is_read:
-            found.append(f"{name} has no effect without {needs}")
-    return found
+        if name in own_variables and not is_read:
+            warnings.append(f"{name} has no effect without {needs}")
+    return warnings
 
 
 SECRETS = (

@@ -76,12 +76,12 @@ def run_gossip_round(source: Hive, peers: Sequence[Hive], chance: Chance | None 
     """
     graphs = {str(number): peer for number, peer in enumerate(peers) if peer is not source}
     timetable = gossip.Gossip("", source.settings.gossip, chance or random.SystemRandom())
-    learned = 0
+    facts_learned = 0
     for name in timetable.choose(tuple(graphs), lambda _: 1.0):
         before = graphs[name].get_statistics().facts
         graphs[name].merge_state(source)
-        learned += graphs[name].get_statistics().facts - before
-    return learned
+        facts_learned += graphs[name].get_statistics().facts - before
+    return facts_learned
 
 
 def convergence_check(hives: Iterable[Hive | Iterable[str]]) -> float:

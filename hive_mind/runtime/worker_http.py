@@ -73,20 +73,20 @@ class ReplyReader:
         """ "" until the head is here."""
         return self._head.content_type if self._head else ""
 
-    def feed(self, some: bytes) -> bytes:
+    def feed(self, received: bytes) -> bytes:
         """The part of it that is body. Raises `ForeignProcess`, and `Cut` for what is no reply."""
         if self._head is None:
-            self._before += some
-            head, end, some = self._before.partition(b"\r\n\r\n")
+            self._before += received
+            head, end, received = self._before.partition(b"\r\n\r\n")
             if not end:
                 return b""
             self._head = _read_head(head)
         if self._head.bytes_left >= 0:
-            self._head = self._head._replace(bytes_left=max(self._head.bytes_left - len(some), 0))
-        if some.isspace() and (waited_s := monotonic() - self._began_s) >= self._noticed_s:
+            self._head = self._head._replace(bytes_left=max(self._head.bytes_left - len(received), 0))
+        if received.isspace() and (waited_s := monotonic() - self._began_s) >= self._noticed_s:
             self._noticed_s = waited_s + NOTICE_EVERY_S
             self._on_beat(waited_s)
-        return some
+        return received
 
     def end(self) -> None:
         """Nothing more comes. Raises `Cut` where something is missing."""
@@ -110,8 +110,8 @@ def whole(pieces: Iterator[bytes] | Sequence[bytes], reader: ReplyReader | None 
 
 
 def _received(connection: socket.socket) -> Iterator[bytes]:
-    while some := connection.recv(RECEIVED_BYTES):
-        yield some
+    while received := connection.recv(RECEIVED_BYTES):
+        yield received
 
 
 def _read_head(head: bytes) -> _Head:

@@ -92,8 +92,8 @@ class VirtualNode(Requests):
         """Name requests from the start again: equal names have equal bytes."""
         self._ids = (f"{self._name} {number:06}" for number in count())
 
-    async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
-        del then
+    async def _answer(self, request: str, event: Event, effects_after: Sequence[Effect] = ()) -> Outcome:
+        del effects_after
         return self._hive.answered(self, request, event)
 
 

@@ -151,7 +151,7 @@ class PartitionReplica(PartitionContent):
         Seen dots of others are forgotten too: otherwise the node would refuse all of it should the partition come back.
         """
         change = Change()
-        for assertion in [sealed for sealed in self._sealed.values() if actor_of(sealed.dot) not in self._own_heads]:
+        for assertion in [held for held in self._sealed.values() if actor_of(held.dot) not in self._own_heads]:
             self._unkeep(assertion, change)
         change.records += self.forget_seen(self._own_heads)
         return change.made()

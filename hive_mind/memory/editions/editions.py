@@ -40,32 +40,32 @@ _Key = Callable[[_Stood], tuple[str, ...]]
 
 def successors(before: Sequence[Fact], now: Sequence[Fact]) -> dict[str, str]:
     """By id, the successor of each dropped statement; those without a successor are left out. Both in order."""
-    gone, new = _unshared(before, now), _unshared(now, before)
+    vanished, new = _unshared(before, now), _unshared(now, before)
     pairs: dict[str, str] = {}
     for match, key in _STEPS:
-        here, there = _grouped(gone, pairs, key), _grouped(new, frozenset(pairs.values()), key)
-        for name, facts in here.items():
-            pairs |= match(facts, there.get(name, ()))
+        old_groups, new_groups = _grouped(vanished, pairs, key), _grouped(new, frozenset(pairs.values()), key)
+        for name, facts in old_groups.items():
+            pairs |= match(facts, new_groups.get(name, ()))
     return pairs
 
 
 def _unshared(these: Sequence[Fact], facts: Iterable[Fact]) -> list[_Stood]:
-    both = {fact.id for fact in facts}
-    after, found = "", list[_Stood]()
+    ids_of_both = {fact.id for fact in facts}
+    after, standings = "", list[_Stood]()
     for fact in these:
-        if fact.id in both:
+        if fact.id in ids_of_both:
             after = fact.id
         else:
-            found.append(_Stood(fact, after, canonical(fact.concept).casefold()))
-    return found
+            standings.append(_Stood(fact, after, canonical(fact.concept).casefold()))
+    return standings
 
 
-def _grouped(these: Iterable[_Stood], taken: Container[str], key: _Key) -> dict[tuple[str, ...], list[Fact]]:
-    found = defaultdict[tuple[str, ...], list[Fact]](list)
-    for one in these:
-        if one.fact.id not in taken:
-            found[key(one)].append(one.fact)
-    return found
+def _grouped(these: Iterable[_Stood], ids_taken: Container[str], key: _Key) -> dict[tuple[str, ...], list[Fact]]:
+    groups = defaultdict[tuple[str, ...], list[Fact]](list)
+    for standing in these:
+        if standing.fact.id not in ids_taken:
+            groups[key(standing)].append(standing.fact)
+    return groups
 
 
 def _alike(facts: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
@@ -79,11 +79,11 @@ def _alike(facts: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
         if (share := _shared(words, ahead[column])) >= _ALIKE_MIN
     )
     pairs: dict[int, int] = {}
-    taken: set[int] = set()
+    columns_taken: set[int] = set()
     for *_, row, column in ranked:
-        if row not in pairs and column not in taken:
+        if row not in pairs and column not in columns_taken:
             pairs[row] = column
-            taken.add(column)
+            columns_taken.add(column)
     return {facts[row].id: new[column].id for row, column in pairs.items()}
 
 
@@ -93,19 +93,19 @@ def _about(row: int, rows: int, columns: int) -> range:
     return range(max(0, middle - _COMPARED_MAX // 2), min(columns, middle + _COMPARED_MAX // 2))
 
 
-def _shared(some: frozenset[str], others: frozenset[str]) -> float:
-    return 2 * len(some & others) / max(1, len(some) + len(others))
+def _shared(a: frozenset[str], b: frozenset[str]) -> float:
+    return 2 * len(a & b) / max(1, len(a) + len(b))
 
 
 def _in_order(facts: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
-    return {fact.id: one.id for fact, one in zip(facts, new, strict=False)}
+    return {fact.id: newer.id for fact, newer in zip(facts, new, strict=False)}
 
 
 _STEPS: tuple[tuple[Callable[[Sequence[Fact], Sequence[Fact]], dict[str, str]], _Key], ...] = (
-    (_alike, lambda one: (one.after, one.heading)),
-    (_alike, lambda one: (one.heading,)),
-    (_alike, lambda one: (one.after,)),
-    (_in_order, lambda one: (one.after, one.heading)),
+    (_alike, lambda standing: (standing.after, standing.heading)),
+    (_alike, lambda standing: (standing.heading,)),
+    (_alike, lambda standing: (standing.after,)),
+    (_in_order, lambda standing: (standing.after, standing.heading)),
 )
 
 
@@ -130,10 +130,10 @@ class Edits:
             return fact.said_by(sources)
         return replace(fact, superseded_by=self.replaced_by[fact.id]) if fact.is_current else fact
 
-    def links(self, known: KnownFacts) -> list[Link]:
+    def links(self, facts_known: KnownFacts) -> list[Link]:
         """From each new statement to the former one."""
-        pairs = [(newer, older) for older, newer in self.replaced_by.items() if newer in known]
-        return [Link(Relation.SUPERSEDES, newer, older) for newer, older in pairs if len(known[older].sources) == 1]
+        pairs = [(newer, older) for older, newer in self.replaced_by.items() if newer in facts_known]
+        return [Link(Relation.SUPERSEDES, newer, older) for newer, older in pairs if len(facts_known[older].sources) == 1]
 
 
 async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_withdrawn: bool = False) -> Edits:
@@ -152,14 +152,14 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_wit
     # A former fact names its sources: those that dropped it, and those that may say it again and were interrupted.
     unsaid = [fact for fact in unsaid if fact.is_current or source not in await texts.edited(fact)]
     origins = {fact.id: await texts.former_of(fact.id) for fact in unsaid}
-    gone = [fact.id for fact in unsaid if origins[fact.id] or is_withdrawn]
+    ids_gone = [fact.id for fact in unsaid if origins[fact.id] or is_withdrawn]
     left = {fact.id for fact in unsaid if fact.is_current and origins[fact.id]}
     before = await texts.said_in(texts.latest(origins[fact_id] for fact_id in left))
     places = successors(
         [fact for fact in before if fact.id in now or fact.id in left],
         [fact for fact in facts if fact.is_current or fact.id in returned],
     )
-    return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in gone}, returned)
+    return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in ids_gone}, returned)
 
 
 def vouched_by(source: str, facts: Iterable[Fact]) -> Iterator[Fact]:
@@ -209,6 +209,6 @@ class _Texts:
         if unread := ids - self._found.keys():
             self._found |= await self._store.episodes(unread)
         texts = defaultdict[str, set[str]](set)
-        for one in ids & self._found.keys():
-            texts[self._found[one].source].add(one)
-        return {source: frozenset(some) for source, some in texts.items()}
+        for fact_id in ids & self._found.keys():
+            texts[self._found[fact_id].source].add(fact_id)
+        return {source: frozenset(ids_said) for source, ids_said in texts.items()}

@@ -10,13 +10,15 @@ from hive_mind.ornament import ornament
 from hive_mind.store.base import AddFact, Change, ReviseFact
 
 
-def timed(intake: Intake, known: Known, now_us: int) -> Intake:
+def timed(intake: Intake, fact_by_id: Known, now_us: int) -> Intake:
     """With the time at which each fact ceases to hold, or holds again."""
-    facts = tuple(turned(fact, known(fact.id), now_us) for fact in intake.facts)
+    facts = tuple(turned(fact, fact_by_id(fact.id), now_us) for fact in intake.facts)
     changed = {fact.id: fact for fact, former in zip(facts, intake.facts, strict=True) if fact is not former}
 
-    def timed_change(one: Change) -> Change:
-        return replace(one, fact=changed.get(one.fact.id, one.fact)) if isinstance(one, AddFact | ReviseFact) else one
+    def timed_change(change: Change) -> Change:
+        return (
+            replace(change, fact=changed.get(change.fact.id, change.fact)) if isinstance(change, AddFact | ReviseFact) else change
+        )
 
     return Intake(tuple(map(timed_change, intake.changes)), facts) if changed else intake
 
@@ -25,13 +27,17 @@ def timed(intake: Intake, known: Known, now_us: int) -> Intake:
 def after_successors(hits: Sequence[Hit]) -> list[Hit]:
     """The hits, best first, but none ahead of the one that replaced it: that takes its place, and it follows."""
     by_id = {hit.fact.id: hit for hit in hits}
-    shown: dict[str, Hit] = {}
+    hits_shown: dict[str, Hit] = {}
     for hit in hits:
         line = [hit]
-        while (newer := by_id.get(line[-1].fact.superseded_by)) is not None and newer.fact.id not in shown and newer not in line:
+        while (
+            (newer := by_id.get(line[-1].fact.superseded_by)) is not None
+            and newer.fact.id not in hits_shown
+            and newer not in line
+        ):
             line.append(newer)
-        shown |= {one.fact.id: one for one in reversed(line) if one.fact.id not in shown}
-    return list(shown.values())
+        hits_shown |= {hit.fact.id: hit for hit in reversed(line) if hit.fact.id not in hits_shown}
+    return list(hits_shown.values())
 
 
 def former_of(changed: Iterable[Fact], source: str) -> int:

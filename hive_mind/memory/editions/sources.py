@@ -23,12 +23,12 @@ def noted(source: str, note: SourceNote | None) -> SetMeta:
 
 def sources_of(facts: Iterable[Fact], meta: Mapping[str, str], below: str = "") -> list[KnownSource]:
     """All sources with a name that begins like this, in order. Retracted facts are counted nowhere."""
-    found: dict[str, list[Fact]] = {}
+    facts_by_source: dict[str, list[Fact]] = {}
     for fact in facts:
         for source in fact.sources:
             if source.startswith(below) and not fact.is_retracted:
-                found.setdefault(source, []).append(fact)
-    return [_known(source, said, _note_of(source, meta)) for source, said in sorted(found.items())]
+                facts_by_source.setdefault(source, []).append(fact)
+    return [_known(source, facts_said, _note_of(source, meta)) for source, facts_said in sorted(facts_by_source.items())]
 
 
 def _known(source: str, facts: list[Fact], note: SourceNote) -> KnownSource:
@@ -39,8 +39,8 @@ def _known(source: str, facts: list[Fact], note: SourceNote) -> KnownSource:
 
 
 def _note_of(source: str, meta: Mapping[str, str]) -> SourceNote:
-    kept = meta.get(_key(source))
-    return msgspec.json.decode(kept, type=SourceNote) if kept else SourceNote()
+    note = meta.get(_key(source))
+    return msgspec.json.decode(note, type=SourceNote) if note else SourceNote()
 
 
 def _key(source: str) -> str:

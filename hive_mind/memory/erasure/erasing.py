@@ -51,7 +51,9 @@ async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = F
             if left != fact:
                 going.update(dict.fromkeys(texts_to_embed(fact)))
             staying.update(texts_to_embed(left) if left else ())
-    episodes = [one async for batch in store.all_episodes() for one in batch if everything or erasures.covers_episode(one)]
+    episodes = [
+        episode async for batch in store.all_episodes() for episode in batch if everything or erasures.covers_episode(episode)
+    ]
     texts = tuple(text for text in going if text not in staying)
     return ErasureScope(tuple(facts), tuple(episodes), tuple(revised), texts)
 
@@ -76,11 +78,13 @@ async def kept_changes(store: FactStore, facts: Sequence[Fact], changes: Sequenc
     """Changes from elsewhere with facts that may be kept: no erased episode, and no link to one."""
     if not erasures:
         return list(changes)
-    kept = [change for change in changes if not (isinstance(change, AddEpisode) and erasures.covers_episode(change.episode))]
-    ends = {end for one in kept if isinstance(one, Link) for end in (one.from_id, one.to_id)}
-    there = {*(await store.find(ends)), *(await store.episodes(ends)), *(fact.id for fact in kept_of(facts, erasures))}
-    there |= {one.episode.id for one in kept if isinstance(one, AddEpisode)}
-    return [one for one in kept if not isinstance(one, Link) or {one.from_id, one.to_id} <= there]
+    changes_kept = [
+        change for change in changes if not (isinstance(change, AddEpisode) and erasures.covers_episode(change.episode))
+    ]
+    ends = {end for change in changes_kept if isinstance(change, Link) for end in (change.from_id, change.to_id)}
+    ids_there = {*(await store.find(ends)), *(await store.episodes(ends)), *(fact.id for fact in kept_of(facts, erasures))}
+    ids_there |= {change.episode.id for change in changes_kept if isinstance(change, AddEpisode)}
+    return [change for change in changes_kept if not isinstance(change, Link) or {change.from_id, change.to_id} <= ids_there]
 
 
 def kept_episode(episode: Episode | None, erasures: Erasures) -> Episode | None:

@@ -73,26 +73,26 @@ CONNECTIVES = frozenset(
 )
 # One word for both: "vierunddreißig", "vierendertig", "trentaquattro", "veinticuatro".
 _JOINED = (
-    *((f"{one}und{ten}", n, t) for n, one in enumerate("ein zwei drei vier fünf sechs sieben acht neun".split(), 1)
+    *((f"{unit}und{ten}", n, t) for n, unit in enumerate("ein zwei drei vier fünf sechs sieben acht neun".split(), 1)
       for t, ten in enumerate(_TENS[1].split(), 2)),
-    *((f"{one}{'ën' if one in ('twee', 'drie') else 'en'}{ten}", n, t)
-      for n, one in enumerate("een twee drie vier vijf zes zeven acht negen".split(), 1)
+    *((f"{unit}{'ën' if unit in ('twee', 'drie') else 'en'}{ten}", n, t)
+      for n, unit in enumerate("een twee drie vier vijf zes zeven acht negen".split(), 1)
       for t, ten in enumerate(_TENS[6].split(), 2)),
-    *((f"{ten[:-1] if one in ('uno', 'otto') else ten}{'tré' if one == 'tre' else one}", n, t)
-      for n, one in enumerate(_DIGITS[4].split()[1:], 1) for t, ten in enumerate(_TENS[4].split(), 2)),
-    *((f"veinti{one}", n, 2) for n, one in enumerate("uno dós trés cuatro cinco séis siete ocho nueve".split(), 1)),
-    *((f"{ten}{one}", n, t) for n, one in enumerate(_DIGITS[10].split()[1:], 1) for t, ten in enumerate(_TENS[9].split(), 2)),
+    *((f"{ten[:-1] if unit in ('uno', 'otto') else ten}{'tré' if unit == 'tre' else unit}", n, t)
+      for n, unit in enumerate(_DIGITS[4].split()[1:], 1) for t, ten in enumerate(_TENS[4].split(), 2)),
+    *((f"veinti{unit}", n, 2) for n, unit in enumerate("uno dós trés cuatro cinco séis siete ocho nueve".split(), 1)),
+    *((f"{ten}{unit}", n, t) for n, unit in enumerate(_DIGITS[10].split()[1:], 1) for t, ten in enumerate(_TENS[9].split(), 2)),
 )  # fmt: skip
 
 
 def _numbers() -> dict[str, int]:
-    known: dict[str, int] = {}
+    values: dict[str, int] = {}
     for first, step, rows in ((0, 1, _DIGITS), (10, 1, _TEENS), (20, 10, _TENS)):
         for row in rows:
             for place, word in enumerate(row.split()):
                 # The same word may be another number elsewhere: the language that comes first has it.
-                known.setdefault(word, first + step * place)
-    return known | {word: 10 * tens + ones for word, ones, tens in _JOINED}
+                values.setdefault(word, first + step * place)
+    return values | {word: 10 * tens + units for word, units, tens in _JOINED}
 
 
 def _languages() -> dict[str, frozenset[str]]:

@@ -106,15 +106,15 @@ def _too_doubtful(fact: Fact, settings: PromotionSettings) -> str:
 
 
 def _too_poor(fact: Fact, settings: PromotionSettings) -> str:
-    said = _TAG.sub(" ", fact.content.removeprefix(f"{fact.speaker}: "))
-    words = _WORD.findall(said)
-    if not any(c.isalpha() for c in said):
+    statement = _TAG.sub(" ", fact.content.removeprefix(f"{fact.speaker}: "))
+    words = _WORD.findall(statement)
+    if not any(c.isalpha() for c in statement):
         return "its text has no words"
-    solid = sum(not c.isspace() for c in said)
-    if sum(map(len, words)) + _marks(said) < settings.letters_share_min * solid or len(said) < len(fact.content) / 3:
+    solid = sum(not c.isspace() for c in statement)
+    if sum(map(len, words)) + _marks(statement) < settings.letters_share_min * solid or len(statement) < len(fact.content) / 3:
         return "its text is mostly symbols or markup"
     # A word said three times says no more than once.
-    if len({word.casefold() for word in words}) + len(_WITHOUT_SPACES.findall(said)) // 2 < settings.words_min:
+    if len({word.casefold() for word in words}) + len(_WITHOUT_SPACES.findall(statement)) // 2 < settings.words_min:
         return "its text is too short to say something to others"
     if is_small_talk(words):
         return "its text is small talk"
@@ -127,10 +127,10 @@ def _marks(text: str) -> int:
 
 
 def _too_private(fact: Fact, settings: PromotionSettings) -> str:
-    for what, text in _travelling(fact):
+    for part, text in _travelling(fact):
         kind = sensitive_in(text, credentials=settings.hold_back_secrets, personal=settings.hold_back_personal)
         if kind:
-            return f"{what} holds {kind}"
+            return f"{part} holds {kind}"
     return ""
 
 
@@ -138,10 +138,10 @@ def _too_bossy(fact: Fact, settings: PromotionSettings) -> str:
     """A model that is given it might do what it says."""
     if not settings.hold_back_instructions:
         return ""
-    for what, text in _travelling(fact):
-        said = text.removeprefix(f"{fact.speaker}: ") if fact.speaker else text
-        if rule := next(filter(None, (instruction_in(form, settings.allowed_instructions) for form in forms_of(said))), ""):
-            return f"{what} looks like an instruction (rule {rule})"
+    for part, text in _travelling(fact):
+        statement = text.removeprefix(f"{fact.speaker}: ") if fact.speaker else text
+        if rule := next(filter(None, (instruction_in(form, settings.allowed_instructions) for form in forms_of(statement))), ""):
+            return f"{part} looks like an instruction (rule {rule})"
     return ""
 
 

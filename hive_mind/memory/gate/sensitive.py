@@ -47,8 +47,8 @@ _ROUND = regex(r"[1-9]\d{0,2}(?:[ .]\d{3}){2,5}")
 
 def holds_telephone_number(text: str) -> bool:
     """Whether some digits of the text are one."""
-    found = [match[0] for shape in (_INTERNATIONAL, _AMERICAN, _NATIONAL) for match in shape.finditer(text)]
-    if any(_is_number(run) for run in found):
+    runs = [match[0] for shape in (_INTERNATIONAL, _AMERICAN, _NATIONAL) for match in shape.finditer(text)]
+    if any(_is_number(run) for run in runs):
         return True
     labelled = [match["number"] for match in _LABELLED.finditer(text)]
     return any(_is_number(run, digits_min=7) and not _looks_dotted(run) for run in labelled)
@@ -291,8 +291,8 @@ def holds_identity_number(text: str) -> bool:
         return True
     if any(map(_is_spanish, _SPANISH.findall(text))) or any(map(_is_french, _FRENCH.findall(text))):
         return True
-    named = (match["number"] for match in _NAMED.finditer(text))
-    return any(sum(c.isdigit() for c in number) >= _DIGITS_MIN and not _DATE.match(number) for number in named)
+    numbers = (match["number"] for match in _NAMED.finditer(text))
+    return any(sum(c.isdigit() for c in number) >= _DIGITS_MIN and not _DATE.match(number) for number in numbers)
 
 
 def _is_brazilian(number: str) -> bool:

@@ -228,8 +228,8 @@ def _cells(text: str) -> Iterator[str]:
     """The cells of a table under a secret's name, each behind that name: "password: Summer2024!"."""
     for table in _TABLE.finditer(text):
         names, *rows = ([cell.strip() for cell in line.strip("| \r").split("|")] for line in table[0].splitlines())
-        named = [at for at, name in enumerate(names) if _NAME.search(name.lower())]
-        yield from (f"{names[at]}: {row[at]}" for row in rows for at in named if at < len(row) and row[at].strip(":- "))
+        columns = [at for at, name in enumerate(names) if _NAME.search(name.lower())]
+        yield from (f"{names[at]}: {row[at]}" for row in rows for at in columns if at < len(row) and row[at].strip(":- "))
 
 
 def _states(name: re.Match[str], text: str) -> bool:
@@ -245,7 +245,7 @@ def _states(name: re.Match[str], text: str) -> bool:
     )
     kinds = (kind, "code") if is_digits else (kind, "key") if name[0].startswith("رمز") else (kind,)
     stated = [secret for secret in _all_said(kind, before, name[0], after) if not PLACEHOLDER.fullmatch(secret.value)]
-    return any(LOOKS[one](secret, name[0]) for one in kinds for secret in stated)
+    return any(LOOKS[kind](secret, name[0]) for kind in kinds for secret in stated)
 
 
 def _is_any_code(name: str) -> bool:
@@ -292,9 +292,9 @@ def _said_anywhere(kind: str, before: str, clause: str) -> Iterator[PossibleSecr
     if is_as or kind in ("password", "login"):
         spoken = f"{before} {clause}".split()
         things = [False, *(word.lower() in words.BEFORE_THINGS for word in spoken)]
-        how = "to" if is_as else "any"
+        mark = "to" if is_as else "any"
         yield from (
-            PossibleSecret(word.strip(".,;()\"'"), how, is_thing=thing) for word, thing in zip(spoken, things, strict=False)
+            PossibleSecret(word.strip(".,;()\"'"), mark, is_thing=thing) for word, thing in zip(spoken, things, strict=False)
         )
     if kind in ("code", "typed"):
         yield from (PossibleSecret(match[0], "before", before[match.end() :]) for match in _NUMBER_BEFORE.finditer(before))
@@ -302,10 +302,10 @@ def _said_anywhere(kind: str, before: str, clause: str) -> Iterator[PossibleSecr
         yield PossibleSecret(found_match["value"].strip("\"'`„“”«» "), "before", is_quoted=not found_match["value"][0].isalnum())
 
 
-def _value(clause: str, at: int, how: str) -> PossibleSecret:
+def _value(clause: str, at: int, mark: str) -> PossibleSecret:
     filler = _FILLERS.match(clause, at)
     at = filler.end() if filler else at
     if quoted := _QUOTED.match(clause, at):
-        return PossibleSecret(quoted[1], how, clause[quoted.end() :], is_quoted=True)
+        return PossibleSecret(quoted[1], mark, clause[quoted.end() :], is_quoted=True)
     bare = _BARE.match(clause, at)
-    return PossibleSecret(bare[0], how, clause[bare.end() :]) if bare else PossibleSecret("", how)
+    return PossibleSecret(bare[0], mark, clause[bare.end() :]) if bare else PossibleSecret("", mark)

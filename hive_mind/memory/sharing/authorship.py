@@ -20,13 +20,13 @@ def said_by(fact: HiveFact, agent: str) -> Fact | None:
     if not provenances:
         return None
     confidence = max(evidence.confidence for evidence in provenances)
-    said = fact_of(msgspec.structs.replace(fact, provenance=provenances, confidence=confidence))
-    return replace(said, offered=said.sources)
+    reclaimed_fact = fact_of(msgspec.structs.replace(fact, provenance=provenances, confidence=confidence))
+    return replace(reclaimed_fact, offered=reclaimed_fact.sources)
 
 
-def as_offered(said: Fact) -> Callable[[Fact], Fact]:
+def as_offered(reclaimed_fact: Fact) -> Callable[[Fact], Fact]:
     """A change to the record of a fact: the hive has it as `said_by` its agent, and that can be taken back."""
-    return lambda fact: replace(fact, offered=tuple(dict.fromkeys((*fact.offered, *said.offered))))
+    return lambda fact: replace(fact, offered=tuple(dict.fromkeys((*fact.offered, *reclaimed_fact.offered))))
 
 
 def moderated(fact: Fact, refusal: str) -> Fact:

@@ -48,7 +48,7 @@ def voices_text(hit: Hit) -> str:
     """The same in words, for a model or a person; "" for what this memory learned itself."""
     if hit.voices is None or not hit.voices.agents:
         return ""
-    first, *others = hit.voices.agents
-    agreed = f" and {counted(len(others), 'other')}" if others else ""
+    first, *further = hit.voices.agents
+    agreed = f" and {counted(len(further), 'other')}" if further else ""
     trusted = "" if hit.voices.trust >= 1 else f", trusted {hit.voices.trust:.1f} of 1"
     return f"from {first}{agreed}{trusted}"

@@ -30,8 +30,8 @@ async def mark_forgotten(local: CognitiveMemory, hive: Hive) -> None:
 
 
 async def _missing(hive: Hive, fact_ids: list[str]) -> list[str]:
-    held = {fact.id for fact in await hive.fetch([(fact_id, "") for fact_id in fact_ids])}
-    return [fact_id for fact_id in fact_ids if fact_id not in held]
+    ids_held = {fact.id for fact in await hive.fetch([(fact_id, "") for fact_id in fact_ids])}
+    return [fact_id for fact_id in fact_ids if fact_id not in ids_held]
 
 
 def _is_shared(fact: Fact) -> bool:

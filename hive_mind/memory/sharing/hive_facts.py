@@ -33,9 +33,9 @@ class HiveFacts:
 
     async def fetched(self, fact_ids: Sequence[str], *, must_answer: bool = False) -> Sequence[HiveFact]:
         """Those with these ids, in one question. Raises `BackendError` if the hive is away only where it `must_answer`."""
-        wanted = [(fact_id, "") for fact_id in fact_ids if is_id(fact_id)]
+        places = [(fact_id, "") for fact_id in fact_ids if is_id(fact_id)]
         try:
-            return await self.hive.fetch(wanted) if wanted else ()
+            return await self.hive.fetch(places) if places else ()
         except BackendError as error:
             if must_answer:
                 raise
@@ -48,7 +48,7 @@ class HiveFacts:
         facts = {fact.id: fact_of(fact) for piece in pieces for fact in await self.fetched(piece)}
         return FactList([facts[id] for id in fact_ids if id in facts], len(facts) / len(fact_ids) if fact_ids else 1.0)
 
-    async def worded(self, known: Container[str]) -> tuple[list[Worded], float]:
+    async def worded(self, ids_known: Container[str]) -> tuple[list[Worded], float]:
         """All that are not known already, newest first, by what their wordings allow; and the share of the hive that answered."""
         try:
             tallied = await self.hive.tally(with_wording=True)
@@ -57,28 +57,28 @@ class HiveFacts:
             return [], 0.0
         self.note_gathered(tallied.completeness, tallied.silent)
         ordered = await off_loop(ROW_BYTES * len(tallied.rows), newest_first, tallied.rows)
-        return [fact for fact in ordered if fact.fact_id not in known], tallied.completeness
+        return [fact for fact in ordered if fact.fact_id not in ids_known], tallied.completeness
 
-    async def with_prefix(self, prefix: str, known: Container[str]) -> FactList:
+    async def with_prefix(self, prefix: str, ids_known: Container[str]) -> FactList:
         """Those with an id that begins like this and are not known already."""
-        return _but_known(await self._listed("", prefix, PREFIXED_MAX), known)
+        return _but_known(await self._listed("", prefix, PREFIXED_MAX), ids_known)
 
-    async def listed(self, concept: str, limit: int | None, known: Container[str], known_us: Sequence[int] = ()) -> FactList:
+    async def listed(self, concept: str, limit: int | None, ids_known: Container[str], known_us: Sequence[int] = ()) -> FactList:
         """Those that are not known already, newest first: all that can be among the first `limit` together with the known ones.
 
         `known_us` are the times of those, as far as they are wanted.
         """
-        asked = limit
+        limit_asked = limit
         while True:
-            listed = await self._listed(concept, "", asked)
-            fact_list = _but_known(listed, known)
-            if asked is None or limit is None or len(listed.facts) < asked:
+            listed = await self._listed(concept, "", limit_asked)
+            fact_list = _but_known(listed, ids_known)
+            if limit_asked is None or limit is None or len(listed.facts) < limit_asked:
                 return fact_list
             newest_us = sorted([*known_us, *(fact.learned_at_us for fact in fact_list)], reverse=True)[:limit]
             # Whatever was not listed is older than the last one that was.
             if len(newest_us) == limit and newest_us[-1] >= fact_of(listed.facts[-1]).learned_at_us:
                 return fact_list
-            asked *= 4
+            limit_asked *= 4
 
     async def _listed(self, concept: str, prefix: str, limit: int | None) -> Listed:
         try:
@@ -105,5 +105,5 @@ class HiveFacts:
         self.reached = share
 
 
-def _but_known(listed: Listed, known: Container[str]) -> FactList:
-    return FactList([fact_of(fact) for fact in listed.facts if fact.id not in known], listed.completeness)
+def _but_known(listed: Listed, ids_known: Container[str]) -> FactList:
+    return FactList([fact_of(fact) for fact in listed.facts if fact.id not in ids_known], listed.completeness)

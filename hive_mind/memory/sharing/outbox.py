@@ -73,8 +73,8 @@ class Outbox:
             facts = list(awake.recall.facts.values())
         for fact in facts:
             self.note(fact)
-        again = [fact.id for fact in facts if fact.is_current and fact.sharing is not Sharing.SHARED]
-        await self._settle({**self._due, **dict.fromkeys(again)})
+        ids_due = [fact.id for fact in facts if fact.is_current and fact.sharing is not Sharing.SHARED]
+        await self._settle({**self._due, **dict.fromkeys(ids_due)})
 
     async def reconsider(self, fact_ids: Iterable[str]) -> None:
         """Ask the gate and the review again about these, whatever was decided before."""
@@ -99,11 +99,13 @@ class Outbox:
     async def share_again(self, fact_ids: Iterable[str] | None = None) -> None:
         """Send the hive's facts among these, or all, once more: how they are found has changed, or they were said again."""
         async with self._local.awake() as awake:
-            known = awake.recall.facts
-            facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
+            facts_known = awake.recall.facts
+            facts = facts_known.values() if fact_ids is None else [facts_known[fact_id] for fact_id in fact_ids]
             in_hive = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
             # A source of which the hive has not heard says something new.
-            self._again.update(fact_id for fact_id in in_hive if set(known[fact_id].roots) == set(known[fact_id].offered))
+            self._again.update(
+                fact_id for fact_id in in_hive if set(facts_known[fact_id].roots) == set(facts_known[fact_id].offered)
+            )
             for start in range(0, len(in_hive), _BATCH_FACTS):
                 await self._local.revise(awake, in_hive[start : start + _BATCH_FACTS], proposed_again)
         await self.settle()
@@ -145,18 +147,18 @@ class Outbox:
     async def _refusals(self, facts: Sequence[Fact]) -> dict[str, str]:
         """The reason that holds each back, or ""; the review is asked about those it does not know yet."""
         characters = sum(len(fact.content) + len(fact.before) for fact in facts)
-        found = await off_loop(characters, _reasons, facts, self._gate)
+        reasons = await off_loop(characters, _reasons, facts, self._gate)
         if self.review is None or self._gate.is_open:
-            return found
+            return reasons
         unknown = []
         for fact in facts:
-            if not found[fact.id]:
+            if not reasons[fact.id]:
                 ruling = self.review.ruling(fact)
-                found[fact.id] = (AWAITING if ruling is None else ruling).refusal
+                reasons[fact.id] = (AWAITING if ruling is None else ruling).refusal
                 unknown += [fact] if ruling is None else []
         if unknown:
             self.review.want(unknown)
-        return found
+        return reasons
 
     async def _take_back(self, awake: Awake, facts: Sequence[Fact]) -> None:
         for why in REASONS:
@@ -190,7 +192,7 @@ class Outbox:
 
     async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
         self._shared_early.clear()
-        answers = iter(await self._hive.promote([promotion for some in promotions for promotion in some]))
+        answers = iter(await self._hive.promote([promotion for parts in promotions for promotion in parts]))
         outcomes = [[next(answers) for _ in promotion] for promotion in promotions]
         by_id = {outcome[0].fact_id: outcome for outcome in outcomes}
         self._again.difference_update(by_id)

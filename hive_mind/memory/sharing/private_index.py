@@ -44,12 +44,12 @@ class Home:
     @contextmanager
     def leaving(self) -> Iterator[set[str]]:
         """Ids of what changed while the block ran: the hive may have been asked before it got them."""
-        seen: set[str] = set()
-        self._watchers.append(seen)
+        ids_seen: set[str] = set()
+        self._watchers.append(ids_seen)
         try:
-            yield seen
+            yield ids_seen
         finally:
-            self._watchers.remove(seen)
+            self._watchers.remove(ids_seen)
 
     def _follow(self, fact: Fact) -> None:
         former = self._indexed.pop(fact.id, None)

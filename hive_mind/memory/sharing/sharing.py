@@ -62,10 +62,10 @@ def answered(fact: Fact, answers: Sequence[Held]) -> Fact:
     """The fact after it was promoted. A retraction meanwhile stays, and is still due."""
     if fact.sharing not in (Sharing.PROPOSED, Sharing.HELD):
         return fact
-    taken = [answer for answer in answers if not answer.refused]
-    if not taken:
+    answers_taken = [answer for answer in answers if not answer.refused]
+    if not answers_taken:
         return replace(fact, sharing=Sharing.PRIVATE, offered=(), held_back=answers[0].refused)
-    is_shared = all(answer.is_shared for answer in taken)
+    is_shared = all(answer.is_shared for answer in answers_taken)
     return replace(fact, sharing=Sharing.SHARED if is_shared else Sharing.HELD)
 
 

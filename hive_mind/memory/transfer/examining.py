@@ -42,13 +42,13 @@ class NamedIds:
         self._count += 1
         self._named[digest[0] % _FILES].write(digest + self._count.to_bytes(_PLACE_BYTES, "big"))
 
-    def missing(self, shown: int) -> tuple[list[str], int]:
+    def missing(self, count_max: int) -> tuple[list[str], int]:
         """Ids named and not held: the first ones, up to a limit, and their total."""
         first, count = list[tuple[bytes, bytes]](), 0
         for file, named_file in zip(self._held, self._named, strict=True):
             absent = _absent(file, named_file)
             count += len(absent)
-            first = nsmallest(shown, [*first, *((place, id) for id, place in absent.items())])
+            first = nsmallest(count_max, [*first, *((place, id) for id, place in absent.items())])
         return [id.hex() for _, id in first], count
 
     def __enter__(self) -> "NamedIds":
@@ -130,8 +130,8 @@ class Examination:
             missing, self._bad = self._ids.missing(PROBLEMS_SHOWN)
             self._problems = [f"{id} is named and not held by any line: export both ends together" for id in missing]
         if self._bad:
-            more = f"\n  … and {self._bad - PROBLEMS_SHOWN} more" if self._bad > PROBLEMS_SHOWN else ""
-            raise InvalidInput("nothing was imported:\n  " + "\n  ".join(self._problems) + more)
+            rest = f"\n  … and {self._bad - PROBLEMS_SHOWN} more" if self._bad > PROBLEMS_SHOWN else ""
+            raise InvalidInput("nothing was imported:\n  " + "\n  ".join(self._problems) + rest)
         links_from = self.taken if self._links_from is None else self._links_from
         return Examined(self._digest.hexdigest(), self._lines, self._facts, self._nodes_to, links_from, self.taken)
 

@@ -79,7 +79,7 @@ async def _sorted_runs(lines: AsyncIterator[str], files: ExitStack) -> AsyncIter
         run.append(line)
         if len(run) == _SORTED_AT_ONCE:
             file = files.enter_context(TemporaryFile())  # noqa: SIM115 - closed with the others
-            file.writelines(one.encode() + b"\n" for one in sorted(run))
+            file.writelines(line.encode() + b"\n" for line in sorted(run))
             yield read_back(file)
             run = []
     yield iter(sorted(run))

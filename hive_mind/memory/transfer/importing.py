@@ -120,8 +120,8 @@ async def _examined(lines: Lines, report: Progress) -> Examined:
 
 def _reached(meta: Mapping[str, str], examined: Examined) -> _Reached:
     """Where to begin: where the same lines were left, or at the first."""
-    begun = meta.get(BEGUN_KEY, "")
-    reached = msgspec.json.decode(begun, type=_Reached) if begun else None
+    begun_text = meta.get(BEGUN_KEY, "")
+    reached = msgspec.json.decode(begun_text, type=_Reached) if begun_text else None
     return reached if reached and reached.digest == examined.digest else _Reached(examined.digest, 0, examined.links_from)
 
 

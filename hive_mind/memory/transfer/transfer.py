@@ -73,17 +73,17 @@ _decoder = msgspec.json.Decoder(_Line)
 def record_of(line: bytes | str) -> Record:
     """The record of a line. Raises `InvalidInput` that names the error in it."""
     try:
-        read: _Line = _decoder.decode(line.encode() if isinstance(line, str) else line)
+        line_read: _Line = _decoder.decode(line.encode() if isinstance(line, str) else line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         why = str(error) if isinstance(line, str) or _is_text(line) else "is no UTF-8: save it as UTF-8"
         raise InvalidInput(why[:PROBLEM_CHARACTERS_MAX]) from error
-    match read:
+    match line_read:
         case _FactLine():
-            return _fact(read)
+            return _fact(line_read)
         case _EpisodeLine():
-            return _episode(read)
+            return _episode(line_read)
         case _LinkLine():
-            return Link(read.relation, read.from_id, read.to_id)
+            return Link(line_read.relation, line_read.from_id, line_read.to_id)
 
 
 def line_of(record: Record) -> str:
@@ -144,7 +144,7 @@ def _is_text(line: bytes) -> bool:
     return True
 
 
-def _matched(given: str, computed: str) -> str:
-    if given and given != computed:
+def _matched(id_given: str, computed: str) -> str:
+    if id_given and id_given != computed:
         raise InvalidInput(f"`id` is not that of this content ({computed}): leave it out, it is computed")
     return computed

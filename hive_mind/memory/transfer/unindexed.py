@@ -37,11 +37,11 @@ class Unindexed:
         await self.store.write([*intake.changes, *await self._new_vectors(facts, known_facts), *changes])
         return current_count(intake.facts) - current_count(known_facts.values())
 
-    async def _new_vectors(self, facts: Sequence[Fact], known: Mapping[str, Fact]) -> list[Change]:
+    async def _new_vectors(self, facts: Sequence[Fact], facts_known: Mapping[str, Fact]) -> list[Change]:
         """Of what was not to be found before."""
         if not self.embeds:
             return []
-        new = [fact for fact in facts if (earlier := known.get(fact.id)) is None or earlier.is_retracted]
+        new = [fact for fact in facts if (earlier := facts_known.get(fact.id)) is None or earlier.is_retracted]
         _, cache = await self._vectors.of_facts(new)
         if not cache:
             return []

@@ -36,7 +36,7 @@ def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
         _log.warning("%s can't be written to: it is not noted there that %s is a copy of %s, for erasures", home, path, of)
         return
     private_folder(home)
-    for half in remove_abandoned(*(Path(one.path) for one in noted(home))):
+    for half in remove_abandoned(*(Path(copied.path) for copied in noted(home))):
         _log.warning("%s: half of a copy that was interrupted; it is removed", half)
     line = msgspec.json.encode(Copied(str(path.absolute()), kind, of)) + b"\n"
     descriptor = os.open(home / "copies.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -49,14 +49,14 @@ def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
 
 def noted(home: Path) -> list[Copied]:
     """All copies, each once, whether they are still there or never were finished."""
-    path, found = home / "copies.jsonl", dict[Copied, None]()
+    path, copies_noted = home / "copies.jsonl", dict[Copied, None]()
     for line in path.read_bytes().splitlines() if path.exists() else ():
         # Power may have failed while a line was written: its copy was not begun then.
         with suppress(msgspec.DecodeError):
-            found[msgspec.json.decode(line, type=Copied)] = None
-    return list(found)
+            copies_noted[msgspec.json.decode(line, type=Copied)] = None
+    return list(copies_noted)
 
 
 def copies(home: Path) -> list[Copied]:
     """Those that are still where they were written."""
-    return [one for one in noted(home) if Path(one.path).exists()]
+    return [copied for copied in noted(home) if Path(copied.path).exists()]

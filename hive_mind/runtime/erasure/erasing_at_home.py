@@ -34,9 +34,9 @@ class Erased:
     facts: list[str] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
 
-    def note(self, who: str, scope: ErasureScope) -> None:
+    def note(self, holder: str, scope: ErasureScope) -> None:
         """Somebody has let go of this, or would."""
-        self.confirmed.append(Confirmed(who, len(scope.facts), len(scope.episodes), now_ms()))
+        self.confirmed.append(Confirmed(holder, len(scope.facts), len(scope.episodes), now_ms()))
         self.facts += [fact.content for fact in scope.facts]
         self.texts.update(fact.content for fact in scope.facts)
 
@@ -56,18 +56,20 @@ async def erase_from_agents(
 
 async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
     """Backups are written anew in their place; of other copies those that have it are named."""
-    halves = [Path(one.path) for one in noted(home)]
+    halves = [Path(copied.path) for copied in noted(home)]
     for half in abandoned(halves) if is_dry else remove_abandoned(*halves):
         erased.note(f"half of a copy {half}", ErasureScope())
-    for one in copies(home):
-        if one.kind != "backup":
-            _name_if_it_has(one, erased)
+    for copied in copies(home):
+        if copied.kind != "backup":
+            _name_if_it_has(copied, erased)
             continue
-        everything = Erasures(erasures).covers_agent(one.of)
+        everything = Erasures(erasures).covers_agent(copied.of)
         try:
-            erased.note(f"backup {one.path}", await _in_backup(Path(one.path), erasures, everything=everything, is_dry=is_dry))
+            erased.note(
+                f"backup {copied.path}", await _in_backup(Path(copied.path), erasures, everything=everything, is_dry=is_dry)
+            )
         except HiveError as error:
-            erased.owed.append(Owed(one.path, f"{error}; {_ADVICE['backup']}"))
+            erased.owed.append(Owed(copied.path, f"{error}; {_ADVICE['backup']}"))
 
 
 def look_for_residue(home: Path, erased: Erased) -> None:
@@ -91,8 +93,8 @@ async def _done(store: FactStore, erasures: Sequence[Erasure], *, everything: bo
     return await erase(store, erasures, now_ms() * 1000, everything=everything)
 
 
-def _name_if_it_has(one: Copied, erased: Erased) -> None:
+def _name_if_it_has(copied: Copied, erased: Erased) -> None:
     """An archive is compressed: what it has can't be seen from outside, and it is named in any case."""
-    path = Path(one.path)
-    if one.kind == "archive" or has_residue(path, erased.texts):
-        erased.owed.append(Owed(one.path, f"may have what was erased: {_ADVICE[one.kind]}"))
+    path = Path(copied.path)
+    if copied.kind == "archive" or has_residue(path, erased.texts):
+        erased.owed.append(Owed(copied.path, f"may have what was erased: {_ADVICE[copied.kind]}"))

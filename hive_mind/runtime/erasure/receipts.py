@@ -60,8 +60,8 @@ class Receipt(msgspec.Struct, frozen=True):
 def signed(home: Path, receipt: Receipt) -> Receipt:
     """The same, signed by the key of a home, which is made where there is none."""
     key = _key_of(home)
-    given = msgspec.structs.replace(receipt, key=base64.b64encode(key.public).decode(), signature="")
-    return msgspec.structs.replace(given, signature=base64.b64encode(key.sign(_payload(given))).decode())
+    unsigned = msgspec.structs.replace(receipt, key=base64.b64encode(key.public).decode(), signature="")
+    return msgspec.structs.replace(unsigned, signature=base64.b64encode(key.sign(_payload(unsigned))).decode())
 
 
 def kept(home: Path, receipt: Receipt) -> Path:

@@ -18,9 +18,9 @@ _BLOCK_BYTES = 8 << 20
 
 def residue(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
     """Files below a folder in which one of these texts stands, as it is or as JSON writes it; letter case does not matter."""
-    wanted = _wanted(texts)
+    needles = _wanted(texts)
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and _has(path, wanted):
+        if path.is_file() and not path.is_symlink() and _has(path, needles):
             yield path
 
 
@@ -38,12 +38,12 @@ def _forms(text: str) -> Iterator[bytes]:
     yield msgspec.json.encode(text)[1:-1].lower()
 
 
-def _has(path: Path, wanted: Sequence[bytes]) -> bool:
-    rest, overlap = b"", max(map(len, wanted), default=1) - 1
+def _has(path: Path, needles: Sequence[bytes]) -> bool:
+    rest, overlap = b"", max(map(len, needles), default=1) - 1
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             window = rest + block.lower()
-            if any(one in window for one in wanted):
+            if any(needle in window for needle in needles):
                 return True
             rest = window[-overlap:] if overlap else b""
     return False
@@ -74,9 +74,9 @@ def _texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, bytes):
         yield value.decode(errors="ignore")
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, part in value.items():
             yield from _texts_in(key)
-            yield from _texts_in(one)
+            yield from _texts_in(part)
     elif isinstance(value, list | tuple | set | frozenset):
-        for one in value:
-            yield from _texts_in(one)
+        for part in value:
+            yield from _texts_in(part)

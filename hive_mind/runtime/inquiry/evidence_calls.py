@@ -58,18 +58,18 @@ async def why_not(agent: LearningAgent, question: str, expected: str, limit: int
         explanation = "It holds no longer: another statement took its place, or its source does not say it any more."
         return WhyNot("superseded", f"{explanation} Only a question about the past finds it.", answer, fact)
     query = Query(question, _PLACES_MAX, method, with_superseded=intent.wants_superseded, also=other_words(question))
-    found = await agent.memory.search_facts(query)
-    return _placed(fact, found, answer, max(limit, intent.hits))
+    result = await agent.memory.search_facts(query)
+    return _placed(fact, result, answer, max(limit, intent.hits))
 
 
-def _placed(fact: Fact, found: SearchResult, answer: Answer, limit: int) -> WhyNot:
-    place = next((place for place, hit in enumerate(found, 1) if hit.fact.id == fact.id), 0)
-    hit = found[place - 1] if place else None
-    last = found[min(limit, len(found)) - 1] if found else None
+def _placed(fact: Fact, result: SearchResult, answer: Answer, limit: int) -> WhyNot:
+    place = next((place for place, hit in enumerate(result, 1) if hit.fact.id == fact.id), 0)
+    hit = result[place - 1] if place else None
+    last = result[min(limit, len(result)) - 1] if result else None
     used = {source.fact.id for source in answer.sources}
     if fact.id in used:
         return WhyNot("used", "It is one of the sources of this answer.", answer, fact, place, hit, last)
-    if hit is None and len(found) >= _PLACES_MAX:
+    if hit is None and len(result) >= _PLACES_MAX:
         explanation = (
             f"It is not among the first {_PLACES_MAX:,} that the search finds, and the answer looks at the first {limit}."
         )
@@ -88,8 +88,8 @@ def _why_unused(answer: Answer) -> str:
         return "but the question asks for a count or a list, which was made of all facts together."
     if not answer.is_known:
         return "but the reader judged that nothing that was found answers the question for certain."
-    others = "another fact" if len(answer.sources) == 1 else "other facts"
-    return f"but the reader chose {others}: those answer the question more closely, or say the same."
+    alternatives = "another fact" if len(answer.sources) == 1 else "other facts"
+    return f"but the reader chose {alternatives}: those answer the question more closely, or say the same."
 
 
 def _why_unknown(completeness: float) -> str:
@@ -100,22 +100,22 @@ def _why_unknown(completeness: float) -> str:
 
 async def _meant(memory: Memory, expected: str) -> Fact | None:
     """By its id, by the beginning of it, or by what it says: the one that says the same, else the nearest that shares words."""
-    wanted = expected.strip()
-    if _is_id(wanted.lower()) and (fact := await _named(memory, wanted.lower())) is not None:
+    words_wanted = expected.strip()
+    if _is_id(words_wanted.lower()) and (fact := await _named(memory, words_wanted.lower())) is not None:
         return fact
-    found = await memory.search_facts(Query(wanted, 10, with_superseded=True))
-    return _saying(wanted, [hit.fact for hit in found if hit.components.keyword > 0 or hit.components.exact > 0])
+    result = await memory.search_facts(Query(words_wanted, 10, with_superseded=True))
+    return _saying(words_wanted, [hit.fact for hit in result if hit.components.keyword > 0 or hit.components.exact > 0])
 
 
-async def _named(memory: Memory, wanted: str) -> Fact | None:
-    if (fact := await memory.get_fact(wanted)) is not None:
+async def _named(memory: Memory, fact_id: str) -> Fact | None:
+    if (fact := await memory.get_fact(fact_id)) is not None:
         return fact
-    fact_list = await memory.facts_with_prefix(wanted)
+    fact_list = await memory.facts_with_prefix(fact_id)
     return fact_list[0] if len(fact_list) == 1 else None
 
 
-def _saying(wanted: str, facts: Sequence[Fact]) -> Fact | None:
-    words = wanted.casefold()
+def _saying(text: str, facts: Sequence[Fact]) -> Fact | None:
+    words = text.casefold()
     exact = (fact for fact in facts if words in fact.content.casefold())
     return next(exact, next(iter(facts), None))
 
@@ -135,31 +135,42 @@ class EvidenceCalls(AskedAgent):
     async def _do_why_not(self, request: api.WhyNot) -> Any:
         if not request.text.strip():
             raise InvalidInput("say which fact was expected: its id, or what it says")
-        found, name = await why_not(self._agent, request.question, request.text, request.limit, request.method), self._agent.name
-        reply = {"step": found.step, "told": found.explanation, "place": found.place, "answer": answer_reply(found.answer, name)}
-        reply |= {"fact": fact_reply(found.fact) if found.fact else None}
-        return reply | {"hit": hit_reply(found.hit, name), "last": hit_reply(found.last, name)}
+        evidence, name = (
+            await why_not(self._agent, request.question, request.text, request.limit, request.method),
+            self._agent.name,
+        )
+        reply = {
+            "step": evidence.step,
+            "told": evidence.explanation,
+            "place": evidence.place,
+            "answer": answer_reply(evidence.answer, name),
+        }
+        reply |= {"fact": fact_reply(evidence.fact) if evidence.fact else None}
+        return reply | {"hit": hit_reply(evidence.hit, name), "last": hit_reply(evidence.last, name)}
 
     async def _do_evidence(self, request: api.Evidence) -> Any:
         memory, fact = self._agent.memory, await self._fact(request.fact_id)
         shared = await self._shared.evidence_of(fact.id) if self._shared else None
         # A contradiction shares words with it: no need to look through all facts.
-        found = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
-        rivals = {rival.id: rival for hit in found if hit.fact.id == fact.id for rival in hit.rivals}
+        result = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
+        rivals = {rival.id: rival for hit in result if hit.fact.id == fact.id for rival in hit.rivals}
         rivals |= await memory.get_facts(shared.disputed_by[:_RIVALS_MAX] if shared else ())
         reply = self._shared_evidence(shared) if shared else self._own_evidence(fact)
-        return reply | {"disputed": [fact_reply(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}
+        return reply | {"disputed": [fact_reply(rival) for id, rival in rivals.items() if id != fact.id][:_RIVALS_MAX]}
 
     def _own_evidence(self, fact: Fact) -> dict[str, Any]:
         """Of a fact that this agent has for itself."""
         at_ms = fact.learned_at_us // 1000
-        vouchers = [Voucher(agent=self._agent.name, source=one, confidence=fact.confidence, at_ms=at_ms) for one in fact.sources]
+        vouchers = [
+            Voucher(agent=self._agent.name, source=source, confidence=fact.confidence, at_ms=at_ms) for source in fact.sources
+        ]
         evidence = {"vouchers": vouchers, "confidence": fact.confidence, "confirmations": fact.confirmations, "trust": 1.0}
         return evidence | {"status": fact.sharing.value, "kept_by": [self._agent.name], "silent": []}
 
     def _shared_evidence(self, fact: HiveFact) -> dict[str, Any]:
         vouchers = [
-            Voucher(agent=one.agent, source=one.root, confidence=one.confidence, at_ms=one.stamp.ms) for one in fact.provenance
+            Voucher(agent=provenance.agent, source=provenance.root, confidence=provenance.confidence, at_ms=provenance.stamp.ms)
+            for provenance in fact.provenance
         ]
         kept_by = self._kept_by(fact)
         silent = set(self._given.silent()) if self._given else set()
@@ -177,9 +188,9 @@ class EvidenceCalls(AskedAgent):
         """The nodes that are to have it, by the topology: each voucher's node places it."""
         if self._given is None:
             return []
-        node, kept = self._given.member.node, set[str]()
+        node, nodes = self._given.member.node, set[str]()
         for provenance in fact.provenance:
             registered = node.registry.get(f"agent/{provenance.agent}")
             home = msgspec.json.decode(registered).get("node", "") if registered else ""
-            kept |= node.topology.write_set(fact.id, home or provenance.agent, provenance.confidence)
-        return sorted(kept)
+            nodes |= node.topology.write_set(fact.id, home or provenance.agent, provenance.confidence)
+        return sorted(nodes)

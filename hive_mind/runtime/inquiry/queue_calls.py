@@ -42,11 +42,11 @@ class QueueCalls(AskedAgent):
     async def _do_quarantined(self, request: api.Quarantined) -> Any:
         if self._given is None:
             return {"facts": [], "count": 0}
-        written = self._given.member.node.registry.with_prefix("quarantine/")
-        reasons = {key.partition("/")[2]: why for key, why in written.items()}
-        shown = dict(list(reasons.items())[: request.limit])
-        facts = await self._agent.memory.get_facts(list(shown))
-        replies = [_quarantined_reply(fact_id, why, facts.get(fact_id)) for fact_id, why in shown.items()]
+        entries = self._given.member.node.registry.with_prefix("quarantine/")
+        reasons = {key.partition("/")[2]: why for key, why in entries.items()}
+        reasons_shown = dict(list(reasons.items())[: request.limit])
+        facts = await self._agent.memory.get_facts(list(reasons_shown))
+        replies = [_quarantined_reply(fact_id, why, facts.get(fact_id)) for fact_id, why in reasons_shown.items()]
         return {"facts": replies, "count": len(reasons)}
 
     async def _do_quarantine(self, request: api.Quarantine) -> Any:
@@ -103,8 +103,10 @@ class BusCalls(AskedAgent):
         admin = admin_of(runner.bus)
         letters = await admin.dead_letters(runner.hive, limit=request.limit)
         queues = await admin.queues(runner.hive)
-        shown = ({"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues)
-        return {"letters": [_letter_reply(letter) for letter in letters], "queues": list(shown)}
+        queue_replies = (
+            {"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues
+        )
+        return {"letters": [_letter_reply(letter) for letter in letters], "queues": list(queue_replies)}
 
     async def _do_replay(self, request: api.Replay) -> Any:
         runner = self._member.runner

@@ -55,18 +55,18 @@ class Move:
     """Of the one that moves them, for a hive of sealed facts."""
 
 
-async def move(asked: Move) -> Moved:
+async def move(order: Move) -> Moved:
     """Make the journals of the next generation. Raises `HiveError`, and has changed nothing then."""
-    old, new = asked.old, asked.new
+    old, new = order.old, order.new
     if old.id == new.id:
         raise InvalidInput(f"a new generation needs another id than {old.id!r}")
     if founded(new) is None or not is_shared(old.topology):
         return Moved()
-    snapshot = await snapshot_of(asked.home, old, asked.old_nodes, asked.tuning)
-    if snapshot.lost and not asked.allow_loss:
+    snapshot = await snapshot_of(order.home, old, order.old_nodes, order.tuning)
+    if snapshot.lost and not order.allow_loss:
         raise _lost(snapshot.lost)
-    parts = (asked.home, snapshot, new, asked.attached, asked.tuning)
-    return await settle(*parts, former=_group_of(old), replace=asked.replace, seal=asked.seal)
+    parts = (order.home, snapshot, new, order.attached, order.tuning)
+    return await settle(*parts, former=_group_of(old), replace=order.replace, seal=order.seal)
 
 
 async def settle(
@@ -130,12 +130,12 @@ def _nodes_in(folder: Path) -> list[str]:
 
 
 async def _journals(folder: Path, names: Iterable[str], *, while_open: bool) -> AsyncIterator[tuple[str, list[Put]]]:
-    read = backends.load("journal", "sqlite").read
+    read_journal = backends.load("journal", "sqlite").read
     for name in names:
         path = folder / f"{name}.sqlite"
         # A log without its file is no missing journal: it is half of one.
         if path.exists() or path.with_name(path.name + "-wal").exists():
-            yield name, await read(path, while_open=while_open)
+            yield name, await read_journal(path, while_open=while_open)
 
 
 async def _write(folder: Path, work: Resettlement) -> None:
@@ -161,8 +161,8 @@ def _refuse_unlike(snapshot: JournalSnapshot, moved: JournalSnapshot, folder: Pa
     """Raises `BackendError` where journals do not say what they were made of: then nobody may delete the former ones."""
     missing = {claim.assertion for claim in snapshot.vouched} ^ {claim.assertion for claim in moved.vouched}
     if missing or len(moved.entries) < len(snapshot.entries):
-        what = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"
-        raise BackendError("hive", f"{folder}: {what}; nothing was changed: check the disk, and try it again")
+        loss = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"
+        raise BackendError("hive", f"{folder}: {loss}; nothing was changed: check the disk, and try it again")
 
 
 def _emptied(folder: Path) -> None:
@@ -203,9 +203,9 @@ def _group_of(hive: HiveConfig) -> dict[str, str]:
 
 
 def _lost(lost: Mapping[str, int]) -> BackendRejected:
-    named = ", ".join(f"{node} ({count})" for node, count in sorted(lost.items()))
+    holes = ", ".join(f"{node} ({count})" for node, count in sorted(lost.items()))
     return BackendRejected(
         "hive",
-        f"these nodes have written what no journal that is there has: {named}. "
+        f"these nodes have written what no journal that is there has: {holes}. "
         "Put their journals back, or allow that loss; nothing was changed",
     )

@@ -38,7 +38,8 @@ def members_seen(member: "Member", now: "Now") -> MembersSeen:
     if topology is None:
         return MembersSeen(member.name)
     members = tuple(
-        MemberSeen(one.name, one.state, one.is_member, one.silent_ms, one.epoch, one.group) for one in member.membership.view(now)
+        MemberSeen(state.name, state.state, state.is_member, state.silent_ms, state.epoch, state.group)
+        for state in member.membership.view(now)
     )
     partitions = sorted({name for node in topology.nodes for name in topology.held_by(node)})
     holders = {name: tuple(topology.holders(name)) for name in partitions}

@@ -79,19 +79,21 @@ def snapshot_in(lines: Iterable[bytes]) -> JournalSnapshot:
     problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         try:
-            found = _checked(line)
+            line_read = _checked(line)
         except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, InvalidInput) as error:
             problems.append(f"line {number}: {str(error)[:PROBLEM_CHARACTERS_MAX]}")
             if len(problems) >= PROBLEMS_SHOWN:
                 break
         else:
-            if isinstance(found, Vouched):
-                vouched.append(found)
+            if isinstance(line_read, Vouched):
+                vouched.append(line_read)
             else:
-                entries.append(found)
+                entries.append(line_read)
     if problems:
         raise InvalidInput("\n  ".join(["what the hive held can't be read:", *problems]))
-    once = {(one.assertion.fact_id, one.assertion.agent, one.assertion.root): one for one in sorted(vouched, key=_stamp)}
+    once = {
+        (claim.assertion.fact_id, claim.assertion.agent, claim.assertion.root): claim for claim in sorted(vouched, key=_stamp)
+    }
     return JournalSnapshot(tuple(sorted(once.values(), key=_stamp)), tuple(entries))
 
 
@@ -120,15 +122,15 @@ def _line(claim: Vouched) -> _AssertionLine:
 def _checked(line: bytes) -> Vouched | RegistryEntry:
     if len(line) > LINE_BYTES_MAX:
         raise InvalidInput(f"a line has at most {LINE_BYTES_MAX} bytes")
-    found = _decode(line)
-    if isinstance(found, _EntryLine):
-        appointment = None if found.appointed is None else Appointment(_stamp_of(found.appointed[0]), found.appointed[1])
-        entry = RegistryEntry(found.key, found.value, _stamp_of(found.stamp), found.by, appointment=appointment)
+    decoded = _decode(line)
+    if isinstance(decoded, _EntryLine):
+        appointment = None if decoded.appointed is None else Appointment(_stamp_of(decoded.appointed[0]), decoded.appointed[1])
+        entry = RegistryEntry(decoded.key, decoded.value, _stamp_of(decoded.stamp), decoded.by, appointment=appointment)
         _refuse(problem_with(entry))
         return entry
-    assertion = _assertion(found)
-    _refuse(refusal(Sealed(_ANY_DOT, assertion), "", found.tenant, UNSEALED))
-    return Vouched(assertion, found.node)
+    assertion = _assertion(decoded)
+    _refuse(refusal(Sealed(_ANY_DOT, assertion), "", decoded.tenant, UNSEALED))
+    return Vouched(assertion, decoded.node)
 
 
 def _assertion(line: _AssertionLine) -> Assertion:

@@ -106,8 +106,8 @@ class EffectExecutor:
 
     def carry(self, work: Iterable[Work]) -> None:
         """Do it, or put it behind what waits. Persisting is done already."""
-        for one in work:
-            self._carry(one)
+        for task_due in work:
+            self._carry(task_due)
         self._take_own_replies()
         if self._waiting:
             self._host.ring()
@@ -119,17 +119,17 @@ class EffectExecutor:
                 answers_max -= 1
                 if answers_max < 0:
                     return
-            one = self._waiting.popleft()
-            if isinstance(one, Answer):
-                self._answer(one)
-            elif isinstance(one, SearchLocal):
-                self._search(one.request)
+            task_due = self._waiting.popleft()
+            if isinstance(task_due, Answer):
+                self._answer(task_due)
+            elif isinstance(task_due, SearchLocal):
+                self._search(task_due.request)
                 self._take_own_replies()
                 # A page of many facts takes as long as several answers.
                 return
-            elif (delivery := self.deliveries.pop(one.delivery, None)) is not None:
+            elif (delivery := self.deliveries.pop(task_due.delivery, None)) is not None:
                 try:
-                    await (delivery.dead_letter(one.reason) if isinstance(one, PutAside) else delivery.ack())
+                    await (delivery.dead_letter(task_due.reason) if isinstance(task_due, PutAside) else delivery.ack())
                 except BackendError as error:
                     _log.debug("node %s: the bus was not told of a delivery, so it comes again: %s", self._name, error)
 

@@ -84,7 +84,9 @@ class _Opening:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        deliveries = [self._opened(one) for one in [*self._locked, *self._inbox.take(max(deliveries_max - len(self._locked), 0))]]
+        deliveries = [
+            self._opened(delivery) for delivery in [*self._locked, *self._inbox.take(max(deliveries_max - len(self._locked), 0))]
+        ]
         return [delivery for delivery in deliveries if delivery is not None]
 
     async def close(self) -> None:

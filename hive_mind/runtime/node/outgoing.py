@@ -153,7 +153,7 @@ class OutgoingQueue:
     async def _send(self, batch: Sequence[_Waiting]) -> None:
         share = 1.0 if self._is_free(batch[0]) else _STUCK_SHARE
         try:
-            await self._bus.publish([one.envelope for one in batch], timeout_s=self._settings.wait_s * share)
+            await self._bus.publish([waiting.envelope for waiting in batch], timeout_s=self._settings.wait_s * share)
         except (BackendUnavailable, BackendTimeout) as error:
             await self._try_later(batch, error)
         except HiveError as error:
@@ -166,15 +166,15 @@ class OutgoingQueue:
         if len(batch) == 1:
             self._refused(batch[0].envelope, error)
             return
-        for one in batch:
+        for waiting in batch:
             if self._stopped.is_set():
                 return
             try:
-                await self._bus.publish([one.envelope], timeout_s=self._settings.wait_s * _STUCK_SHARE)
-            except HiveError as again:
-                self._refused(one.envelope, again)
+                await self._bus.publish([waiting.envelope], timeout_s=self._settings.wait_s * _STUCK_SHARE)
+            except HiveError as second_error:
+                self._refused(waiting.envelope, second_error)
             else:
-                self._accepted([one])
+                self._accepted([waiting])
 
     async def _try_later(self, batch: Sequence[_Waiting], error: HiveError) -> None:
         self._note_refusal(error)
@@ -197,7 +197,7 @@ class OutgoingQueue:
     def _accepted(self, batch: Sequence[_Waiting]) -> None:
         self._refused_since_s = None
         if self._stuck:
-            self._stuck.difference_update(*(one.envelope.target for one in batch))
+            self._stuck.difference_update(*(waiting.envelope.target for waiting in batch))
         if self._failures:
             self._failures = 0
             _log.info("node %s: the bus takes messages again", self._node)
@@ -215,8 +215,8 @@ class OutgoingQueue:
         if former.bit_length() != self.lost.bit_length():
             _log.warning("node %s: %d messages lost so far, what matters is sent again: %s", self._node, self.lost, why)
 
-    def _is_free(self, one: _Waiting) -> bool:
-        return self._stuck.isdisjoint(one.envelope.target)
+    def _is_free(self, waiting: _Waiting) -> bool:
+        return self._stuck.isdisjoint(waiting.envelope.target)
 
 
 class Bell:

@@ -110,16 +110,16 @@ class Requests(ABC):
     async def leave(self) -> None:
         """Let others take over what this node holds. That has begun when this returns. Needs a `hive.member.Member`."""
         request = next(self._ids)
-        await self._answer(request, Leave(), then=(Done(request, ()),))
+        await self._answer(request, Leave(), effects_after=(Done(request, ()),))
 
     async def evict(self, member: str) -> None:
         """Put a member out of the hive; others take over what it held. Needs a `hive.member.Member`. Raises `InvalidInput`."""
         request = next(self._ids)
-        await self._answer(request, Evict(member), then=(Done(request, ()),))
+        await self._answer(request, Evict(member), effects_after=(Done(request, ()),))
 
     @abstractmethod
-    async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
-        """Let the node handle an event, then do `then`, and wait until the request is answered."""
+    async def _answer(self, request: str, event: Event, effects_after: Sequence[Effect] = ()) -> Outcome:
+        """Let the node handle an event, then do `effects_after`, and wait until the request is answered."""
 
 
 class ByDomain:

@@ -160,16 +160,16 @@ class NodeRunner(Requests):
 
     async def start(self) -> None:
         """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
-        kept = with_damage_set_aside(await self._journal.load())
+        journal = with_damage_set_aside(await self._journal.load())
         inbox = await self._bus.subscribe(self._settings.subscription(self._node.name), self.ring)
         self._reconnects = self._bus.health.reconnects
         self._begin(f"node {self._node.name}", self._run(inbox))
         self._begin(f"sends of {self._node.name}", self._outgoing.run())
         request = next(self._ids)
         # In the write of whatever follows from it, so that it is not forgotten why that was done.
-        aside = Persist([record for record in kept if isinstance(record, SetAside)])
+        aside = Persist([record for record in journal if isinstance(record, SetAside)])
         self.damaged = len(aside.records)
-        with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
+        with_start = [aside, *self._node.start(journal, self._clock()), Done(request, ())]
         await self._wait_for(request, lambda: self._barrier.hold(self._executor.prepared(with_start, self._clock())))
 
     async def scrub(self) -> None:
@@ -269,11 +269,11 @@ class NodeRunner(Requests):
 
     # ── events in ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
+    async def _answer(self, request: str, event: Event, effects_after: Sequence[Effect] = ()) -> Outcome:
         self._check_running()
         for _ in self._node.prepare(event, self._clock()):
             await asyncio.sleep(0)
-        return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
+        return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), effects_after))
 
     def _check_running(self) -> None:
         if not self._tasks or self._closing is not None or self._is_ending:
@@ -321,13 +321,13 @@ class NodeRunner(Requests):
             return
         self._intake.take(inbox, self._settings.inflight_max, now)
 
-    def _handle(self, event: Event, now: Now, trace: str = "", then: Sequence[Effect] = ()) -> None:
+    def _handle(self, event: Event, now: Now, trace: str = "", effects_after: Sequence[Effect] = ()) -> None:
         if self._is_ending:
             return
         # Others' questions, most of what comes, move nothing that the node waits for.
         self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
         try:
-            effects = self._executor.prepared([*self._node.handle(event, now), *then], now, trace)
+            effects = self._executor.prepared([*self._node.handle(event, now), *effects_after], now, trace)
         except HiveError:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to everybody who relies on this node

@@ -34,8 +34,8 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
 def set_aside(health: BusHealth) -> dict[str, int]:
     """Messages that nobody here could handle, by what is wrong with them."""
     # A message of no hive becomes nobody's dead letter.
-    unreadable = {f"unreadable ({what})": count for what, count in sorted(health.unreadable.items())}
-    handled = health.dead_letters - sum(count for what, count in health.unreadable.items() if what != OTHER_PROGRAM)
+    unreadable = {f"unreadable ({trouble})": count for trouble, count in sorted(health.unreadable.items())}
+    handled = health.dead_letters - sum(count for trouble, count in health.unreadable.items() if trouble != OTHER_PROGRAM)
     return unreadable | ({"that it could not take": handled} if handled > 0 else {})
 
 
@@ -44,10 +44,10 @@ def lag_of(node: HiveNode) -> int:
     lagging = [(peer, partition, lag.missing) for peer, partition, lag in node.repair.exchanges.lagging()]
     if not lagging:
         return 0
-    topology, held = node.topology, frozenset(node.topology.held_by(node.name))
-    return sum(missing for peer, partition, missing in lagging if partition in held and peer in topology.holders(partition))
+    topology, partitions = node.topology, frozenset(node.topology.held_by(node.name))
+    return sum(missing for peer, partition, missing in lagging if partition in partitions and peer in topology.holders(partition))
 
 
 def _facts_of(node: HiveNode) -> int:
-    held = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
-    return len(set[str]().union(*held))
+    held_items = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
+    return len(set[str]().union(*held_items))

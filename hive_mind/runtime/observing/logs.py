@@ -37,12 +37,12 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
-def hop(log: logging.Logger, what: str, *, node: str, correlation: str, outcome: Gathered | None = None, **more: object) -> None:
+def hop(log: logging.Logger, step: str, *, node: str, correlation: str, outcome: Gathered | None = None, **more: object) -> None:
     """One step of a question on its way through the hive, at debug level; `correlation` names it in every process."""
     if log.isEnabledFor(logging.DEBUG):
         if outcome is not None:
             more |= {"completeness": outcome.completeness, "asked": list(outcome.asked), "silent": list(outcome.silent)}
-        log.debug("%s %s %s", node, what, correlation, extra={"node": node, "hop": what, "correlation": correlation, **more})
+        log.debug("%s %s %s", node, step, correlation, extra={"node": node, "hop": step, "correlation": correlation, **more})
 
 
 def log_as_json(level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:

@@ -39,7 +39,11 @@ Source = Callable[[], Sequence[NodeFigures]]
 _GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
     ("hive_facts", "Facts this node can find.", lambda figures: figures.facts),
     ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda figures: figures.outbox_batches),
-    ("hive_replica_lag_dots", "Assertions of this node that peers lacked when they last compared.", lambda one: one.lag_dots),
+    (
+        "hive_replica_lag_dots",
+        "Assertions of this node that peers lacked when they last compared.",
+        lambda figures: figures.lag_dots,
+    ),
     ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda figures: figures.inbox_waiting),
     ("hive_bus_connected", "1 while the bus can be reached.", lambda figures: float(figures.bus.is_connected)),
 )
@@ -79,8 +83,8 @@ class HiveCollector:
                 unreadable.add_metric([node.node, reason], count)
             for reason, count in node.refused.items():
                 refused.add_metric([node.node, reason], count)
-            for what, histogram in node.histograms.items():
-                seconds.add_metric([node.node, what], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
+            for timed_work, histogram in node.histograms.items():
+                seconds.add_metric([node.node, timed_work], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
         yield unreadable
         yield refused
         yield seconds

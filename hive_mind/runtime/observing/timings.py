@@ -41,16 +41,16 @@ class Timings:
     def __init__(self) -> None:
         self.of: dict[str, Histogram] = {}
 
-    def observe(self, what: str, seconds: float) -> None:
-        if (histogram := self.of.get(what)) is None:
-            histogram = self.of[what] = Histogram()
+    def observe(self, work: str, seconds: float) -> None:
+        if (histogram := self.of.get(work)) is None:
+            histogram = self.of[work] = Histogram()
         histogram.observe(seconds)
 
     @contextmanager
-    def measured(self, what: str) -> Iterator[None]:
+    def measured(self, work: str) -> Iterator[None]:
         """Measure a block, also one that fails."""
-        begun = time.perf_counter()
+        began_s = time.perf_counter()
         try:
             yield
         finally:
-            self.observe(what, time.perf_counter() - begun)
+            self.observe(work, time.perf_counter() - began_s)

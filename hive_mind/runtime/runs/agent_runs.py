@@ -83,9 +83,9 @@ class AgentRuns:
     @property
     def trouble(self) -> str:
         """Why a run can't go on, or ""."""
-        found = [f"run {run} can't go on: {why}" for run, why in self._keeper.troubles.items()] if self._keeper else []
-        troubles = [one.trouble for one in (self._triggers, self.watch) if one is not None and one.trouble]
-        return next(iter((*found, *troubles)), "")
+        stopped = [f"run {run} can't go on: {why}" for run, why in self._keeper.troubles.items()] if self._keeper else []
+        troubles = [service.trouble for service in (self._triggers, self.watch) if service is not None and service.trouble]
+        return next(iter((*stopped, *troubles)), "")
 
     @property
     def under_way(self) -> int:
@@ -224,9 +224,9 @@ class AgentRuns:
         """Those that its worker names: nobody else's processes are started for it."""
         from hive_mind.tools.base import McpServer
 
-        named = str(self._config.agent.worker)
+        worker_path = str(self._config.agent.worker)
         for config in self._config.mcp:
-            if f"mcp:{config.name}/" in named:
+            if f"mcp:{config.name}/" in worker_path:
                 yield McpServer(config.name, config.command, config.url, config.env, config.idempotent)
 
     async def _open_ledger(self) -> Ledger:

@@ -82,12 +82,12 @@ class EventReader:
         self._grow(rest)
         return events
 
-    def _grow(self, more: bytes) -> None:
-        self._size += len(more)
-        self._line_bytes += len(more)
+    def _grow(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        self._line_bytes += len(chunk)
         # Counted on, so that the rest of it is known to be too large.
         if self._size <= EVENT_BYTES_MAX:
-            self._line += more
+            self._line += chunk
 
     def _read(self, line: bytes) -> None:
         if line.startswith(b":"):

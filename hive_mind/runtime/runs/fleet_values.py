@@ -27,19 +27,19 @@ class RegistryValues:
         registry = self._registry()
         stamps = registry.in_force("state")
         # The latest last.
-        values = sorted(registry.with_prefix(_OF_ALL).items(), key=lambda one: stamps[one[0]])
-        known = {key.rpartition("/")[2]: value.get("value") for key, value in values}
-        return {key: known[key] for key in keys if key in known}
+        values = sorted(registry.with_prefix(_OF_ALL).items(), key=lambda pair: stamps[pair[0]])
+        known_values = {key.rpartition("/")[2]: value.get("value") for key, value in values}
+        return {key: known_values[key] for key in keys if key in known_values}
 
     async def write(self, values: Values) -> None:
         """Durable here when this returns, and on its way to the others. Raises `InvalidInput` for what the hive does not take."""
         registry, entries = self._registry(), []
-        own = state_key(self._agent, "")
+        prefix = state_key(self._agent, "")
         for key, value in values.values.items():
-            name = own + key
+            name = prefix + key
             if (registry.get(name) or {}).get("by") != values.by:
                 entries.append((name, msgspec.json.encode({"by": values.by, "value": value}).decode()))
-        names = {*registry.with_prefix(own), *(name for name, _ in entries)}
+        names = {*registry.with_prefix(prefix), *(name for name, _ in entries)}
         if len(names) > KEYS_MAX:
             raise InvalidInput(f"an agent shares at most {KEYS_MAX} values with its fleet")
         for refusal in filter(None, await self._member.runner.write(entries, self._agent)) if entries else ():

@@ -99,8 +99,8 @@ class HealthWatch:
     @property
     def duties(self) -> tuple[str, ...]:
         """The duties of this agent: "watcher", "queen"."""
-        found = (("watcher", self._config.watcher), ("queen", self._config.queen))
-        return tuple(duty for duty, name in found if name == self._agent)
+        duties_and_agents = (("watcher", self._config.watcher), ("queen", self._config.queen))
+        return tuple(duty for duty, name in duties_and_agents if name == self._agent)
 
     def begin(self) -> None:
         if "watcher" in self.duties:

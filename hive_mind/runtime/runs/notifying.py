@@ -117,5 +117,5 @@ async def _run(words: Sequence[str], id: str, notice: dict[str, Any]) -> None:
 
 def _environment(id: str) -> dict[str, str]:
     """That of this process without its secrets."""
-    own = {f"HIVE_MIND_{name}" for name in SECRETS}
-    return {name: value for name, value in environment_with({ID_VARIABLE: id}).items() if name not in own}
+    secret_names = {f"HIVE_MIND_{name}" for name in SECRETS}
+    return {name: value for name, value in environment_with({ID_VARIABLE: id}).items() if name not in secret_names}

@@ -40,31 +40,33 @@ class RunCalls:
 
     async def shown(self, run: str) -> Reply:
         """One of them, with the graph of its worker, and with what its models say just now."""
-        found = await run_called(self.ledger, run)
-        said = self._keeper.saying.look(found)
-        spec = (await RunJournal(self.ledger, found).load()).spec
-        return await self._document(found) | {"graph": _graph(spec)} | ({"saying": said} if said else {})
+        run_id = await run_called(self.ledger, run)
+        saying = self._keeper.saying.look(run_id)
+        spec = (await RunJournal(self.ledger, run_id).load()).spec
+        return await self._document(run_id) | {"graph": _graph(spec)} | ({"saying": saying} if saying else {})
 
     async def resumed(self, run: str) -> Reply:
         """Look whether it can go on."""
-        found = await run_called(self.ledger, run)
-        self._keeper.resume(found)
-        return {"run": found}
+        run_id = await run_called(self.ledger, run)
+        self._keeper.resume(run_id)
+        return {"run": run_id}
 
     async def cancelled(self, run: str, by: str) -> Reply:
-        found = await run_called(self.ledger, run)
-        await self._keeper.cancel(found, by)
-        return {"run": found}
+        run_id = await run_called(self.ledger, run)
+        await self._keeper.cancel(run_id, by)
+        return {"run": run_id}
 
     def tools(self) -> Reply:
         """Those that its workers may name, with what each is for and whether it may be called twice."""
-        shown = {one.name: {"description": one.spec.description, "idempotent": one.traits.is_idempotent} for one in self._toolbox}
-        return {"tools": shown}
+        tools_by_name = {
+            tool.name: {"description": tool.spec.description, "idempotent": tool.traits.is_idempotent} for tool in self._toolbox
+        }
+        return {"tools": tools_by_name}
 
     async def say(self, run: str, text: str, key: str) -> Reply:
         """A word for one, which hears it as soon as it waits for one; said once with the same key."""
-        found = await run_called(self.ledger, run)
-        return {"run": found, "number": await say_to(self.ledger, found, text, key)}
+        run_id = await run_called(self.ledger, run)
+        return {"run": run_id, "number": await say_to(self.ledger, run_id, text, key)}
 
     async def queen_told(self, text: str, by: str, order: Mapping[str, Any]) -> Reply:
         """A queen's reply. Raises `InvalidInput` where this agent is none."""

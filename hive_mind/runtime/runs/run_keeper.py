@@ -216,8 +216,8 @@ class Saying:
 
     def look(self, run: str) -> list[dict[str, str | int]]:
         """The turn of each node that speaks or spoke last, with its text as far as it has come."""
-        self._looked_at = {one: at for one, at in self._looked_at.items() if self._is_now(at)} | {run: self._clock()}
-        self._said = {one: said for one, said in self._said.items() if one in self._looked_at}
+        self._looked_at = {seen_run: at for seen_run, at in self._looked_at.items() if self._is_now(at)} | {run: self._clock()}
+        self._said = {seen_run: message for seen_run, message in self._said.items() if seen_run in self._looked_at}
         return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in self._said.get(run, {}).items()]
 
     def listen(self, run: str, node: str) -> OnText | None:

@@ -155,8 +155,11 @@ class KeyFolder:
         """
         if (last := self.epoch()) is None:
             return False
-        revoked, gone = self.revoked, {made.key_id for made in self._issued() if without and without in made.names}
-        keys = {key for key in last.handed if key not in revoked and key not in gone}
+        revoked, keys_gone = (
+            self.revoked,
+            {certificate.key_id for certificate in self._issued() if without and without in certificate.names},
+        )
+        keys = {key for key in last.handed if key not in revoked and key not in keys_gone}
         if len(keys) < len(last.handed):
             self._hand_out(last.number + 1, keys)
         return len(keys) < len(last.handed)
@@ -178,7 +181,7 @@ class KeyFolder:
     def revoked(self) -> dict[bytes, int]:
         """Keys that are revoked, each with the time from which on."""
         data = self._read("revoked")
-        return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
+        return {revocation.key_id: revocation.since_ms for revocation in self._checked(data, Revocations).revoked} if data else {}
 
     def signing(self, name: str, mode: Mode, key: Path | None = None, *, is_encrypted: bool = False) -> Signing:
         """Signs and checks as a process of this name; `key` is the file of its key where that is not in the folder."""
@@ -208,9 +211,9 @@ class KeyFolder:
 
     def published(self) -> dict[str, str]:
         """The texts that every process may read, by file name: nothing of them is secret."""
-        found = {"root.pub": [self._public()], _ALL: [*self._all()], "revoked": [self._read("revoked")]}
-        found[_EPOCHS] = [*self._epochs()]
-        return {name: "".join(f"{_text(one)}\n" for one in parts) for name, parts in found.items() if any(parts)}
+        files = {"root.pub": [self._public()], _ALL: [*self._all()], "revoked": [self._read("revoked")]}
+        files[_EPOCHS] = [*self._epochs()]
+        return {name: "".join(f"{_text(certificate)}\n" for certificate in parts) for name, parts in files.items() if any(parts)}
 
     def key_of(self, name: str) -> tuple[str, str]:
         """The name of a process's key, and the text of its file: a secret, for this process alone."""
@@ -239,9 +242,9 @@ class KeyFolder:
         """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""
         root, key = self._root(), PrivateKey.generate()
         now_ms = time.time_ns() // 1_000_000
-        made = issued(root, Certificate(self.fleet, ("*",), key.public, 0, now_ms + DAY_MS))
-        self._write(f"moved-{key.id.hex()[:12]}.cert", made)
-        return Keyring(root.public, key, made)
+        mover_certificate = issued(root, Certificate(self.fleet, ("*",), key.public, 0, now_ms + DAY_MS))
+        self._write(f"moved-{key.id.hex()[:12]}.cert", mover_certificate)
+        return Keyring(root.public, key, mover_certificate)
 
     def root_if_here(self) -> PrivateKey | None:
         """The root's key, where it was not brought to a safer place. Raises `ConfigError` where it is broken."""
@@ -251,8 +254,8 @@ class KeyFolder:
     def _root(self) -> PrivateKey:
         raw = self._read("root.key")
         if not raw:
-            what = "bring root.key here" if self.is_founded else "hive-mind keys init"
-            raise ConfigError(f"{self.path} has no root to sign with: {what}")
+            remedy = "bring root.key here" if self.is_founded else "hive-mind keys init"
+            raise ConfigError(f"{self.path} has no root to sign with: {remedy}")
         return self._private(raw, "root.key")
 
     def _public(self) -> bytes:

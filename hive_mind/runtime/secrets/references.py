@@ -140,8 +140,8 @@ def credentials_of(home: Path | None = None) -> CredentialStore:
     """Those of a home, else of the settings'. Touches no file. Raises `BackendNotInstalled` without the extra, `InvalidInput`."""
     settings = Settings.from_environment()
     folder = (home or settings.home).absolute() / _FOLDER
-    given = secret("CREDENTIALS_KEY")
-    key = GivenKey(given) if given else _kept_key(settings.credentials_key_in, folder)
+    key_text = secret("CREDENTIALS_KEY")
+    key = GivenKey(key_text) if key_text else _kept_key(settings.credentials_key_in, folder)
     return cast(CredentialStore, backends.load("credentials", "fernet").open(folder / "credentials.json", key, write_whole))
 
 

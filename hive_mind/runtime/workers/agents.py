@@ -227,7 +227,11 @@ class WorkerAgent:
 
     def _due_sources(self) -> list[str]:
         digests = self._sources.digests
-        return [one.path for one in self.config.sources if digests.get(one.path) != one.digest or one.path in self._bad_sources]
+        return [
+            source.path
+            for source in self.config.sources
+            if digests.get(source.path) != source.digest or source.path in self._bad_sources
+        ]
 
     async def _learn_one(self, path: str) -> None:
         try:

@@ -84,13 +84,13 @@ async def replying(work: Callable[[OnEvent], Coroutine[Any, Any, Any]]) -> Async
         if not events.full():
             events.put_nowait(_event(name, says))
 
-    async def done() -> bytes:
+    async def reply_bytes() -> bytes:
         try:
             return _event("reply", {"ok": await work(on_event)})
         except HiveError as error:
             return _event("error", refusal(error))
 
-    task = asyncio.ensure_future(done())
+    task = asyncio.ensure_future(reply_bytes())
     while not task.done():
         coming = asyncio.ensure_future(events.get())
         await asyncio.wait([task, coming], return_when=asyncio.FIRST_COMPLETED)
@@ -201,8 +201,8 @@ class WorkerServer:
         self._under_way += change
 
     def _is_known(self, request: web.Request) -> bool:
-        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-        return hmac.compare_digest(given, b"Bearer " + self._token)
+        presented = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        return hmac.compare_digest(presented, b"Bearer " + self._token)
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
         del request
@@ -227,21 +227,21 @@ class WorkerServer:
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         fields = await _body(request, dict[str, Any])
-        what, name = str(fields.pop("do", "")), request.match_info["name"]
-        _refuse_at_door(request, what)
-        return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
+        request_name, name = str(fields.pop("do", "")), request.match_info["name"]
+        _refuse_at_door(request, request_name)
+        return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, request_name, **fields)})
 
     async def _request(self, request: web.Request) -> web.StreamResponse:
         fields = await _body(request, dict[str, Any])
-        what, name = request.match_info["request"], request.match_info["name"]
-        if what not in REQUESTS:
-            raise web.HTTPNotFound(reason=f"there is no request {what[:40]!r}; /v1/openapi.json lists them")
-        _refuse_at_door(request, what)
+        request_name, name = request.match_info["request"], request.match_info["name"]
+        if request_name not in REQUESTS:
+            raise web.HTTPNotFound(reason=f"there is no request {request_name[:40]!r}; /v1/openapi.json lists them")
+        _refuse_at_door(request, request_name)
         if key := request.headers.get("Idempotency-Key"):
             fields |= {"key": key}
         if "text/event-stream" not in request.headers.get("Accept", ""):
-            return _json({"ok": await self._worker.put(name, what, fields)})
-        return await _streamed(request, replying(lambda on_event: self._worker.put(name, what, fields, on_event)))
+            return _json({"ok": await self._worker.put(name, request_name, fields)})
+        return await _streamed(request, replying(lambda on_event: self._worker.put(name, request_name, fields, on_event)))
 
     async def _openapi(self, request: web.Request) -> web.StreamResponse:
         del request
@@ -249,10 +249,10 @@ class WorkerServer:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Until the caller goes away. A client that was cut off resumes after the last id, which the header may give, too."""
-        given = request.headers.get("Last-Event-ID") or request.query.get("since", "0")
-        if not given.isdecimal():
+        since = request.headers.get("Last-Event-ID") or request.query.get("since", "0")
+        if not since.isdecimal():
             raise web.HTTPBadRequest(reason="since is the id of an event, a number")
-        events = await self._worker.events(request.match_info["name"], int(given))
+        events = await self._worker.events(request.match_info["name"], int(since))
         return await _streamed(request, events)
 
     async def _hook(self, request: web.Request) -> web.StreamResponse:
@@ -298,7 +298,11 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
     if status.phase != "ready":
         reasons += [f"{status.process} is {status.phase}" + (f": {status.error}" if status.error else "")]
     reasons += [f"node {node.name}: {node.error or 'not a member yet'}" for node in status.nodes if not node.is_ready]
-    reasons += [f"agent {one.name}: {one.error or one.phase}" for one in status.agents if one.phase in ("failed", "starting")]
+    reasons += [
+        f"agent {agent_status.name}: {agent_status.error or agent_status.phase}"
+        for agent_status in status.agents
+        if agent_status.phase in ("failed", "starting")
+    ]
     return reasons
 
 
@@ -347,10 +351,10 @@ async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.S
     return response
 
 
-def _refuse_at_door(request: web.Request, what: str) -> None:
+def _refuse_at_door(request: web.Request, request_name: str) -> None:
     """Raises `InvalidInput` for a request that other programs may not put. No wall: a client with the token says which it is."""
-    if what in REQUESTS and request.headers.get(DOOR) != "command" and "http" not in REQUESTS[what].doors:
-        raise InvalidInput(f"{what} is for the command line alone; /v1/openapi.json lists what programs may ask")
+    if request_name in REQUESTS and request.headers.get(DOOR) != "command" and "http" not in REQUESTS[request_name].doors:
+        raise InvalidInput(f"{request_name} is for the command line alone; /v1/openapi.json lists what programs may ask")
 
 
 def _is_reply(request: web.Request) -> bool:
@@ -360,11 +364,11 @@ def _is_reply(request: web.Request) -> bool:
 
 async def _is_signed(request: web.Request) -> bool:
     """A hook, and from somebody who knows the secret."""
-    known, given = secret("HOOK_SECRET"), request.headers.get(SIGNATURE_HEADER, "")
-    if not request.path.startswith("/v1/hooks/") or not known:
+    hook_secret, presented = secret("HOOK_SECRET"), request.headers.get(SIGNATURE_HEADER, "")
+    if not request.path.startswith("/v1/hooks/") or not hook_secret:
         return False
-    wanted = signature(known, await request.read())
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
+    expected = signature(hook_secret, await request.read())
+    return hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), expected.encode())
 
 
 async def _body(request: web.Request, kind: Any) -> Any:

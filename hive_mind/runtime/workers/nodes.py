@@ -129,10 +129,10 @@ class WorkerNode:
             except ConfigError as error:
                 _log.warning("%s: %s", self.name, error)
 
-    async def leave(self, timeout_s: float, others: frozenset[str]) -> bool:
+    async def leave(self, timeout_s: float, own_nodes: frozenset[str]) -> bool:
         """Hand over what it holds; whether that was done in time. With no member but `others` there is nobody to take it."""
         topology = self.running.member.membership.topology
-        if topology is None or set(topology.nodes) <= others:
+        if topology is None or set(topology.nodes) <= own_nodes:
             return True
         return await self.running.leave(timeout_s)
 
@@ -145,7 +145,7 @@ class WorkerNode:
         received = running.runner.timings.of.get("received")
         vitals = running.runner.health.vitals or BrokerVitals()
         silent = running.silent()
-        held = holding_of(topology, self.name, silent) if topology else None
+        holding = holding_of(topology, self.name, silent) if topology else None
         return NodeStatus(
             name=self.name,
             group=self.config.group,
@@ -154,8 +154,8 @@ class WorkerNode:
             epoch=topology.epoch if topology else 0,
             members=tuple(topology.nodes) if topology else (),
             silent=silent,
-            partitions=held.partitions if held else -1,
-            last_copies=held.last if held else 0,
+            partitions=holding.partitions if holding else -1,
+            last_copies=holding.last if holding else 0,
             facts=figures.facts if figures else 0,
             outbox=figures.outbox_batches if figures else 0,
             lag=figures.lag_dots if figures else 0,

@@ -69,8 +69,8 @@ def document() -> Schema:
 def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
     first, _, rest = summary.partition("\n")
     texts = {"summary": first} | ({"description": rest.strip()} if rest.strip() else {})
-    done = {"description": "Done.", "content": {"application/json": {"schema": reply}}}
-    return {"operationId": name, **texts, "tags": [tag], "responses": {"200": done, **_refusals()}}
+    success = {"description": "Done.", "content": {"application/json": {"schema": reply}}}
+    return {"operationId": name, **texts, "tags": [tag], "responses": {"200": success, **_refusals()}}
 
 
 def _fields(entry: Entry, known: Mapping[str, Schema]) -> Schema:
@@ -87,7 +87,7 @@ def _without_false(schema: Any) -> Any:
     """A tuple's `items: false` says no more than its `maxItems`, and generators of clients stumble over it."""
     if isinstance(schema, dict):
         return {name: _without_false(value) for name, value in schema.items() if not (name == "items" and value is False)}
-    return [_without_false(one) for one in schema] if isinstance(schema, list) else schema
+    return [_without_false(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _body(properties: Mapping[str, Schema], *needs: str) -> Schema:
@@ -97,9 +97,9 @@ def _body(properties: Mapping[str, Schema], *needs: str) -> Schema:
 
 def _events() -> Schema:
     since = {"name": "since", "in": "query", "schema": {"type": "integer", "minimum": 0}}
-    done = {"description": "Until the caller goes away.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    success = {"description": "Until the caller goes away.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     operation = {"operationId": "agent_events", "summary": "The events in the runs of an agent, as server-sent events."}
-    return {**operation, "tags": ["agents"], "parameters": [since], "responses": {"200": done, **_refusals()}}
+    return {**operation, "tags": ["agents"], "parameters": [since], "responses": {"200": success, **_refusals()}}
 
 
 def _ok(reply: Schema) -> Schema:

@@ -70,8 +70,8 @@ class ReplyPages:
             by = fields.get("by", "").strip()
             if not by:
                 raise InvalidInput("say who decides: give your name")
-            said = fields.get("because", ""), fields.get("text", "")
-            reply, item = await self._worker.reply(request.match_info["agent"], request.match_info["token"], by, *said)
+            reasons = fields.get("because", ""), fields.get("text", "")
+            reply, item = await self._worker.reply(request.match_info["agent"], request.match_info["token"], by, *reasons)
         except HiveError as error:
             return _refused(request, error)
         return _json({"item": item.id, "decision": reply}) if _wants_json(request) else _page(_DONE[reply], escape(item.title))
@@ -96,11 +96,11 @@ def _shown(item: Item) -> str:
     return "\n".join(parts)
 
 
-def _form(how: How) -> str:
-    text = '<label>Answer <textarea name="text" rows="3" required></textarea></label>' if how == "answer" else ""
+def _form(decision: How) -> str:
+    text = '<label>Answer <textarea name="text" rows="3" required></textarea></label>' if decision == "answer" else ""
     return (
         f'<form method="post">{text}<label>Your name <input name="by" required autocomplete="name"></label>'
-        f'<label>Reason <input name="because"></label><p><button>{_WORDS[how]}</button></p></form>'
+        f'<label>Reason <input name="because"></label><p><button>{_WORDS[decision]}</button></p></form>'
     )
 
 

@@ -137,24 +137,24 @@ def _own_tools(memory: Memory, reader: Reader, run: str, files: RunFiles) -> Seq
     return (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))
 
 
-def worker_named(given: str, parts: RunParts | None = None) -> WorkerSpec:
+def worker_named(name_or_path: str, parts: RunParts | None = None) -> WorkerSpec:
     """The worker of a file, or one that comes with the program. Raises `WorkerFileError`, and `InvalidInput` for neither."""
     tools = tools_of(parts) if parts else None
     functions = parts.judge.functions if parts else None
-    path = Path(given)
-    if given in bundled() and not path.exists():
-        return worker_of(text_of(given), given, tools, functions)
+    path = Path(name_or_path)
+    if name_or_path in bundled() and not path.exists():
+        return worker_of(text_of(name_or_path), name_or_path, tools, functions)
     if not path.is_file():
-        raise InvalidInput(f"there is no worker {given!r}: give a file, or one of {', '.join(bundled())}")
+        raise InvalidInput(f"there is no worker {name_or_path!r}: give a file, or one of {', '.join(bundled())}")
     text, problems = text_of_file(path, WORKER)
     if problems:
-        raise WorkerFileError(problems, given)
-    return worker_of(text, given, tools, functions)
+        raise WorkerFileError(problems, name_or_path)
+    return worker_of(text, name_or_path, tools, functions)
 
 
 def _text(path: Path) -> str | None:
-    found = read_text(path)
-    return None if isinstance(found, Unreadable) or not found.strip() else found
+    document = read_text(path)
+    return None if isinstance(document, Unreadable) or not document.strip() else document
 
 
 async def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:

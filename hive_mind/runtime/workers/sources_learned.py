@@ -56,38 +56,38 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
     await asyncio.to_thread(sources.refuse_foreign, path)
     body = await asyncio.to_thread(read_bytes, Path(path))
-    found = body if isinstance(body, Unreadable) else await asyncio.to_thread(document_in, Path(path), body)
-    if isinstance(found, Unreadable) and found is not EMPTY:
-        raise InvalidInput(f"{path} {found.reason}")
+    document = body if isinstance(body, Unreadable) else await asyncio.to_thread(document_in, Path(path), body)
+    if isinstance(document, Unreadable) and document is not EMPTY:
+        raise InvalidInput(f"{path} {document.reason}")
     assert isinstance(body, bytes)  # noqa: S101 - anything else was reported above
-    learned = None
-    if isinstance(found, Document):
-        learned = await agent.learn_from_content(Content(found.text, _source_of(path), title=Path(path).stem, is_whole=True))
-        left_out = {**learned.reasons, **found.left_out}
+    outcome = None
+    if isinstance(document, Document):
+        outcome = await agent.learn_from_content(Content(document.text, _source_of(path), title=Path(path).stem, is_whole=True))
+        left_out = {**outcome.reasons, **document.left_out}
         note = SourceNote(time.time_ns() // 1000, sha256(body).hexdigest(), left_out)
         await agent.memory.note(_source_of(path), note)
     sources.note(path, sha256(body).hexdigest())
-    return learned
+    return outcome
 
 
 async def learn_files(agent: LearningAgent, paths: Sequence[str], sources: LearnedSources) -> dict[str, Any]:
     """Learn files, one after the other; one that can't be learned is named and stops no other."""
-    learned: list[dict[str, object]] = []
+    outcomes: list[dict[str, object]] = []
     skipped: list[dict[str, str]] = []
     for path in paths:
         try:
-            done = await learn_file(agent, path, sources)
+            outcome = await learn_file(agent, path, sources)
         except InvalidInput as error:
             skipped.append({"file": path, "reason": str(error)})
         else:
-            learned.append({"file": path, **_figures(done)})
-    return {"learned": learned, "skipped": skipped, "added": sum(int(str(one["added"])) for one in learned)}
+            outcomes.append({"file": path, **_figures(outcome)})
+    return {"learned": outcomes, "skipped": skipped, "added": sum(int(str(outcome_reply["added"])) for outcome_reply in outcomes)}
 
 
-def _figures(done: Learned | None) -> dict[str, int]:
-    if done is None:
+def _figures(outcome: Learned | None) -> dict[str, int]:
+    if outcome is None:
         return {"facts": 0, "added": 0, "confirmed": 0, "former": 0}
-    return {"facts": len(done.facts), "added": done.added, "confirmed": done.confirmed, "former": done.former}
+    return {"facts": len(outcome.facts), "added": outcome.added, "confirmed": outcome.confirmed, "former": outcome.former}
 
 
 def _source_of(path: str) -> str:

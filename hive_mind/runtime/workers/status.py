@@ -24,7 +24,7 @@ def rooms(folders: Iterable[Path]) -> tuple[Room, ...]:
     found_rooms: dict[int, Room] = {}
     for folder in folders:
         try:
-            path = next(one for one in (folder, *folder.parents) if one.exists())
+            path = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
             device, disk = path.stat().st_dev, os.statvfs(path)
         except (OSError, StopIteration):
             # A write there reports what is wrong; it is no matter of free space.
@@ -96,8 +96,10 @@ class NodeStatus(msgspec.Struct, frozen=True):
         """The notice of it for a person, about what stops nothing, or ""."""
         notices = []
         if self.damaged:
-            what = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
-            notices.append(f"the journal of {self.name} had {what}, set aside and asked of other nodes again; its log names them")
+            damage = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
+            notices.append(
+                f"the journal of {self.name} had {damage}, set aside and asked of other nodes again; its log names them"
+            )
         if not self.partitions:
             notices.append(f"{self.name} keeps no partition: it is a spare, which takes the place of a member that leaves")
         if self.last_copies and len(self.members) > 1:
@@ -179,9 +181,9 @@ class Transitions:
         self._clock = clock
         self._known: dict[tuple[str, str], tuple[object, int]] = {}
 
-    def since_ms(self, whose: str, what: str, now: object) -> int:
+    def since_ms(self, whose: str, aspect: str, now: object) -> int:
         """When this was first seen to be as it is now; at the first look that is now."""
-        known = self._known.get((whose, what))
-        if known is None or known[0] != now:
-            known = self._known[whose, what] = now, self._clock()
-        return known[1]
+        last_change = self._known.get((whose, aspect))
+        if last_change is None or last_change[0] != now:
+            last_change = self._known[whose, aspect] = now, self._clock()
+        return last_change[1]

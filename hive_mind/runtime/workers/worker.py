@@ -51,9 +51,9 @@ class Worker:
     """Open one with `open_worker`, and close it."""
 
     def __init__(
-        self, config: WorkerConfig, given: WorkerConfig, report: Report, digest: str, hidden: Redaction, hosting: Hosting
+        self, config: WorkerConfig, given_config: WorkerConfig, report: Report, digest: str, hidden: Redaction, hosting: Hosting
     ) -> None:
-        self.config, self._given, self._report, self._digest, self._hidden = config, given, report, digest, hidden
+        self.config, self._given, self._report, self._digest, self._hidden = config, given_config, report, digest, hidden
         self.hosting = hosting
         self._phase: Phase = "starting"
         self._since_ms = _now_ms()
@@ -149,8 +149,8 @@ class Worker:
         self._report(f"{self.config.process}: leaving {self.config.hive.id}")
         await asyncio.gather(*(agent.settle() for agent in self._agents.values()))
         nodes = frozenset(self._nodes)
-        done = await asyncio.gather(*(node.leave(timeout_s, nodes) for node in self._nodes.values()))
-        if not all(done):
+        are_handed_over = await asyncio.gather(*(node.leave(timeout_s, nodes) for node in self._nodes.values()))
+        if not all(are_handed_over):
             raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
 
     def members_seen(self) -> tuple[MembersSeen, ...]:
@@ -343,13 +343,13 @@ async def open_worker(config: WorkerConfig, report: Report, digest: str = "", ho
     return worker
 
 
-async def _all(work: Iterable[Awaitable[None]], what: str) -> None:
+async def _all(work: Iterable[Awaitable[None]], subject: str) -> None:
     """Do all of it; a failure is logged and stops no other."""
     for outcome in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(outcome, HiveError):
-            _log.warning("%s: %s", what, outcome)
+            _log.warning("%s: %s", subject, outcome)
         elif isinstance(outcome, Exception):
-            _log.error("%s: %s", what, outcome, exc_info=outcome)
+            _log.error("%s: %s", subject, outcome, exc_info=outcome)
 
 
 def _now_ms() -> int:
