@@ -46,8 +46,8 @@ class ConfigError(HiveError):
 class UnknownBackend(ConfigError):
     """A name was given that no back end of this kind has."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+    def __init__(self, kind: str, name: str, names: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(names))
         super().__init__(f"there is no {kind} back end {name!r}; known: {', '.join(self.known)}")
 
 

@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 IN_LOOP_CHARACTERS_MAX = 2_000
 
 
-async def off_loop(characters: int, work: Callable[Given, Result], *arguments: Given.args, **named: Given.kwargs) -> Result:
+async def off_loop(characters: int, work: Callable[Given, Result], *arguments: Given.args, **keywords: Given.kwargs) -> Result:
     """The result of work on so much text; of a short one it is done at once."""
     if characters <= IN_LOOP_CHARACTERS_MAX:
-        return work(*arguments, **named)
-    return await asyncio.to_thread(work, *arguments, **named)
+        return work(*arguments, **keywords)
+    return await asyncio.to_thread(work, *arguments, **keywords)

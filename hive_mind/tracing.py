@@ -68,12 +68,12 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
             if _tracer() is None:
                 return await work(*args, **kwargs)
             with span(name, {"gen_ai.operation.name": name}) as made_span:
-                memory, given = (*args, None, None)[:2]
+                memory, subject = (*args, None, None)[:2]
                 made_span.note("gen_ai.memory.store.id", str(getattr(memory, "store_id", "")))
                 if name in _OF_ONE_RECORD:
-                    made_span.note("gen_ai.memory.record.id", str(given))
+                    made_span.note("gen_ai.memory.record.id", str(subject))
                 elif _captures_queries and name == "search_memory":
-                    made_span.note("gen_ai.memory.query.text", str(getattr(given, "text", given)))
+                    made_span.note("gen_ai.memory.query.text", str(getattr(subject, "text", subject)))
                 result = await work(*args, **kwargs)
                 ids = _ids_of(result)
                 made_span.note("gen_ai.memory.record.count", len(ids))
@@ -86,8 +86,8 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
 
 
 def _ids_of(result: object) -> list[str]:
-    found = result if isinstance(result, list) else [result]
-    return [str(getattr(getattr(one, "fact", one), "id", "")) for one in found]
+    results = result if isinstance(result, list) else [result]
+    return [str(getattr(getattr(result_part, "fact", result_part), "id", "")) for result_part in results]
 
 
 def record_queries() -> None:

@@ -76,46 +76,46 @@ class AnsweringSteps:
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
         query = Query(direct(question.text), limit, self.method, with_superseded=with_past, as_of_us=question.as_of_us)
         reading = ReadingLimit()
-        found = reading.noted(await self._found(query, reading))
+        result = reading.noted(await self._found(query, reading))
         if self.on_found:
-            self.on_found(SearchResult(found[: self.limit], found.gathered, found.completeness, found.note))
-        return AnswerEvidence(question, found)
+            self.on_found(SearchResult(result[: self.limit], result.gathered, result.completeness, result.note))
+        return AnswerEvidence(question, result)
 
     async def _found(self, query: Query, reading: ReadingLimit) -> SearchResult:
         """Results for the question, and for each of its parts; and for both by the other names of the things it identifies."""
-        asked = (query.text, *parts_of(query.text))
-        found = await self._all_of(query, asked, reading)
-        written = as_written(query.text, found)
-        if aliases := aliases_of(written, found):
+        texts = (query.text, *parts_of(query.text))
+        result = await self._all_of(query, texts, reading)
+        corrected = as_written(query.text, result)
+        if aliases := aliases_of(corrected, result):
             return _together(
-                found, await self._all_of(query, [reworded(as_written(text, found), aliases) for text in asked], reading)
+                result, await self._all_of(query, [reworded(as_written(text, result), aliases) for text in texts], reading)
             )
         if described := described_in(query.text):
-            found = _together(found, await self._all_of(query, [described.who], reading))
-            if known := asked_about_known(query.text, found, RelevanceSettings()):
-                return _together(found, await self._all_of(query, known[1:], reading))
-        return found if written == query.text else _together(found, await self._all_of(query, [written], reading))
+            result = _together(result, await self._all_of(query, [described.who], reading))
+            if texts_about_known := asked_about_known(query.text, result, RelevanceSettings()):
+                return _together(result, await self._all_of(query, texts_about_known[1:], reading))
+        return result if corrected == query.text else _together(result, await self._all_of(query, [corrected], reading))
 
     async def _all_of(self, query: Query, texts: Sequence[str], reading: ReadingLimit) -> SearchResult:
         queries = [replace(query, text=text, also=other_words(text)) for text in texts]
-        first, *others = await asyncio.gather(*map(self.memory.search_facts, queries))
-        for other in others:
-            first = _together(first, other)
+        first, *further = await asyncio.gather(*map(self.memory.search_facts, queries))
+        for result in further:
+            first = _together(first, result)
         return reading.within(first)
 
     async def act(self, decided: AnswerEvidence) -> Answer:
         """The answer, or an honest "not known"."""
         if decided.collected is not None:
             return collected_answer(decided.collected)
-        found = decided.found
-        answer = await self.reader.synthesise(decided.question, found)
-        return replace(answer, completeness=found.completeness, gathered=found.gathered, note=found.note)
+        result = decided.found
+        answer = await self.reader.synthesise(decided.question, result)
+        return replace(answer, completeness=result.completeness, gathered=result.gathered, note=result.note)
 
 
-def _together(found: SearchResult, further: SearchResult) -> SearchResult:
+def _together(result: SearchResult, further: SearchResult) -> SearchResult:
     """The results of two searches, each fact once, as complete as the less complete of them."""
     best: dict[str, Hit] = {}
-    for hit in sorted([*found, *further], key=lambda hit: -hit.score):
+    for hit in sorted([*result, *further], key=lambda hit: -hit.score):
         best.setdefault(hit.fact.id, hit)
-    least = min(found, further, key=lambda one: one.completeness)
-    return SearchResult(best.values(), least.gathered, least.completeness, found.note or further.note)
+    least = min(result, further, key=lambda each: each.completeness)
+    return SearchResult(best.values(), least.gathered, least.completeness, result.note or further.note)

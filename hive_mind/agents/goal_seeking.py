@@ -41,8 +41,8 @@ class InputSource(Protocol[_Input]):
 
 async def listed(inputs: Iterable[_Input]) -> AsyncIterator[_Input]:
     """The given inputs, one by one."""
-    for one in inputs:
-        yield one
+    for input_given in inputs:
+        yield input_given
 
 
 async def lines_of(file: Path | TextIO) -> AsyncIterator[str]:
@@ -138,8 +138,8 @@ class GoalSeekingAgent(LearningAgent):
 
     async def process(self, given: Given) -> Done:
         """One pass through the loop."""
-        done: Done = await turn(self, given)
-        return done
+        outcome: Done = await turn(self, given)
+        return outcome
 
     async def pursue(self, given: Given, goal: Goal | None = None, *, name: str = "", is_waiting: bool = False) -> RunState:
         """The same as a run, resumed by `name`; `goal` judges the whole of it. Raises `InvalidInput`.
@@ -152,8 +152,8 @@ class GoalSeekingAgent(LearningAgent):
 
     async def serve(self, source: InputSource[Given]) -> AsyncIterator[tuple[Given, Done]]:
         """Each thing that a source gives, with what was done about it."""
-        async for given in source:
-            yield given, await self.process(given)
+        async for input_given in source:
+            yield input_given, await self.process(input_given)
 
     async def run(
         self,
@@ -208,9 +208,9 @@ class GoalSeekingAgent(LearningAgent):
         return self._runs
 
 
-def as_task(given: Given) -> Task:
+def as_task(task_or_text: Given) -> Task:
     """The task for the bundled workers `learn` and `answer`; a task as it is. Raises `InvalidInput`."""
-    match _understood(given):
+    match _understood(task_or_text):
         case Task() as task:
             return task
         case Question(text, asked_at):
@@ -219,10 +219,10 @@ def as_task(given: Given) -> Task:
             return Task(worker_called("learn"), asdict(content))
 
 
-def _understood(given: Given) -> Content | Question | Task:
-    if not isinstance(given, str):
-        return given
-    text = given.strip()
+def _understood(input_given: Given) -> Content | Question | Task:
+    if not isinstance(input_given, str):
+        return input_given
+    text = input_given.strip()
     if not text:
         raise InvalidInput("empty input: give a statement or a question")
     return Question(text) if text.endswith(("?", "？")) else Content(text, source="user")

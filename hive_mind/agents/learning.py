@@ -107,20 +107,22 @@ class LearningSteps:
         episode = await self.memory.store_episode(decided.content, decided.summary)
         copied_from = await self._original_of(decided)
         earlier: dict[str, Fact] = {}
-        seen: set[str] = set()
+        ids_seen: set[str] = set()
         facts: list[Fact] = []
         for batch in _batches(decided.candidates, self.settings.batch_facts):
             # New or not is about what this agent knew: what others know of it says nothing, and asking them takes time.
-            ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in seen]
+            ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in ids_seen]
             earlier |= await self.memory.own_facts(ids)
-            seen.update(ids)
+            ids_seen.update(ids)
             candidates = [replace(candidate, copied_from=copied_from) for candidate in batch]
             try:
                 facts += await self.memory.store_facts(candidates, decided.content.source, episode)
             except BackendError as error:
                 if facts:
-                    kept, all_ = counted(len(facts), "fact"), len(decided.candidates)
-                    error.args = (f"{error}; {kept} of {all_:,} of {decided.content.source!r} are kept: learn it again to go on",)
+                    facts_kept, all_ = counted(len(facts), "fact"), len(decided.candidates)
+                    error.args = (
+                        f"{error}; {facts_kept} of {all_:,} of {decided.content.source!r} are kept: learn it again to go on",
+                    )
                 raise
             if self.progress:
                 self.progress(len(facts), len(decided.candidates))
@@ -138,8 +140,12 @@ class LearningSteps:
         ids = {fact_id(statement(candidate)) for candidate in decided.candidates}
         source, facts = decided.content.source, tuple((await self.memory.own_facts(list(ids))).values())
         sizes: dict[str, int] = {}
-        for other in likely_originals(source, len(ids), facts):
-            sizes |= {one.source: one.facts or one.former for one in await self.memory.sources(other) if one.source == other}
+        for original in likely_originals(source, len(ids), facts):
+            sizes |= {
+                source.source: source.facts or source.former
+                for source in await self.memory.sources(original)
+                if source.source == original
+            }
         return original_of(source, len(ids), facts, sizes)
 
     async def _supersede(self, content: Content, episode: Episode) -> int:

@@ -99,24 +99,24 @@ class Watcher:
             return []
         try:
             looks = [
-                (seen, await health_of(ledger, run, agent, self._clock_ms(), seen.settled))
+                (run_seen, await health_of(ledger, run, agent, self._clock_ms(), run_seen.settled))
                 for run in await open_runs(ledger)
-                for seen in [await self._seen(f"{agent}/{run}")]
+                for run_seen in [await self._seen(f"{agent}/{run}")]
             ]
         finally:
             await ledger.close()
         tickets = []
-        for seen, summary in looks:
-            finding = examined(summary, seen.before, self._settings)
+        for run_seen, summary in looks:
+            finding = examined(summary, run_seen.before, self._settings)
             await self._note(summary)
             if finding.cause:
                 tickets.append(ticket_of(summary, finding))
         return tickets
 
     async def _seen(self, subject: str) -> "_Seen":
-        kept = await self._ledger.read(_SEEN + subject)
-        before = [entry.body for entry in kept if entry.kind == _LOOK]
-        views = [await self._desk.view(entry.body.decode()) for entry in kept if entry.kind == _TICKET]
+        entries = await self._ledger.read(_SEEN + subject)
+        before = [entry.body for entry in entries if entry.kind == _LOOK]
+        views = [await self._desk.view(entry.body.decode()) for entry in entries if entry.kind == _TICKET]
         settled = tuple(view.decided_ms for view in views if view is not None and not view.is_open)
         return _Seen(msgspec.json.decode(before[-1], type=HealthSummary) if before else None, settled)
 
@@ -125,6 +125,6 @@ class Watcher:
         await self._keep(f"{summary.agent}/{summary.run}", _LOOK, msgspec.json.encode(structs.replace(summary, stall_ms=0)))
 
     async def _keep(self, subject: str, kind: str, body: bytes) -> None:
-        kept = await self._ledger.read(_SEEN + subject)
-        if body not in [entry.body for entry in kept if entry.kind == kind][-1:]:
-            await self._ledger.append(_SEEN + subject, len(kept), [Entry(kind, body, self._clock_ms())])
+        entries = await self._ledger.read(_SEEN + subject)
+        if body not in [entry.body for entry in entries if entry.kind == kind][-1:]:
+            await self._ledger.append(_SEEN + subject, len(entries), [Entry(kind, body, self._clock_ms())])

@@ -128,20 +128,20 @@ class QuantisedVectors:
 
     def _coarse_of(self, query: Vector, rows: slice | Positions) -> tuple[Cosines, float]:
         """Coarse cosines, and how far any of them can be off."""
-        asked = _asked(query.tobytes())
-        coarse = np.asarray(cdist(asked.codes, self._codes[rows], "dot")).ravel().astype(np.float32)
+        coded = _asked(query.tobytes())
+        coarse = np.asarray(cdist(coded.codes, self._codes[rows], "dot")).ravel().astype(np.float32)
         coarse *= self._scales[rows]
-        coarse *= asked.scale
+        coarse *= coded.scale
         # q·v - q̂·v̂ = q·(v - v̂) + (q - q̂)·v̂
-        return coarse, self._error_max * asked.length + self._length_max * asked.error + _ROUNDING
+        return coarse, self._error_max * coded.length + self._length_max * coded.error + _ROUNDING
 
     def _quantise(self, positions: Positions, vectors: Vector) -> None:
         scales = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / np.float32(_CODE_MAX)
         scales[scales == 0] = 1.0
-        said = np.rint(vectors / scales[:, None])
-        self._codes[positions], self._scales[positions] = said, scales
-        said *= scales[:, None]
-        error, length = (sqrt(np.vecdot(part, part).max()) for part in (vectors - said, said))
+        rounded_rows = np.rint(vectors / scales[:, None])
+        self._codes[positions], self._scales[positions] = rounded_rows, scales
+        rounded_rows *= scales[:, None]
+        error, length = (sqrt(np.vecdot(part, part).max()) for part in (vectors - rounded_rows, rounded_rows))
         self._error_max, self._length_max = max(self._error_max, error), max(self._length_max, length)
 
     def _grow(self, capacity: int) -> None:
@@ -183,8 +183,8 @@ def _quantised(vector: Vector) -> tuple[NDArray[np.int8], np.float32, float, flo
     """Codes; the worth of one, the length of the part they leave out, the length of the part they keep."""
     scale = np.float32(np.maximum.reduce(np.abs(vector), initial=0.0) / _CODE_MAX or 1.0)
     rounded = np.rint(vector / scale)
-    said = rounded * scale
-    return rounded.astype(np.int8), scale, _length(vector - said), _length(said)
+    dequantised = rounded * scale
+    return rounded.astype(np.int8), scale, _length(vector - dequantised), _length(dequantised)
 
 
 def _length(vector: Vector) -> float:

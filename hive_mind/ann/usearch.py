@@ -69,18 +69,18 @@ class UsearchVectors:
         """The vector kept at a position, or None."""
         if position not in self._graph:
             return None
-        kept: Vector = np.asarray(self._graph.get(position, dtype="f32"), np.float32).reshape(-1)
-        return kept
+        stored: Vector = np.asarray(self._graph.get(position, dtype="f32"), np.float32).reshape(-1)
+        return stored
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
         """The k nearest, best first, ties by position; fewer when there are fewer.
 
         Among more than k equally near ones, which are returned is up to the graph.
         """
-        wanted = min(k, len(self))
-        if wanted <= 0:
+        count = min(k, len(self))
+        if count <= 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        proposals = self._proposals(query, wanted)
+        proposals = self._proposals(query, count)
         cosines = self.cosines(query, proposals)
         order = np.lexsort((proposals, -cosines))
         return proposals[order], cosines[order]
@@ -89,18 +89,18 @@ class UsearchVectors:
         """Exact cosines at these positions; NaN where there is no vector."""
         result = np.full(len(positions), np.nan, np.float32)
         keys = positions.astype(np.uint64)
-        kept = np.asarray(self._graph.contains(keys), np.bool_) if len(keys) else np.zeros(0, np.bool_)
-        if kept.any():
-            result[kept] = np.vecdot(np.asarray(self._graph.get(keys[kept], dtype="f32"), np.float32), query)
+        are_stored = np.asarray(self._graph.contains(keys), np.bool_) if len(keys) else np.zeros(0, np.bool_)
+        if are_stored.any():
+            result[are_stored] = np.vecdot(np.asarray(self._graph.get(keys[are_stored], dtype="f32"), np.float32), query)
         return result
 
     def __len__(self) -> int:
         return len(self._graph)
 
-    def _proposals(self, query: Vector, wanted: int) -> Positions:
-        scan = len(self) <= self._settings.scan_below or 2 * wanted > len(self)
-        keys = self._graph.search(query, wanted, exact=scan, threads=1).keys
-        if len(keys) < wanted:
+    def _proposals(self, query: Vector, count: int) -> Positions:
+        scan = len(self) <= self._settings.scan_below or 2 * count > len(self)
+        keys = self._graph.search(query, count, exact=scan, threads=1).keys
+        if len(keys) < count:
             # After many removals the walk may end early; then look at everything.
-            keys = self._graph.search(query, wanted, exact=True, threads=1).keys
+            keys = self._graph.search(query, count, exact=True, threads=1).keys
         return np.asarray(keys, np.int64)

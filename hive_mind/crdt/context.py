@@ -178,8 +178,8 @@ def checked_dot(actor: Actor, counter: int) -> Dot:
 
 def dot_from_hex(text: str) -> Dot:
     """A dot written as hexadecimal. Raises `ValueError` for any other text."""
-    found = bytes.fromhex(text)
-    return checked_dot(actor_of(found), counter_of(found))
+    raw = bytes.fromhex(text)
+    return checked_dot(actor_of(raw), counter_of(raw))
 
 
 def differing(here: dict[Dot, E], there: dict[Dot, E]) -> tuple[list[Dot], list[Dot]]:

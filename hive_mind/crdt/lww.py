@@ -49,8 +49,8 @@ class LWWRegister(Generic[V]):
     def set(self, value: V, timestamp: Timestamp, actor: str | Actor = "") -> bool:
         """Write. False, and no change, if something later is there. Of one writer's two writes at one time the second counts."""
         with self._lock:
-            found = _written(value, timestamp, _writer(timestamp, actor, self._actor), self._entry)
-            return self._keep(found)
+            entry = _written(value, timestamp, _writer(timestamp, actor, self._actor), self._entry)
+            return self._keep(entry)
 
     def get(self) -> V | None:
         """The last value written, or None."""
@@ -89,12 +89,12 @@ class LWWRegister(Generic[V]):
         return register
 
 
-def _written(value: V, timestamp: Timestamp, actor: Actor, known: LwwEntry[V] | None) -> LwwEntry[V]:
+def _written(value: V, timestamp: Timestamp, actor: Actor, former: LwwEntry[V] | None) -> LwwEntry[V]:
     """The entry of a write. Without a hybrid clock one may write twice at one time: then one counts on from one's own write."""
     at = _moment(timestamp, actor)
-    if known is None or isinstance(timestamp, Stamp) or (known.at.ms, known.at.actor) != (at.ms, at.actor):
+    if former is None or isinstance(timestamp, Stamp) or (former.at.ms, former.at.actor) != (at.ms, at.actor):
         return LwwEntry(at, value)
-    return LwwEntry(replace(known.at, counter=known.at.counter + (value != known.value)), value)
+    return LwwEntry(replace(former.at, counter=former.at.counter + (value != former.value)), value)
 
 
 def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
@@ -109,15 +109,15 @@ def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
 def _writer(timestamp: Timestamp, actor: str | Actor, default: str | Actor) -> Actor:
     """The writer named with the write, or else the stamp's, or else the replica's."""
     taker = timestamp.actor if isinstance(timestamp, Stamp) else b""
-    found = actor or taker or default
-    return found.encode() if isinstance(found, str) else found
+    name = actor or taker or default
+    return name.encode() if isinstance(name, str) else name
 
 
-def _is_later(entry: LwwEntry[V], known: LwwEntry[V]) -> bool:
-    if entry.at != known.at:
-        return entry.at > known.at
+def _is_later(entry: LwwEntry[V], former: LwwEntry[V]) -> bool:
+    if entry.at != former.at:
+        return entry.at > former.at
     # Two writers go by one name, or by none. Which one counts means nothing then, but every replica must choose the same.
-    return _text(entry.value) > _text(known.value)
+    return _text(entry.value) > _text(former.value)
 
 
 def _text(value: object) -> bytes:

@@ -109,9 +109,9 @@ class ORSet(Generic[E]):
             added = self._next_dot()
             self._put(added, element)
             self._context.add(added)
-            gone = self._take_away(supersedes)
+            dots_gone = self._take_away(supersedes)
             self._changed()
-            return Delta({added: element}, frozenset(gone))
+            return Delta({added: element}, frozenset(dots_gone))
 
     def add_all(self, elements: Iterable[E]) -> Delta[E]:
         """Put elements in as one change, each under a new dot."""
@@ -129,10 +129,10 @@ class ORSet(Generic[E]):
     def drop(self, dots: Iterable[Dot]) -> Delta[E]:
         """Take away dots, whatever they stand for. Those that are not live are left alone."""
         with self.lock:
-            gone = self._take_away(dots)
-            if gone:
+            dots_gone = self._take_away(dots)
+            if dots_gone:
                 self._changed()
-            return Delta({}, frozenset(gone))
+            return Delta({}, frozenset(dots_gone))
 
     def apply(self, delta: Delta[E]) -> Merged:
         """Take in a change made elsewhere. Costs what the change has, not what the set has."""
@@ -141,11 +141,11 @@ class ORSet(Generic[E]):
             for dot in added:
                 self._put(dot, delta.added[dot])
                 self._context.add(dot)
-            gone = self._take_away(sorted(delta.removed))
+            dots_gone = self._take_away(sorted(delta.removed))
             is_news = self._context.add_all(sorted(delta.removed))
-            if gone or is_news or added:
+            if dots_gone or is_news or added:
                 self._changed()
-            return Merged(tuple(added), tuple(gone))
+            return Merged(tuple(added), tuple(dots_gone))
 
     def revive(self, dots: Mapping[Dot, E]) -> None:
         """Make dots live again that are covered, for a caller that knows that they were never removed."""
@@ -170,22 +170,22 @@ class ORSet(Generic[E]):
             # The dicts themselves: through a view it takes twice as long.
             only_here, only_there = differing(self._live, other._live)  # noqa: SLF001
             new = self._context.unseen(only_there)
-            gone, refused = _allowed(context.seen(only_here), may_remove)
+            dots_gone, refused = _allowed(context.seen(only_here), may_remove)
             self._put_all(other.live if len(new) == len(other.live) else {dot: other.live[dot] for dot in new})
-            self._take_away(gone)
+            self._take_away(dots_gone)
             is_news = self._context.join(context)
             if heads is not None:
                 # Otherwise all that is live there was seen there.
                 is_news = self._context.add_all(new) or is_news
-            if new or gone or is_news:
+            if new or dots_gone or is_news:
                 self._changed()
-            return Merged(tuple(new), tuple(gone), tuple(refused))
+            return Merged(tuple(new), tuple(dots_gone), tuple(refused))
 
     def join_context(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot]) -> None:
         """Cover dots that another replica has seen. Only for a caller that knows that the live dots of both agree."""
-        seen = [checked_dot(actor, counter) for actor, counter in up_to.items() if counter > 0]
+        dots_seen = [checked_dot(actor, counter) for actor, counter in up_to.items() if counter > 0]
         with self.lock:
-            if self._context.join_all(seen, sorted(beyond)):
+            if self._context.join_all(dots_seen, sorted(beyond)):
                 self._changed()
 
     # ── leaving and coming back ───────────────────────────────────────────────────────────────────────────────────────
@@ -262,19 +262,19 @@ class ORSet(Generic[E]):
         return dots if isinstance(dots, tuple) else (dots,)
 
     def _take_away(self, dots: Iterable[Dot]) -> list[Dot]:
-        gone = []
+        dots_gone = []
         for dot in dots:
             if dot not in self._live:
                 continue
-            gone.append(dot)
+            dots_gone.append(dot)
             element = self._live.pop(dot)
             # Nearly always it is the only one.
-            left = () if self._dots[element] == dot else tuple([other for other in self._dots_of(element) if other != dot])
+            left = () if self._dots[element] == dot else tuple([each for each in self._dots_of(element) if each != dot])
             if left:
                 self._dots[element] = left
             else:
                 del self._dots[element]
-        return gone
+        return dots_gone
 
     def _changed(self) -> None:
         self._version += 1

@@ -87,8 +87,8 @@ class DotIndex:
 
     def _bound(self, position: int) -> bytes:
         """As little of a dot as sorts behind the dot before it."""
-        here = self._at(position)
-        return here[: _shared(self._at(position - 1), here) + 1]
+        bound = self._at(position)
+        return bound[: _shared(self._at(position - 1), bound) + 1]
 
 
 def whole(index: DotIndex) -> tuple[Span, ...]:
@@ -114,9 +114,9 @@ def reconcile(index: DotIndex, spans: Sequence[Span]) -> Round:
             continue
         theirs = listed(span, left)
         left -= len(theirs)
-        mine = index.dots(span.low, span.high)
-        only_here += sorted(set(mine).difference(theirs))
-        only_there += sorted(set(theirs).difference(mine))
+        own_dots = index.dots(span.low, span.high)
+        only_here += sorted(set(own_dots).difference(theirs))
+        only_there += sorted(set(theirs).difference(own_dots))
     return Round(tuple(asked_spans), tuple(only_here), tuple(only_there))
 
 
@@ -171,9 +171,9 @@ def _packed_bounds(bounds: Sequence[bytes]) -> bytes:
 def _bounds(first: bytes, packed: bytes) -> list[bytes]:
     bounds, position = [first], 0
     while position < len(packed):
-        shared, more = divmod(packed[position], 16)
-        end = position + 1 + more
-        if not more or end > len(packed) or shared + more > DOT_BYTES or shared > len(bounds[-1]):
+        shared, extra = divmod(packed[position], 16)
+        end = position + 1 + extra
+        if not extra or end > len(packed) or shared + extra > DOT_BYTES or shared > len(bounds[-1]):
             raise ValueError("malformed bounds")
         bounds.append(bounds[-1][:shared] + packed[position + 1 : end])
         position = end
@@ -184,9 +184,11 @@ def _is_range(low: bytes, high: bytes) -> bool:
     return not high or low < high
 
 
-def _shared(one: bytes, other: bytes) -> int:
+def _shared(a_bytes: bytes, b_bytes: bytes) -> int:
     """How many bytes they have in common at the beginning."""
-    return next((number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (number for number, (a, b) in enumerate(zip(a_bytes, b_bytes, strict=False)) if a != b), min(len(a_bytes), len(b_bytes))
+    )
 
 
 def _digest(data: bytes | memoryview, key: bytes) -> bytes:
@@ -195,19 +197,19 @@ def _digest(data: bytes | memoryview, key: bytes) -> bytes:
 
 def _sorted(dots: Iterable[Dot]) -> bytes:
     """Distinct dots in order, one after the other."""
-    found = dots if isinstance(dots, Sequence) else tuple(dots)
-    return b"".join(sorted(set(found))) if len(found) < SMALL else _sorted_many(b"".join(found))
+    dot_list = dots if isinstance(dots, Sequence) else tuple(dots)
+    return b"".join(sorted(set(dot_list))) if len(dot_list) < SMALL else _sorted_many(b"".join(dot_list))
 
 
 def _sorted_many(joined: bytes) -> bytes:
     """The same by numpy: a dot becomes the number of its actor and its counter in 64 bits, which sort ten times as fast."""
     rows = np.frombuffer(joined, _DOT)
     actors = rows["actor"].astype(np.uint64)
-    known = _distinct(actors)
-    numbers = np.searchsorted(known, actors).astype(np.uint64) << _COUNTER_BITS
+    actors_known = _distinct(actors)
+    numbers = np.searchsorted(actors_known, actors).astype(np.uint64) << _COUNTER_BITS
     numbers = _distinct(numbers | rows["high"].astype(np.uint64) << _LOW_BITS | rows["low"])
     result = np.empty(len(numbers), _DOT)
-    result["actor"] = known[numbers >> _COUNTER_BITS]
+    result["actor"] = actors_known[numbers >> _COUNTER_BITS]
     result["high"] = numbers >> _LOW_BITS & np.uint64(0xFF)
     result["low"] = numbers & np.uint64(0xFFFFFFFF)
     return result.tobytes()

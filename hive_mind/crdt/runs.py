@@ -34,8 +34,8 @@ def pack(dots: Iterable[Dot]) -> bytes:
 def pack_sorted(dots: Iterable[Dot]) -> bytes:
     """`pack` for dots that are sorted and distinct already."""
     packed = bytearray()
-    for actor, written in groupby(dots, _actor_of):
-        runs = list(runs_of(int.from_bytes(dot[ACTOR_BYTES:], "big") for dot in written))
+    for actor, group in groupby(dots, _actor_of):
+        runs = list(runs_of(int.from_bytes(dot[ACTOR_BYTES:], "big") for dot in group))
         packed += actor
         _write(packed, len(runs))
         end = 1

@@ -44,7 +44,7 @@ class Secret:
     def __copy__(self) -> "Secret":
         return self
 
-    def __deepcopy__(self, seen: dict[int, Any]) -> "Secret":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Secret":
         return self
 
     def __getstate__(self) -> NoReturn:
@@ -95,16 +95,18 @@ def is_name(text: str) -> bool:
 def checked_name(text: str) -> str:
     """The name. Raises `InvalidInput`, which does not repeat a long one: it may be a value that was given by mistake."""
     if not is_name(text):
-        shown = f", not {text!r}" if len(text) <= VALUE_CHARACTERS_MIN else ""
-        raise InvalidInput(f"a credential's name is lower-case letters, digits and dashes, at most 63 of them{shown}")
+        ending = f", not {text!r}" if len(text) <= VALUE_CHARACTERS_MIN else ""
+        raise InvalidInput(f"a credential's name is lower-case letters, digits and dashes, at most 63 of them{ending}")
     return text
 
 
 def checked_value(name: str, value: str) -> str:
     """The value. Raises `InvalidInput`, which never repeats it."""
     if len(value) < VALUE_CHARACTERS_MIN:
-        wanted = f"has to have {VALUE_CHARACTERS_MIN} characters or more; a shorter one can't be kept out of logs and results"
-        raise InvalidInput(f"the value of {name} {wanted}")
+        requirement = (
+            f"has to have {VALUE_CHARACTERS_MIN} characters or more; a shorter one can't be kept out of logs and results"
+        )
+        raise InvalidInput(f"the value of {name} {requirement}")
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidInput(f"the value of {name} is not text: it has characters that no variable or file can hold")
     if len(value.encode()) > VALUE_BYTES_MAX:

@@ -76,7 +76,7 @@ class FernetFile:
         with self._taken() as book:
             if name not in book.tokens:
                 return False
-            self._replace(self._ring(book), {other: token for other, token in book.tokens.items() if other != name})
+            self._replace(self._ring(book), {each: token for each, token in book.tokens.items() if each != name})
             return True
 
     def rotate(self) -> int:
@@ -128,9 +128,9 @@ class FernetFile:
             raise CredentialUnreadable(f"{where}: restore it, or move the file away and set its credentials anew")
         ring = _ring_of(keys)
         if book.tokens and not self._fits(book, ring):
-            what = f"the key of {self._key.label} does not open {self._path}"
+            trouble = f"the key of {self._key.label} does not open {self._path}"
             advice = "restore the key it was made with, or move the file away and set its credentials anew"
-            raise CredentialUnreadable(f"{what}: {advice}; nothing was changed")
+            raise CredentialUnreadable(f"{trouble}: {advice}; nothing was changed")
         return ring
 
     def _fits(self, book: _Book, ring: MultiFernet) -> bool:
@@ -156,9 +156,9 @@ class FernetFile:
         self._write(self._path, msgspec.json.format(msgspec.json.encode(book)) + b"\n")
 
     def _unopened(self, name: str) -> CredentialUnreadable:
-        what = f"{name} in {self._path} is damaged, or encrypted with a key that was removed"
+        trouble = f"{name} in {self._path} is damaged, or encrypted with a key that was removed"
         advice = f"restore the key, set it anew (hive-mind credentials set {name}), or delete it"
-        return CredentialUnreadable(f"{what}: {advice}; nothing was changed")
+        return CredentialUnreadable(f"{trouble}: {advice}; nothing was changed")
 
 
 @contextmanager

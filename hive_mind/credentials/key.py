@@ -51,8 +51,8 @@ class GivenKey:
 
     def keep(self, keys: Sequence[str]) -> None:
         del keys
-        how = f"put a new key (openssl rand -base64 {_KEY_BYTES}) in front of it, with a space between them, and rotate again"
-        raise InvalidInput(f"only you can change {VARIABLE}: {how}; then take the former one away")
+        remedy = f"put a new key (openssl rand -base64 {_KEY_BYTES}) in front of it, with a space between them, and rotate again"
+        raise InvalidInput(f"only you can change {VARIABLE}: {remedy}; then take the former one away")
 
 
 class FileKey:
@@ -99,8 +99,8 @@ def new_key() -> str:
 def _keys_in(text: str, label: str) -> tuple[str, ...]:
     keys = tuple(text.split())
     if not keys or not all(map(_is_key, keys)):
-        wanted = f"{_KEY_BYTES} bytes in base64, such as openssl rand -base64 {_KEY_BYTES} prints"
-        raise CredentialUnreadable(f"{label} holds no key: restore the one that was there ({wanted}); nothing was changed")
+        requirement = f"{_KEY_BYTES} bytes in base64, such as openssl rand -base64 {_KEY_BYTES} prints"
+        raise CredentialUnreadable(f"{label} holds no key: restore the one that was there ({requirement}); nothing was changed")
     return keys
 
 

@@ -39,8 +39,8 @@ class _Place(NamedTuple):
 class Redaction:
     """Replaces the values of some secrets, and of those `beside` them; those of texts that hold none are the same objects."""
 
-    def __init__(self, secrets: Iterable[Secret], beside: "Redaction | None" = None) -> None:
-        self.forms: tuple[_Form, ...] = (beside.forms if beside else ()) + tuple(
+    def __init__(self, secrets: Iterable[Secret], former: "Redaction | None" = None) -> None:
+        self.forms: tuple[_Form, ...] = (former.forms if former else ()) + tuple(
             form for secret in secrets if (value := secret.reveal()) for form in _forms(value, reference_to(secret.name))
         )
         """Every way to spell one of them."""
@@ -74,13 +74,13 @@ def _forms(value: str, reference: str) -> Iterator[_Form]:
 
 def _in_json(text: str) -> set[str]:
     plain = {json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
-    found = plain | {one.replace("/", "\\/") for one in plain} | {one.translate(_NUMBERED_IN_JSON) for one in plain}
-    return found | {_with_large_digits(one, "\\u", 4) for one in found}
+    forms = plain | {form.replace("/", "\\/") for form in plain} | {form.translate(_NUMBERED_IN_JSON) for form in plain}
+    return forms | {_with_large_digits(form, "\\u", 4) for form in forms}
 
 
 def _in_urls(text: str) -> set[str]:
-    found = {quote(text, safe=left) for left in _LEFT_IN_URLS} | {quote_plus(text)}
-    return found | {_with_small_digits(one) for one in found}
+    forms = {quote(text, safe=left) for left in _LEFT_IN_URLS} | {quote_plus(text)}
+    return forms | {_with_small_digits(form) for form in forms}
 
 
 def _with_large_digits(text: str, mark: str, count: int) -> str:
@@ -117,12 +117,12 @@ def _replaced(text: str, places: Iterable[_Place]) -> str:
     """`places` in their order. Overlapping values are one piece, with the references of all."""
     parts: list[str] = []
     references: list[str] = []
-    done = 0
+    end = 0
     for place in places:
-        if place.start >= done:
-            parts += [*references, text[done : place.start]]
+        if place.start >= end:
+            parts += [*references, text[end : place.start]]
             references = []
         if place.reference not in references:
             references.append(place.reference)
-        done = max(done, place.end)
-    return "".join((*parts, *references, text[done:]))
+        end = max(end, place.end)
+    return "".join((*parts, *references, text[end:]))

@@ -183,9 +183,9 @@ def _shown(model: str) -> str:
 
 def _root(error: BaseException) -> BaseException:
     """The error that came first. The clients in between only repeat it in their own words, with addresses and retries."""
-    seen = {id(error)}
-    while (earlier := error.__cause__ or error.__context__) is not None and id(earlier) not in seen:
-        seen.add(id(earlier))
+    errors_seen = {id(error)}
+    while (earlier := error.__cause__ or error.__context__) is not None and id(earlier) not in errors_seen:
+        errors_seen.add(id(earlier))
         error = earlier
     return error
 
@@ -238,10 +238,10 @@ class Prompts:
     passage: str = ""
 
 
-def prompts_of(model: str, own: Mapping[str, str]) -> Prompts:
+def prompts_of(model: str, own_prompts: Mapping[str, str]) -> Prompts:
     """`own` are the prompts the model brings along, by sentence-transformers' names: query, document or passage."""
-    passage = own.get("document") or own.get("passage") or ""
-    query = own.get("query") or ""
+    passage = own_prompts.get("document") or own_prompts.get("passage") or ""
+    query = own_prompts.get("query") or ""
     if not query and _BGE_ENGLISH.fullmatch(PurePath(model).name.partition("#")[0]):
         query = _BGE_QUERY
     return Prompts(query, passage)

@@ -190,8 +190,8 @@ def _matrix(vectors: list[Any]) -> Matrix:
         return matrix.astype(np.float32)
 
 
-def _strange(what: str) -> BackendRejected:
-    return BackendRejected(NAME, f"the reply can't be used: {what}")
+def _strange(problem: str) -> BackendRejected:
+    return BackendRejected(NAME, f"the reply can't be used: {problem}")
 
 
 def refusal(status: int, reason: str, retry_after_s: float | None) -> BackendError:
@@ -199,12 +199,12 @@ def refusal(status: int, reason: str, retry_after_s: float | None) -> BackendErr
 
     `reason` is what the server says, already short and free of secrets; `retry_after_s` its wish, if any.
     """
-    said = f"HTTP {status}{': ' + reason if reason else ''}"
+    status_text = f"HTTP {status}{': ' + reason if reason else ''}"
     if status == 429 and "quota" not in reason.lower():
-        return BackendThrottled(NAME, f"too many requests ({said}); try again later", retry_after_s)
+        return BackendThrottled(NAME, f"too many requests ({status_text}); try again later", retry_after_s)
     if status == 408 or status >= 500:
-        return BackendUnavailable(NAME, f"the endpoint failed ({said}); try again later")
-    return BackendRejected(NAME, f"the endpoint refused ({said}); {_remedy(status)}")
+        return BackendUnavailable(NAME, f"the endpoint failed ({status_text}); try again later")
+    return BackendRejected(NAME, f"the endpoint refused ({status_text}); {_remedy(status)}")
 
 
 def _remedy(status: int) -> str:

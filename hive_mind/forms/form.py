@@ -71,17 +71,17 @@ def _untitled(schema: Any) -> Any:
 
 def section(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel] | None:
     """The section at a path such as ("spec", "agents", 2); None where there is none, or words of the user's own."""
-    here: type[BaseModel] | None = model
+    current: type[BaseModel] | None = model
     names = iter(path)
     for step in names:
         if isinstance(step, int):
             continue
-        info = fields(here).get(step) if here else None
+        info = fields(current).get(step) if current else None
         if info and get_origin(info.annotation) is dict:
             # The next name is the user's own.
             next(names, None)
-        here = section_of(info) if info else None
-    return here
+        current = section_of(info) if info else None
+    return current
 
 
 def section_of(info: FieldInfo) -> type[BaseModel] | None:

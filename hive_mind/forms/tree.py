@@ -34,10 +34,10 @@ class Tree:
         return tree, tuple(way)
 
 
-def spelled(path: Path, whole: str = "file") -> str:
+def spelled(path: Path, name_of_all: str = "file") -> str:
     """A path as people write it: spec.agents[2].name; `whole` where it leads nowhere."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_clipped(step)}" for step in path)
-    return text.removeprefix(".") or whole
+    return text.removeprefix(".") or name_of_all
 
 
 def _clipped(key: str) -> str:

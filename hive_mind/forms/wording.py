@@ -65,14 +65,14 @@ def _bare(name: str) -> str:
 
 
 def _unknown(path: Path, form: Form[Any]) -> str:
-    meant, name = suggested(path, form), str(path[-1])
-    if meant:
-        return f"is not known; did you mean {meant}?"
+    suggestion, name = suggested(path, form), str(path[-1])
+    if suggestion:
+        return f"is not known; did you mean {suggestion}?"
     elsewhere = [place for place, _ in everywhere(form.model) if _bare(place.split(".")[-1]) == _bare(name)]
     if elsewhere:
         return f"is not known here; did you mean {' or '.join(elsewhere)}?"
-    if form.syntax == "json" and (here := section(form.model, path[:-1])):
-        return f"is not known; allowed here: {', '.join(fields(here))}"
+    if form.syntax == "json" and (model := section(form.model, path[:-1])):
+        return f"is not known; allowed here: {', '.join(fields(model))}"
     return f"is not known; see {form.help} {_explained(path[:-1])}".rstrip()
 
 

@@ -78,17 +78,17 @@ class _Compiler:
             try:
                 return meter.names[name]
             except KeyError:
-                known = ", ".join(sorted(map(str, meter.names))[:10]) or "none"
-                raise ConditionError(f"there is no {name}; known here: {known}") from None
+                allowed = ", ".join(sorted(map(str, meter.names))[:10]) or "none"
+                raise ConditionError(f"there is no {name}; known here: {allowed}") from None
 
         return read
 
     def _attribute(self, node: ast.Attribute, depth: int) -> Value:
-        whole, key = self.value(node.value, depth), _public(node.attr)
+        container, key = self.value(node.value, depth), _public(node.attr)
 
         def read(meter: Meter) -> object:
             meter.pay()
-            mapping = whole(meter)
+            mapping = container(meter)
             return mapping.get(key) if isinstance(mapping, dict) else None
 
         return read
@@ -108,14 +108,14 @@ class _Compiler:
 
         return read
 
-    def _slice(self, whole: Value, node: ast.Slice, depth: int) -> Value:
+    def _slice(self, container: Value, node: ast.Slice, depth: int) -> Value:
         if node.step is not None:
             raise ConditionError("a slice has a beginning and an end, and no step")
         begin = self.value(node.lower, depth) if node.lower else _nothing
         end = self.value(node.upper, depth) if node.upper else _nothing
 
         def read(meter: Meter) -> object:
-            value = _container(whole(meter))
+            value = _container(container(meter))
             meter.pay_for_copy(value)
             return value[begin(meter) : end(meter)]
 
@@ -143,12 +143,12 @@ class _Compiler:
         pairs = list(zip(self._values(keys, depth), self._values(node.values, depth), strict=True))
 
         def made(meter: Meter) -> object:
-            found = {}
+            entries = {}
             for key, value in pairs:
                 name = key(meter)
                 meter.pay_for_key(name)
-                found[name] = value(meter)
-            return found
+                entries[name] = value(meter)
+            return entries
 
         return made
 
@@ -157,14 +157,14 @@ class _Compiler:
         element = self.value(node.elt, depth)
 
         def made(meter: Meter) -> object:
-            outer, found = meter.names, list[object]()
+            outer, elements = meter.names, list[object]()
             meter.pay(1 + len(outer))
             meter.names = names = dict(outer)
             try:
-                _go_through(meter, names, loops, lambda: found.append(element(meter)))
+                _go_through(meter, names, loops, lambda: elements.append(element(meter)))
             finally:
                 meter.names = outer
-            return found
+            return elements
 
         return made
 
@@ -211,7 +211,10 @@ class _Compiler:
 
     def _comparison(self, node: ast.Compare, depth: int) -> Value:
         first = self.value(node.left, depth)
-        rest = [(COMPARISONS[type(op)], self.value(one, depth)) for op, one in zip(node.ops, node.comparators, strict=True)]
+        rest = [
+            (COMPARISONS[type(op)], self.value(comparator, depth))
+            for op, comparator in zip(node.ops, node.comparators, strict=True)
+        ]
 
         def compared(meter: Meter) -> object:
             left = first(meter)

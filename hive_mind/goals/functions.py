@@ -43,8 +43,8 @@ def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]
     _pay_for_call(meter, value, name, arguments)
     if name == "index" and not isinstance(value, str):
         return _index(value, arguments)
-    found = getattr(value, name)(*arguments)
-    return list(found) if name in ("keys", "values", "items") else found
+    outcome = getattr(value, name)(*arguments)
+    return list(outcome) if name in ("keys", "values", "items") else outcome
 
 
 def _pay_for_call(meter: Meter, value: Any, name: str, arguments: Sequence[object]) -> None:
@@ -142,13 +142,13 @@ def _best(choose: Callable[..., object]) -> Function:
 
 
 def _isinstance(meter: Meter, value: object, types: object) -> bool:
-    wanted = types if isinstance(types, tuple) else (types,)
-    if not all(one in TYPES.values() for one in wanted if isinstance(one, type)) or not all(
-        isinstance(one, type) for one in wanted
+    kinds = types if isinstance(types, tuple) else (types,)
+    if not all(kind in TYPES.values() for kind in kinds if isinstance(kind, type)) or not all(
+        isinstance(kind, type) for kind in kinds
     ):
         raise ConditionError(f"isinstance asks for one or several of {', '.join(TYPES)}")
-    meter.pay(len(wanted))
-    return type(value) in wanted or (isinstance(value, bool) and int in wanted)
+    meter.pay(len(kinds))
+    return type(value) in kinds or (isinstance(value, bool) and int in kinds)
 
 
 FUNCTIONS: Mapping[str, Function] = {

@@ -133,7 +133,7 @@ class Goal(GoalSection):
         if info.field_name == "constraints":
             # A judge grades by id: a criterion that is met must not say that the constraint of its name is kept.
             criteria: Sequence[_Named] = info.data.get("success_criteria", ())
-            names += [one.id for one in criteria] or [info.data.get("id", "")]
+            names += [criterion.id for criterion in criteria] or [info.data.get("id", "")]
         if twice := _repeated(names):
             raise ValueError(f"the id {twice[0]!r} occurs twice; give each criterion and constraint a name of its own")
         return parts

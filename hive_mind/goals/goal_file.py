@@ -96,11 +96,11 @@ def _exact(problems: tuple[Problem, ...], tree: Tree | None) -> tuple[Problem, .
 
 def _repeated(tree: Tree) -> Iterator[Problem]:
     """A grade is given by id alone, so criteria and constraints share their names."""
-    seen: dict[str, str] = {}
+    places_by_name: dict[str, str] = {}
     for place in _ids(tree):
         name = tree.at(place)[0].value
-        if isinstance(name, str) and seen.setdefault(name, spelled(place[:-1])) != spelled(place[:-1]):
-            yield located(Finding(place, f"is also the id of {seen[name]}; choose another"), tree, GOAL)
+        if isinstance(name, str) and places_by_name.setdefault(name, spelled(place[:-1])) != spelled(place[:-1]):
+            yield located(Finding(place, f"is also the id of {places_by_name[name]}; choose another"), tree, GOAL)
 
 
 def _ids(tree: Tree) -> Iterator[Path]:

@@ -52,15 +52,15 @@ class Meter:
         """For a value and all that it holds, however deep: what comparing or, with `growth`, writing it costs."""
         waiting, chars = [value], 0
         while waiting:
-            one = waiting.pop()
+            part = waiting.pop()
             self.pay()
-            if isinstance(one, str):
-                chars += len(one)
+            if isinstance(part, str):
+                chars += len(part)
                 self.pay_for_text(chars, 0)
-                self.pay(len(one) // _CHARS_A_STEP * (1 if one.isascii() else growth))
-            elif isinstance(one, dict):
-                self.pay(len(one))
-                waiting += [*one.keys(), *one.values()]
-            elif isinstance(one, list | tuple):
-                self.pay(len(one))
-                waiting += one
+                self.pay(len(part) // _CHARS_A_STEP * (1 if part.isascii() else growth))
+            elif isinstance(part, dict):
+                self.pay(len(part))
+                waiting += [*part.keys(), *part.values()]
+            elif isinstance(part, list | tuple):
+                self.pay(len(part))
+                waiting += part

@@ -30,19 +30,19 @@ def bounded(value: int | float) -> int | float:
     return value
 
 
-def is_in(meter: Meter, value: object, whole: object) -> bool:
+def is_in(meter: Meter, value: object, container: object) -> bool:
     """`value in whole`: part of a text, element of a list, key of a mapping."""
-    if isinstance(whole, str):
+    if isinstance(container, str):
         if not isinstance(value, str):
             raise ConditionError(f"a text has no {_kind(value)} in it: compare with str()")
-        meter.pay_for_text(len(whole), times_for(value))
-    elif isinstance(whole, dict):
+        meter.pay_for_text(len(container), times_for(value))
+    elif isinstance(container, dict):
         meter.pay_for_key(value)
-    elif isinstance(whole, list | tuple):
-        meter.pay_for_all(whole)
+    elif isinstance(container, list | tuple):
+        meter.pay_for_all(container)
     else:
-        raise ConditionError(f"{_kind(whole)} has nothing in it to look for")
-    return value in whole
+        raise ConditionError(f"{_kind(container)} has nothing in it to look for")
+    return value in container
 
 
 def shown(value: object) -> str:
@@ -92,8 +92,8 @@ def _identical(compare: Callable[..., bool]) -> Binary:
     return compared
 
 
-def _is_not_in(meter: Meter, value: object, whole: object) -> bool:
-    return not is_in(meter, value, whole)
+def _is_not_in(meter: Meter, value: object, container: object) -> bool:
+    return not is_in(meter, value, container)
 
 
 def _kind(value: object) -> str:

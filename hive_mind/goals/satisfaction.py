@@ -50,21 +50,21 @@ def satisfaction(
 ) -> Satisfaction:
     """How far `result` (outputs by name) reaches `goal`. `graded`: what a judge said; `checks`: for custom criteria, by name."""
     broken: list[Broken] = []
-    looked = _Looked(result, graded or {}, checks or {}, broken)
-    grades = {criterion.id: looked.at_criterion(criterion) for criterion in goal.criteria}
-    kept = {constraint.id: looked.at_constraint(constraint) for constraint in goal.constraints}
+    examined = _Looked(result, graded or {}, checks or {}, broken)
+    grades = {criterion.id: examined.at_criterion(criterion) for criterion in goal.criteria}
+    grades_of_constraints = {constraint.id: examined.at_constraint(constraint) for constraint in goal.constraints}
     weights = {criterion.id: criterion.weight for criterion in goal.criteria}
-    whole = sum(weights.values())
-    score = sum(weights[id] * (grade or 0.0) for id, grade in grades.items()) / whole
-    failed = {one.id for one in broken}
-    unchecked = [id for id, grade in (*grades.items(), *kept.items()) if grade is None and id not in failed]
+    total = sum(weights.values())
+    score = sum(weights[id] * (grade or 0.0) for id, grade in grades.items()) / total
+    failed = {constraint.id for constraint in broken}
+    unchecked = [id for id, grade in (*grades.items(), *grades_of_constraints.items()) if grade is None and id not in failed]
     return Satisfaction(
         score=score,
-        possible=score + sum(weights[id] for id in grades if id in unchecked) / whole,
+        possible=score + sum(weights[id] for id in grades if id in unchecked) / total,
         met=tuple(id for id, grade in grades.items() if grade is not None and grade >= goal.accept_at),
         unmet=tuple(id for id, grade in grades.items() if grade is not None and grade < goal.accept_at),
         unchecked=tuple(dict.fromkeys(unchecked)),
-        violated=tuple(id for id, grade in kept.items() if grade is not None and grade < _KEPT_FROM),
+        violated=tuple(id for id, grade in grades_of_constraints.items() if grade is not None and grade < _KEPT_FROM),
         broken=tuple(broken),
     )
 

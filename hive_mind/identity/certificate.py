@@ -72,10 +72,10 @@ T = TypeVar("T", Certificate, Revocations, Epoch)
 _KINDS: dict[type, bytes] = {Certificate: b"C", Revocations: b"R", Epoch: b"E"}
 
 
-def issued(root: Signer, made: Certificate | Revocations | Epoch) -> bytes:
+def issued(root: Signer, statement: Certificate | Revocations | Epoch) -> bytes:
     """The same, signed by the root."""
-    body = msgspec.msgpack.encode(made)
-    return _KINDS[type(made)] + root.sign(_payload(_KINDS[type(made)], body)) + body
+    body = msgspec.msgpack.encode(statement)
+    return _KINDS[type(statement)] + root.sign(_payload(_KINDS[type(statement)], body)) + body
 
 
 def read(root: bytes, data: bytes, kind: type[T], check: Check = is_signed) -> T:
@@ -86,12 +86,12 @@ def read(root: bytes, data: bytes, kind: type[T], check: Check = is_signed) -> T
     if not check(root, _payload(data[:1], body), signature):
         raise InvalidInput(f"this {kind.__name__.lower()} is not signed by the root of this fleet")
     try:
-        made = msgspec.msgpack.decode(body, type=kind)
+        statement = msgspec.msgpack.decode(body, type=kind)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"invalid {kind.__name__.lower()}: {error}") from error
-    if isinstance(made, Certificate) and len(made.public) != KEY_BYTES:
-        raise InvalidInput(f"a certificate holds a key of {KEY_BYTES} bytes, not {len(made.public)}")
-    return made
+    if isinstance(statement, Certificate) and len(statement.public) != KEY_BYTES:
+        raise InvalidInput(f"a certificate holds a key of {KEY_BYTES} bytes, not {len(statement.public)}")
+    return statement
 
 
 def _payload(kind: bytes, body: bytes) -> bytes:

@@ -72,8 +72,8 @@ class Cipher:
 
     def opened(self, envelope: Envelope) -> Envelope | str:
         """The envelope sent, or the reason that it stays unknown: `PLAIN`, `LOCKED` or `UNREADABLE`."""
-        for one in envelope.vouched:
-            self.keys.learn(one)
+        for certificate in envelope.vouched:
+            self.keys.learn(certificate)
         message = envelope.message
         if not isinstance(message, Encrypted):
             return PLAIN

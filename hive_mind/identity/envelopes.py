@@ -47,11 +47,11 @@ class Signing:
         So a newcomer also learns the keys of its facts' authors, also of members that are here no more.
         """
         keyring = self.keyring
-        others = [one for one in keyring.known if one != keyring.certificate]
+        certificates = [certificate for certificate in keyring.known if certificate != keyring.certificate]
         self._turn += 1
         yield from filter(None, (keyring.certificate, keyring.revocations))
-        if others:
-            yield others[self._turn % len(others)]
+        if certificates:
+            yield certificates[self._turn % len(certificates)]
         if self.epochs is not None and self.epochs.announced and self._turn % _EPOCH_EVERY == 0:
             yield self.epochs.announced
 

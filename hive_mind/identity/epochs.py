@@ -24,17 +24,19 @@ def handed_out(root: PrivateKey, fleet: str, number: int, to: Iterable[Certifica
     one_off = X25519PrivateKey.generate()
     public = one_off.public_key().public_bytes_raw()
     handed = {}
-    for one in to:
-        shared = one_off.exchange(X25519PublicKey.from_public_bytes(one.box))
-        handed[one.key_id] = AESGCM(_wrapping(shared, public, one.box)).encrypt(_ONCE, secret, _bound(fleet, number, one.key_id))
+    for certificate in to:
+        shared = one_off.exchange(X25519PublicKey.from_public_bytes(certificate.box))
+        handed[certificate.key_id] = AESGCM(_wrapping(shared, public, certificate.box)).encrypt(
+            _ONCE, secret, _bound(fleet, number, certificate.key_id)
+        )
     return issued(root, Epoch(fleet, number, public, handed))
 
 
 class EpochKeys:
     """The epochs one process was handed; `root` is the root's public key, `own` its key."""
 
-    def __init__(self, root: bytes, own: PrivateKey) -> None:
-        self._root, self._own = root, own
+    def __init__(self, root: bytes, own_key: PrivateKey) -> None:
+        self._root, self._own = root, own_key
         self._secrets: dict[int, bytes] = {}
         # All of them signed by the root.
         self._seen: set[bytes] = set()

@@ -25,8 +25,8 @@ _SKEW_MS = 10 * 60 * 1000
 class Keyring:
     """Of one process. `own` signs, and `certificate` says that it may; `check` looks at signatures."""
 
-    def __init__(self, root: bytes, own: Signer | None = None, certificate: bytes = b"", check: Check = is_signed) -> None:
-        self._root, self._own, self._check = root, own, check
+    def __init__(self, root: bytes, own_key: Signer | None = None, certificate: bytes = b"", check: Check = is_signed) -> None:
+        self._root, self._own, self._check = root, own_key, check
         self.revision = 0
         """Grows with every revocation that comes to be known."""
         self._known: dict[bytes, Certificate] = {}
@@ -36,8 +36,8 @@ class Keyring:
         self._seen: set[bytes] = set()
         self.certificate, self.revocations = certificate, b""
         if certificate:
-            mine = read(root, certificate, Certificate, check)
-            if own is None or mine.key_id != own.id:
+            own_certificate = read(root, certificate, Certificate, check)
+            if own_key is None or own_certificate.key_id != own_key.id:
                 raise InvalidInput("this certificate is of another key: issue a new one, or use the key it was issued for")
             self.learn(certificate)
 
@@ -120,7 +120,7 @@ class Keyring:
 
     def _newer(self, revoked: Iterable[Revoked]) -> Iterator[Revoked]:
         """Those that say more than is known: a key, or an earlier time."""
-        for one in revoked:
-            former = self._revoked.get(one.key_id)
-            if former is None or one.since_ms < former:
-                yield one
+        for revocation in revoked:
+            former = self._revoked.get(revocation.key_id)
+            if former is None or revocation.since_ms < former:
+                yield revocation

@@ -122,10 +122,10 @@ def _given(message: Message) -> UserPromptPart | ToolReturnPart:
 
 def _arguments(part: ToolCallPart) -> Arguments:
     try:
-        found = part.args_as_dict(raise_if_invalid=True)
+        arguments = part.args_as_dict(raise_if_invalid=True)
     except (ValueError, AssertionError):
         return {UNREADABLE: str(part.args)}
-    return found if isinstance(found, dict) else {UNREADABLE: str(part.args)}
+    return arguments if isinstance(arguments, dict) else {UNREADABLE: str(part.args)}
 
 
 def _sent(name: str) -> str:
@@ -245,12 +245,14 @@ class ProviderModel:
                     return await model_request(
                         self._model, messages, model_settings=settings, model_request_parameters=parameters
                     )
-                asked = model_request_stream(self._model, messages, model_settings=settings, model_request_parameters=parameters)
+                response = model_request_stream(
+                    self._model, messages, model_settings=settings, model_request_parameters=parameters
+                )
 
                 def on_event() -> None:
                     patience.reschedule(min(clock_s() + self._timeout_s, latest_s))
 
-                return await streamed(asked, on_text, on_event, self._name, is_openai=self._client is not None)
+                return await streamed(response, on_text, on_event, self._name, is_openai=self._client is not None)
         except TimeoutError as error:
             raise self._timed_out() from error
         except AgentRunError as error:
@@ -287,14 +289,16 @@ class ProviderModel:
     def _refused(self, error: ModelHTTPError) -> BackendError:
         """By status. The body stays out of the message: servers like to repeat the key they were given."""
         status, code = error.status_code, _code_of(error.body)
-        what = f"HTTP {status}" + (f" ({code})" if code else "")
+        trouble = f"HTTP {status}" + (f" ({code})" if code else "")
         if status == 429 and code not in _QUOTA_CODES:
-            return BackendThrottled(self._name, f"{what}: too many requests; wait or use fewer at a time", _retry_after_s(error))
+            return BackendThrottled(
+                self._name, f"{trouble}: too many requests; wait or use fewer at a time", _retry_after_s(error)
+            )
         if status in (408, 504):
-            return BackendTimeout(self._name, f"{what}: the provider gave up waiting; try again")
+            return BackendTimeout(self._name, f"{trouble}: the provider gave up waiting; try again")
         if status >= 500:
-            return BackendUnavailable(self._name, f"{what}: the provider failed; try again later")
-        return BackendRejected(self._name, f"{what}: {_ADVICE.get(status, 'the provider refused the request')}")
+            return BackendUnavailable(self._name, f"{trouble}: the provider failed; try again later")
+        return BackendRejected(self._name, f"{trouble}: {_ADVICE.get(status, 'the provider refused the request')}")
 
 
 _ADVICE = {

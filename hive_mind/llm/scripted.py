@@ -44,8 +44,8 @@ class ScriptedModel:
         reply = self._reply_to(prompt)
         if isinstance(reply, Exception):
             raise reply
-        asked = len(prompt.instructions) + len(prompt.text)
-        return Completion(reply, Usage(asked // _CHARS_PER_TOKEN + 1, len(reply) // _CHARS_PER_TOKEN + 1, 1))
+        chars = len(prompt.instructions) + len(prompt.text)
+        return Completion(reply, Usage(chars // _CHARS_PER_TOKEN + 1, len(reply) // _CHARS_PER_TOKEN + 1, 1))
 
     async def converse(self, turn: dialogue.Turn, on_text: OnText | None = None) -> dialogue.Reply:
         """The next reply of the conversation's script, or its error; its words one by one."""

@@ -92,8 +92,10 @@ def _said_ms(said_at: str) -> int | None:
     if not (1 <= month <= 12 and 1 <= day <= _days(year + month // 12, month % 12 + 1, 1) - _days(year, month, 1)):
         return None
     hours, minutes, seconds = (int(match[name] or 0) for name in ("hour", "minute", "second"))
-    away = int(f"{match['sign']}1") * (int(match["away"]) * 60 + int(match["away_minutes"] or 0)) if match["sign"] else 0
-    return _days(year, month, day) * DAY_MS + ((hours * 60 + minutes - away) * 60 + seconds) * 1000
+    offset_minutes = (
+        int(f"{match['sign']}1") * (int(match["away"]) * 60 + int(match["away_minutes"] or 0)) if match["sign"] else 0
+    )
+    return _days(year, month, day) * DAY_MS + ((hours * 60 + minutes - offset_minutes) * 60 + seconds) * 1000
 
 
 def _days(year: int, month: int, day: int) -> int:

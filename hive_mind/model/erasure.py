@@ -79,11 +79,11 @@ def _words_as_written(text: str) -> list[str]:
 class Erasures:
     """All that are in force, of one tenant. False where there are none, which is nearly always: then nothing is compared."""
 
-    def __init__(self, given: Iterable[Erasure] = (), tenant: str = DEFAULT_TENANT) -> None:
+    def __init__(self, erasures: Iterable[Erasure] = (), tenant: str = DEFAULT_TENANT) -> None:
         self._tenant = tenant
         self._digests: dict[Kind, set[str]] = {}
         self._lengths: set[int] = set()
-        for erasure in given:
+        for erasure in erasures:
             self.add(erasure)
 
     def add(self, erasure: Erasure) -> None:
@@ -91,8 +91,8 @@ class Erasures:
         self._digests.setdefault(erasure.kind, set()).add(erasure.digest)
         self._lengths.update({erasure.words} - {0})
 
-    def __contains__(self, one: Erasure) -> bool:
-        return one.digest in self._digests.get(one.kind, ())
+    def __contains__(self, erasure: Erasure) -> bool:
+        return erasure.digest in self._digests.get(erasure.kind, ())
 
     def __bool__(self) -> bool:
         return bool(self._digests)
@@ -132,15 +132,15 @@ class Erasures:
 
 def _ways_to_read(text: str) -> Iterator[list[str]]:
     yield (words := words_of(text))
-    if not text.isascii() and (written := _words_as_written(text)) != words:
-        yield written
+    if not text.isascii() and (as_written := _words_as_written(text)) != words:
+        yield as_written
 
 
-def looked_through(one: object) -> tuple[str, ...]:
+def looked_through(record: object) -> tuple[str, ...]:
     """All of what a fact says in which a subject may be named, but the words before it and its date."""
-    said = said_of(one)
-    names = [name for key in LISTS for name in said.pop(key)]
-    return (*(text for key, text in said.items() if key not in ("before", "said_at")), *names)
+    by_field = said_of(record)
+    names = [name for key in LISTS for name in by_field.pop(key)]
+    return (*(text for key, text in by_field.items() if key not in ("before", "said_at")), *names)
 
 
 def remainder(fact: Fact, erasures: Erasures) -> Fact | None:

@@ -177,16 +177,16 @@ _ONE = tuple(name for name in FIELDS if name not in TEXTS and name not in LISTS)
 _fields, _texts, _one, _lists = (attrgetter(*names) for names in (FIELDS, TEXTS, _ONE, LISTS))
 
 
-def said_of(one: object) -> dict[str, Any]:
+def said_of(record: object) -> dict[str, Any]:
     """Its fields by name, to make another of them."""
-    return dict(zip(FIELDS, _fields(one), strict=True))
+    return dict(zip(FIELDS, _fields(record), strict=True))
 
 
-def texts_of(one: object) -> tuple[str, ...]:
+def texts_of(record: object) -> tuple[str, ...]:
     """Those that may be long, in the order of `TEXTS`."""
-    texts: tuple[str, ...] = _texts(one)
+    texts: tuple[str, ...] = _texts(record)
     return texts
 
 
-def names_of(one: object) -> tuple[str, ...]:
-    return (*_one(one), *(name for names in _lists(one) for name in names))
+def names_of(record: object) -> tuple[str, ...]:
+    return (*_one(record), *(name for names in _lists(record) for name in names))

@@ -103,7 +103,7 @@ class Fact:
         return len(self.roots) - 1
 
     def said_by(self, sources: tuple[str, ...]) -> "Fact":
-        return replace(self, sources=sources, copied=tuple(one for one in self.copied if one.partition(" ")[2] in sources))
+        return replace(self, sources=sources, copied=tuple(entry for entry in self.copied if entry.partition(" ")[2] in sources))
 
     @property
     def is_retracted(self) -> bool:
@@ -165,12 +165,12 @@ def turned(fact: Fact, earlier: Fact | None, now_us: int) -> Fact:
     return replace(fact, turned_at_us=(*times, max(now_us, times[-1] + 1)))
 
 
-def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:
+def is_about(about: str, concept: str, entities: Iterable[str]) -> bool:
     """Whether what has this concept and these entities is about what is wanted; letter case does not matter.
 
     A concept is about each of its words: "Pump D4" about "D4" and about "pump", and "Pump D40" not about "D4".
     """
-    name = canonical(wanted).casefold()
+    name = canonical(about).casefold()
     if name in (folded := concept.casefold()) and (not name or _as_words(name).search(folded)):
         return True
     return any(name == canonical(entity).casefold() for entity in entities)

@@ -67,9 +67,9 @@ def vector_key(model: str, text: str) -> str:
 
 
 def vector_keys(model: str, texts: Iterable[str]) -> Iterator[str]:
-    begun = _begun("vector", model)
+    started = _begun("vector", model)
     for text in texts:
-        digest = begun.copy()
+        digest = started.copy()
         digest.update(_framed(text))
         yield digest.hexdigest()
 

@@ -131,12 +131,12 @@ def _shown_for_tag(match: re.Match[str]) -> str:
 
 def without_comments(text: str) -> tuple[str, bool]:
     """Text with HTML in it without comments, and whether one goes on behind it."""
-    kept: list[str] = []
+    pieces: list[str] = []
     at = 0
     while (begin := text.find("<!--", at)) >= 0:
-        kept.append(text[at:begin])
+        pieces.append(text[at:begin])
         end = text.find("-->", begin + 4)
         if end < 0:
-            return "".join(kept), True
+            return "".join(pieces), True
         at = end + 3
-    return "".join([*kept, text[at:]]), False
+    return "".join([*pieces, text[at:]]), False

@@ -114,9 +114,9 @@ class Machine:
 
     def wake_up(self) -> None:
         """End a stall: handle everything that came meanwhile."""
-        held, self._held = self._held, []
+        events, self._held = self._held, []
         self.stalled_ms = min(self.stalled_ms, self._schedule.now_ms)
-        for event in held:
+        for event in events:
             self.handle(event)
 
     def crash(self, *, loses_tail: bool) -> None:
@@ -230,11 +230,11 @@ class Disk:
 
     def load(self) -> list[Put]:
         """The contents that a journal would load: the last value of each key, in the order of tables and keys."""
-        kept: dict[tuple[str, bytes], Put] = {}
+        records: dict[tuple[str, bytes], Put] = {}
         for batch in self._batches:
             for record in batch:
                 if isinstance(record, Put):
-                    kept[record.table, record.key] = record
+                    records[record.table, record.key] = record
                 else:
-                    kept.pop((record.table, record.key), None)
-        return [kept[key] for key in sorted(kept)]
+                    records.pop((record.table, record.key), None)
+        return [records[key] for key in sorted(records)]

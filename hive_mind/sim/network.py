@@ -71,9 +71,9 @@ class Network:
         self._only.clear()
         self.weather = CALM
 
-    def eclipse(self, name: str, heard: Collection[str]) -> None:
+    def eclipse(self, name: str, senders: Collection[str]) -> None:
         """Let a node hear nobody but these, until `shine`."""
-        self._only[name] = frozenset(heard)
+        self._only[name] = frozenset(senders)
 
     def shine(self, name: str) -> None:
         self._only.pop(name, None)
@@ -86,9 +86,9 @@ class Network:
         """Whether some can't reach others."""
         return bool(self._side)
 
-    def reaches(self, one: str, other: str) -> bool:
+    def reaches(self, a: str, b: str) -> bool:
         """Whether messages get from one to the other at all."""
-        return (one in self._side) == (other in self._side) and one in self._only.get(other, (one,))
+        return (a in self._side) == (b in self._side) and a in self._only.get(b, (a,))
 
     def _registered(self) -> str:
         self._count += 1

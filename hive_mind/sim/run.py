@@ -79,7 +79,7 @@ class Storm:
 
     def _operate(self) -> None:
         world = self._world
-        machine = self._chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
+        machine = self._chance.choice(sorted(world.machines.values(), key=lambda each: each.name))
         name = machine.name
         is_moderated = name == MODERATORS_NODE
         request = self._workload.next(world.history.next_request(), name, agents=self._agents, is_moderated=is_moderated)
@@ -89,7 +89,7 @@ class Storm:
     def _spoil(self) -> None:
         """Each fault draws whether it happens or not: one that is switched off leaves the others as they were."""
         world, weather, chance = self._world, self._world.weather, self._chance
-        machine = chance.choice(sorted(world.machines.values(), key=lambda one: one.name))
+        machine = chance.choice(sorted(world.machines.values(), key=lambda each: each.name))
         draws = [chance.random() for _ in range(8)]
         if draws[0] < weather.crash_share and machine.node is not None:
             machine.crash(loses_tail=weather.loses_tails)
@@ -169,17 +169,17 @@ class Storm:
 
 def note_restored(world: World, machine: Machine) -> None:
     """Put in doubt what the others who should have it don't have. Call it before a machine's disk is set back."""
-    others = [other for other in world.honest() if other is not machine]
-    for other_machine in others:
+    peers = [peer for peer in world.honest() if peer is not machine]
+    for other_machine in peers:
         other_machine.flush()
     world.restored.add(machine.name)
     # Also what something newer took the place of: the newer one may be lost with it.
     places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
-    lost = {place for place in places if not any(_keeps(world, other, place) for other in others)}
+    lost = {place for place in places if not any(_keeps(world, peer, place) for peer in peers)}
     for operation in world.history.operations:
-        if operation.is_acknowledged and not _is_known(world, operation, machine, others, lost):
+        if operation.is_acknowledged and not _is_known(world, operation, machine, peers, lost):
             operation.is_unsure = True
-            operation.dots = {place for place in operation.dots if _is_gone(world, place, others)}
+            operation.dots = {place for place in operation.dots if _is_gone(world, place, peers)}
 
 
 def _keeps(world: World, machine: Machine, place: Place) -> bool:

@@ -70,8 +70,8 @@ class Workload:
 
     def _retract(self, request: str, node: str) -> Retract:
         agent = self._chance.choice(agents_of(node))
-        said = self._said.get(agent) or FACT_IDS
-        return Retract(request, (self._chance.choice(said),), agent)
+        facts_of_agent = self._said.get(agent) or FACT_IDS
+        return Retract(request, (self._chance.choice(facts_of_agent),), agent)
 
     def _rate(self, request: str, node: str, agents: tuple[str, ...]) -> Write:
         rater, subject = self._chance.choice(agents_of(node)), self._chance.choice(agents)

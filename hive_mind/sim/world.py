@@ -145,13 +145,13 @@ class World:
     def was_held_up(self, machine: Machine, since_ms: int) -> bool:
         return max(machine.stalled_ms, self.schedule.skipped_ms) >= since_ms
 
-    def violate(self, invariant: str, what: str) -> None:
+    def violate(self, invariant: str, wrong: str) -> None:
         """Note a violation; the first one counts."""
         if self.violation is None:
-            self.violation = Violation(invariant, what)
+            self.violation = Violation(invariant, wrong)
 
-    def note(self, what: str) -> None:
-        self._trace.update(f"{self.schedule.now_ms} {what}\n".encode())
+    def note(self, event: str) -> None:
+        self._trace.update(f"{self.schedule.now_ms} {event}\n".encode())
 
     @property
     def digest(self) -> str:
@@ -186,8 +186,8 @@ class World:
                 note_promoted(machine, event, operation)
         if self.mail is not None and machine.name != self.liar:
             records = (record for effect in effects if isinstance(effect, Persist) for record in effect.records)
-            written = (record for record in records if isinstance(record, Put) and record.table in (ASSERTIONS, REGISTRY))
-            self.genuine.update((record.table, record.key, record.value) for record in written)
+            put_records = (record for record in records if isinstance(record, Put) and record.table in (ASSERTIONS, REGISTRY))
+            self.genuine.update((record.table, record.key, record.value) for record in put_records)
 
     def perform(self, machine: Machine, effect: Effect) -> None:
         match effect:

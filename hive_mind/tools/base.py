@@ -100,9 +100,9 @@ class Toolbox:
 
     def chosen(self, patterns: Iterable[str]) -> list[Tool]:
         """Those that a list allows: names, and `server/*` for all of a server."""
-        wanted = tuple(patterns)
-        heads = tuple(one[:-1] for one in wanted if one.endswith("/*"))
-        return [tool for name, tool in self._tools.items() if name in wanted or (heads and name.startswith(heads))]
+        names = tuple(patterns)
+        heads = tuple(name[:-1] for name in names if name.endswith("/*"))
+        return [tool for name, tool in self._tools.items() if name in names or (heads and name.startswith(heads))]
 
     @property
     def traits(self) -> Mapping[str, ToolTraits]:

@@ -65,10 +65,10 @@ def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -
         raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error}") from None
 
     async def call(tool_context: ToolContext, arguments: Arguments) -> Any:
-        given = _validated(model, name, arguments) | ({context: tool_context} if context else {})
+        validated = _validated(model, name, arguments) | ({context: tool_context} if context else {})
         if inspect.iscoroutinefunction(function):
-            return await function(**given)
-        return await asyncio.to_thread(function, **given)
+            return await function(**validated)
+        return await asyncio.to_thread(function, **validated)
 
     return Tool(ToolSpec(name, description, deepcopy(schema)), call, traits, timeout_s)
 
@@ -94,7 +94,7 @@ def _key_of(function: Function, name: str) -> Hashable | None:
         return None
     keyword_defaults = function.__kwdefaults__ or {}
     # 0 and False are equal, and not the same default.
-    defaults = [(type(one), one) for one in (*(function.__defaults__ or ()), *keyword_defaults.values())]
+    defaults = [(type(default), default) for default in (*(function.__defaults__ or ()), *keyword_defaults.values())]
     key = (function.__code__, function.__module__, name, *function.__annotations__.items(), *keyword_defaults, *defaults)
     try:
         hash(key)
@@ -122,6 +122,8 @@ def _validated(model: type[BaseModel], name: str, arguments: Arguments) -> dict[
     try:
         found_model = model.model_validate(dict(arguments))
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors(include_url=False)
+        )
         raise InvalidInput(f"the arguments of {name} do not fit: {problems}") from None
     return {field: getattr(found_model, field) for field in type(found_model).model_fields}

@@ -204,10 +204,10 @@ def _content(fields: Mapping[str, Any], answer: Any) -> dict[str, Any]:
         ((name, form),) = fields.items()
         return {name: _field_of(str(form.get("type", "string")), answer)}
     try:
-        found = msgspec.json.decode(answer, type=dict[str, Any]) if isinstance(answer, str) and fields else answer
+        content = msgspec.json.decode(answer, type=dict[str, Any]) if isinstance(answer, str) and fields else answer
     except msgspec.DecodeError as error:
         raise InvalidInput(f"the answer is no JSON object with {', '.join(fields)}") from error
-    return {name: found[name] for name in fields if name in found} if isinstance(found, dict) else {}
+    return {name: content[name] for name in fields if name in content} if isinstance(content, dict) else {}
 
 
 def _field_of(kind: str, answer: Any) -> Any:
@@ -223,7 +223,7 @@ def _field_of(kind: str, answer: Any) -> Any:
 
 def _value(where: str, name: str, result: CallToolResult) -> Any:
     """Structured where the server gives that, else its texts."""
-    text = "\n".join(_text(one) for one in result.content)
+    text = "\n".join(_text(part) for part in result.content)
     if result.is_error:
         raise BackendRejected(where, text or f"{name} failed and does not say why")
     return result.structured_content if result.structured_content is not None else text

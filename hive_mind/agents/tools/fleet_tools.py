@@ -61,10 +61,10 @@ class FleetDirectory:
 
     async def over(self, agent: str, work: Callable[[Ledger], Awaitable[_T]]) -> _T:
         """The same. Raises `InvalidInput` for an agent that has none."""
-        found = await self.look(agent, work)
-        if found is None:
+        finding = await self.look(agent, work)
+        if finding is None:
             raise InvalidInput(f"agent {agent!r} has no runs here")
-        return found
+        return finding
 
     async def write(self, agent: str, run: str, step: Callable[[RunState], Step | None]) -> dict[str, Any]:
         """Add a step to a run, beside other writers; none where there is nothing to do. The run's state then.
@@ -76,11 +76,11 @@ class FleetDirectory:
         async def work(ledger: Ledger) -> dict[str, Any]:
             journal = RunJournal(ledger, run)
             while (await journal.load()).seq:
-                wanted = step(journal.state)
-                if wanted is None:
+                step_wanted = step(journal.state)
+                if step_wanted is None:
                     return await _shown(run, journal.state, ledger)
                 try:
-                    await journal.append([wanted])
+                    await journal.append([step_wanted])
                 except RunTaken:
                     continue
             raise InvalidInput(f"agent {agent!r} has no run {run!r}")
@@ -139,10 +139,10 @@ def _settling(fleet: FleetDirectory) -> Tool:
         if word not in _ANSWERS:
             raise InvalidInput(f"answer with {', '.join(_ANSWERS)}, not {decision[:80]!r}")
         agent, run = str(ticket["agent"]), str(ticket["run"])
-        done = await settled(fleet, agent, run, word) if run else {"status": "noted"}
+        settlement = await settled(fleet, agent, run, word) if run else {"status": "noted"}
         action = JudgmentAction.ESCALATE if word == "cancel" else JudgmentAction.ACCEPT
         await fleet.desk.decide(Decision(item=str(ticket["id"]), action=action, by=fleet.queen, because=word))
-        return {"decision": word, **{key: done[key] for key in ("run", "status") if key in done}}
+        return {"decision": word, **{key: settlement[key] for key in ("run", "status") if key in settlement}}
 
     return settle_ticket
 
@@ -185,10 +185,10 @@ async def _resumed(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any
 async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any]:
     """The new run is called after the old one: begun twice, it is one."""
     run = run.partition(".")[0]
-    again = f"{run}-again"
+    new_run = f"{run}-again"
 
     async def work(ledger: Ledger) -> dict[str, Any]:
-        old, new = RunJournal(ledger, run), RunJournal(ledger, again)
+        old, new = RunJournal(ledger, run), RunJournal(ledger, new_run)
         state = await old.load()
         if state.seq == 0:
             raise InvalidInput(f"agent {agent!r} has no run {run!r}")
@@ -197,7 +197,7 @@ async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, A
             worker = state.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             begin(writing, Started(worker, dict(state.inputs)))
             await new.append(writing.steps)
-        return await _shown(again, new.state, ledger)
+        return await _shown(new_run, new.state, ledger)
 
     await fleet.write(agent, run, lambda state: _end(fleet, state))
     return await fleet.over(agent, work)

@@ -58,18 +58,18 @@ def _learn_notes(memory: Memory, reader: Reader, read_text: ReadText) -> Tool:
     @tool(timeout_s=3_600)
     async def learn_notes(notes: JsonObject) -> JsonObject:
         """Learn each note. Gives what may be shown of the facts; the rest is counted."""
-        shown: list[JsonObject] = []
-        held: dict[str, int] = {}
+        facts_shown: list[JsonObject] = []
+        held_counts: dict[str, int] = {}
         for name in notes["files"]:
             text = await asyncio.to_thread(read_text, Path(notes["folder"]) / name)
-            learned = await turn(LearningSteps(memory, reader), Content(text or "", name, is_whole=True))
-            for fact in learned.facts:
+            outcome = await turn(LearningSteps(memory, reader), Content(text or "", name, is_whole=True))
+            for fact in outcome.facts:
                 decision = decide(fact, PromotionSettings())
                 if decision.is_shared:
-                    shown.append(fact_shown(fact))
+                    facts_shown.append(fact_shown(fact))
                 else:
-                    held[decision.reason] = held.get(decision.reason, 0) + 1
-        return {"facts": shown[:_FACTS_MAX], "count": len(shown), "held_back": held}
+                    held_counts[decision.reason] = held_counts.get(decision.reason, 0) + 1
+        return {"facts": facts_shown[:_FACTS_MAX], "count": len(facts_shown), "held_back": held_counts}
 
     return learn_notes
 
@@ -79,8 +79,8 @@ def _judging(memory: Memory, run: str) -> Sequence[Tool]:
     async def compare(learned: JsonObject) -> list[JsonObject]:
         """Find what contradicts the facts that were learned, here and in the hive."""
         pairs = [await _conflicts(memory, fact) for fact in learned["facts"]]
-        found = {frozenset((one["id"], one["rival_id"])): one for pair in pairs for one in pair}
-        return list(found.values())
+        by_pair = {frozenset((conflict["id"], conflict["rival_id"])): conflict for pair in pairs for conflict in pair}
+        return list(by_pair.values())
 
     @tool
     async def settle(conflicts: list[JsonObject], decision: str) -> list[JsonObject]:
@@ -89,7 +89,7 @@ def _judging(memory: Memory, run: str) -> Sequence[Tool]:
         if not words or not set(words) <= {"notes", "memory", "both"} or len(words) not in (1, len(conflicts)):
             raise InvalidInput(f'answer with "notes", "memory" or "both", once or {len(conflicts)} times, not {decision[:80]!r}')
         chosen = words * len(conflicts) if len(words) == 1 else words
-        return [await _settled(memory, run, one, word) for one, word in zip(conflicts, chosen, strict=True)]
+        return [await _settled(memory, run, conflict, word) for conflict, word in zip(conflicts, chosen, strict=True)]
 
     @tool
     async def write_report(learned: JsonObject, conflicts: list[JsonObject], settled: list[JsonObject] | None = None) -> str:
@@ -113,16 +113,16 @@ def _conflict(fact: JsonObject, rival: Fact) -> JsonObject:
     return {"id": fact["id"], "notes": fact["text"], "sources": fact["sources"], **about}
 
 
-async def _settled(memory: Memory, run: str, one: JsonObject, word: str) -> JsonObject:
+async def _settled(memory: Memory, run: str, conflict: JsonObject, word: str) -> JsonObject:
     """Only what this agent keeps itself can change; what others say stays theirs."""
-    decided = one | {"decision": word}
+    decided = conflict | {"decision": word}
     loser = _loser(decided)
     fact = await memory.get_fact(loser) if word != "both" else None
     if fact is None:
         return decided | {"changed": False}
     # Called again after a crash, it finds that it did so before.
     if fact.is_current:
-        winner = one["notes"] if word == "notes" else one["rival"]
+        winner = conflict["notes"] if word == "notes" else conflict["rival"]
         await memory.supersede(loser, Candidate(winner, fact.concept, _CONFIDENCE), source_of(run))
     return decided | {"changed": True}
 
@@ -135,20 +135,20 @@ def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Seq
     """The learned statements, by source, and the contradictions that were found."""
     lines = ["# Incident review"]
     by_source: dict[str, list[str]] = {}
-    lost = {_loser(one) for one in settled if one["changed"]}
-    for fact in (one for one in learned["facts"] if one["id"] not in lost):
+    lost = {_loser(conflict) for conflict in settled if conflict["changed"]}
+    for fact in (fact for fact in learned["facts"] if fact["id"] not in lost):
         by_source.setdefault(fact["sources"][0], []).append(" ".join(fact["text"].split()))
     for source, texts in by_source.items():
         lines += [f"## {source}", *(f"- {text} [{source}]" for text in texts)]
     lines += [f"## Contradictions: {len(conflicts)}"]
-    decided = {(one["id"], one["rival_id"]): one for one in settled}
+    decided = {(conflict["id"], conflict["rival_id"]): conflict for conflict in settled}
     lines += [_line(conflict, decided.get((conflict["id"], conflict["rival_id"]))) for conflict in conflicts]
     if held_back := learned["held_back"]:
         lines += ["## Kept to itself", *(f"- {counted(count, 'fact')}: {why} [the gate]" for why, count in held_back.items())]
     return "\n".join(lines)
 
 
-def _line(one: JsonObject, settled: JsonObject | None) -> str:
-    here, there = " ".join(one["notes"].split()), " ".join(one["rival"].split())
-    said = f"- {here} [{one['sources'][0]}] against: {there} [{one['rival_sources'][0]}]"
-    return f"{said} — a person decided: {settled['decision']}" if settled else said
+def _line(conflict: JsonObject, settled: JsonObject | None) -> str:
+    notes_text, rival_text = " ".join(conflict["notes"].split()), " ".join(conflict["rival"].split())
+    line = f"- {notes_text} [{conflict['sources'][0]}] against: {rival_text} [{conflict['rival_sources'][0]}]"
+    return f"{line} — a person decided: {settled['decision']}" if settled else line

@@ -56,8 +56,8 @@ class _Recalled:
 def _recalled_before(files: RunFiles) -> Iterator[str]:
     for name in files.data_files():
         if _RESULT.fullmatch(name):
-            found = json.loads(files.read(name))
-            yield from (canonical(one["text"]) for one in (found if isinstance(found, list) else found["facts"]))
+            recalled = json.loads(files.read(name))
+            yield from (canonical(fact["text"]) for fact in (recalled if isinstance(recalled, list) else recalled["facts"]))
 
 
 def source_of(run: str) -> str:
@@ -66,8 +66,8 @@ def source_of(run: str) -> str:
 
 
 def fact_shown(fact: Fact) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": fact.id, "text": fact.content, "about": fact.concept, "sources": list(fact.sources)}
-    return shown | ({"said_at": fact.said_at} if fact.said_at else {})
+    document: dict[str, Any] = {"id": fact.id, "text": fact.content, "about": fact.concept, "sources": list(fact.sources)}
+    return document | ({"said_at": fact.said_at} if fact.said_at else {})
 
 
 def _reading(memory: Memory, reader: Reader, recalled: _Recalled) -> Sequence[Tool]:
@@ -94,16 +94,16 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
         """Learn from a text: its facts are kept. `source` says where the text comes from."""
         steps = LearningSteps(memory, reader)
         plan = await steps.decide(await steps.orient(await steps.observe(Content(text, source or source_of(run)))))
-        learned = await steps.act(plan if source else await _news(plan, recalled))
-        return _learned_shown(learned)
+        outcome = await steps.act(plan if source else await _news(plan, recalled))
+        return _learned_shown(outcome)
 
     @tool(timeout_s=3_600)
     async def learn_content(
         text: str, source: str, said_at: str = "", speaker: str = "", title: str = "", is_whole: bool = False
     ) -> dict[str, Any]:
         """Learn content that people give. `is_whole`: it is all that its source says now, in place of what it said before."""
-        learned = await turn(LearningSteps(memory, reader), Content(text, source, said_at, speaker, title, is_whole))
-        return _learned_shown(learned)
+        outcome = await turn(LearningSteps(memory, reader), Content(text, source, said_at, speaker, title, is_whole))
+        return _learned_shown(outcome)
 
     @tool
     async def remember(statement: str, about: str) -> dict[str, Any]:
@@ -131,7 +131,9 @@ async def _news(plan: LearningPlan, recalled: _Recalled) -> LearningPlan:
     """A run's own statements, without those it only repeats."""
     candidates = [candidate for candidate in plan.candidates if await recalled.has(candidate.content)]
     left_out = (*plan.left_out, *(LeftOut(candidate.content, "it was recalled in this run") for candidate in candidates))
-    return replace(plan, candidates=tuple(one for one in plan.candidates if one not in candidates), left_out=left_out)
+    return replace(
+        plan, candidates=tuple(candidate for candidate in plan.candidates if candidate not in candidates), left_out=left_out
+    )
 
 
 async def _known(memory: Memory, fact_id: str) -> Fact:
@@ -141,9 +143,9 @@ async def _known(memory: Memory, fact_id: str) -> Fact:
     return fact
 
 
-def _learned_shown(learned: Learned) -> dict[str, Any]:
-    facts = [fact_shown(fact) for fact in learned.facts]
-    return {"facts": facts, "added": learned.added, "former": learned.former, "left_out": dict(learned.reasons)}
+def _learned_shown(outcome: Learned) -> dict[str, Any]:
+    facts = [fact_shown(fact) for fact in outcome.facts]
+    return {"facts": facts, "added": outcome.added, "former": outcome.former, "left_out": dict(outcome.reasons)}
 
 
 def _hit_shown(hit: Hit) -> dict[str, Any]:

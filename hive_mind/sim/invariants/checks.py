@@ -66,7 +66,7 @@ def _unknown_key(world: World) -> str:
     if (mail := world.mail) is None:
         return ""
     pairs = permutations([machine.name for machine in members(world)], 2)
-    unknown = next(((name, other) for name, other in pairs if not mail.knows(name, other)), None)
+    unknown = next(((name, peer) for name, peer in pairs if not mail.knows(name, peer)), None)
     return "{} does not know the key of {}".format(*unknown) if unknown else ""
 
 
@@ -102,7 +102,7 @@ def _unasked(world: World) -> str:
     for machine, holder in permutations(members(world), 2):
         # An incomplete node confirms nothing, and with a liar about may never be.
         shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in _to_ask(machine, holder)]
-        if names := [name for name, replica, there in shares if there.is_complete and _has_other_words(replica, there)]:
+        if names := [name for name, replica, share in shares if share.is_complete and _has_other_words(replica, share)]:
             return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(names)}"
     return ""
 
@@ -131,8 +131,8 @@ def is_only_lingering(world: World) -> bool:
             live[partition, assertion.dot] = _lingers(assertion)
     odd = False
     for partition in {name for state in states.values() for name in state.live}:
-        held = [state.live[partition] for state in states.values() if partition in state.live]
-        for dot in frozenset().union(*held) - held[0].intersection(*held):
+        live_sets = [state.live[partition] for state in states.values() if partition in state.live]
+        for dot in frozenset().union(*live_sets) - live_sets[0].intersection(*live_sets):
             odd = True
             if not live[partition, dot]:
                 return False
@@ -147,19 +147,19 @@ def _partition_differences(world: World, states: dict[str, ReplicaView]) -> Iter
             if partition not in states[name].live:
                 yield f"{name} does not hold {partition}"
             elif states[name].live[partition] != states[holders[0]].live[partition]:
-                here, there = states[name].live[partition], states[holders[0]].live[partition]
-                yield f"{partition}: {name} has {len(here - there)} dots more and {len(there - here)} fewer than {holders[0]}"
+                lives, dots = states[name].live[partition], states[holders[0]].live[partition]
+                yield f"{partition}: {name} has {len(lives - dots)} dots more and {len(dots - lives)} fewer than {holders[0]}"
             elif world.mail is None and not _have_seen_the_same(world, partition, name, holders[0]):
                 # Where somebody may lie, what was seen is taken over only with proofs, and costs no more than bytes.
                 yield f"{partition}: {name} and {holders[0]} hold the same, and have not seen the same"
 
 
-def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> bool:
+def _have_seen_the_same(world: World, partition: str, name_a: str, name_b: str) -> bool:
     """Whether what only one of them has seen is proved to be gone at the other.
 
     A node that was set back and then took back what it had written tells by the proof alone that it was there.
     """
-    replica, partition_replica = (shares_of(world.machines[name])[partition] for name in (one, other))
+    replica, partition_replica = (shares_of(world.machines[name])[partition] for name in (name_a, name_b))
     if replica.members.context == partition_replica.members.context:
         return True
     return not _unproved(replica, partition_replica) and not _unproved(partition_replica, replica)
@@ -167,9 +167,9 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
 
 def _unproved(share: PartitionReplica, replica: PartitionReplica) -> list[Dot]:
     """The dots that another has seen, and this one has neither seen nor a proof of that they are gone."""
-    context, seen = share.members.context, replica.members.context
-    up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(context.up_to.get(actor, 0) + 1, last + 1)]
-    return [dot for dot in context.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
+    context, theirs = share.members.context, replica.members.context
+    up_to = [dot_of(actor, n) for actor, last in theirs.up_to.items() for n in range(context.up_to.get(actor, 0) + 1, last + 1)]
+    return [dot for dot in context.unseen([*up_to, *theirs.beyond]) if share.proof(dot) is None]
 
 
 def agreement(world: World) -> float:
@@ -177,9 +177,9 @@ def agreement(world: World) -> float:
     have = should = 0
     states = [state_of(machine) for machine in members(world)]
     for partition in {name for state in states for name in state.live}:
-        held = [state.live[partition] for state in states if partition in state.live]
-        have += sum(map(len, held))
-        should += len(frozenset().union(*held)) * len(held)
+        live_sets = [state.live[partition] for state in states if partition in state.live]
+        have += sum(map(len, live_sets))
+        should += len(frozenset().union(*live_sets)) * len(live_sets)
     return have / should if should else 1.0
 
 
@@ -202,8 +202,8 @@ def unretracted(world: World) -> Iterator[Violation]:
     for (partition, dot), operation in promises_of(world).dead():
         share = shares_of(world.machines[operation.node]).get(partition)
         if operation.node not in world.restored and share is not None and share.sealed(dot) is not None:
-            what = f"what {operation.event.request} took back is live again on {operation.node} itself"
-            yield Violation("I3 a retract stays a retract", what)
+            wrong = f"what {operation.event.request} took back is live again on {operation.node} itself"
+            yield Violation("I3 a retract stays a retract", wrong)
 
 
 def expired(world: World) -> Iterator[Violation]:
@@ -224,8 +224,8 @@ def _kept(world: World, promises: Promises) -> Iterator[Violation]:
         for partition in promise.partitions:
             for name in world.topology.holders(partition):
                 if name in live and (partition, promise.voice) not in live[name]:
-                    what = f"{promise.voice} of {promise.operation.event.request} is not live in {partition} of {name}"
-                    yield Violation("I1 what was acknowledged is kept", what)
+                    wrong = f"{promise.voice} of {promise.operation.event.request} is not live in {partition} of {name}"
+                    yield Violation("I1 what was acknowledged is kept", wrong)
 
 
 def _taken_back(world: World, promises: Promises, *, is_late: bool) -> Iterator[Violation]:
@@ -235,8 +235,8 @@ def _taken_back(world: World, promises: Promises, *, is_late: bool) -> Iterator[
         for partition, assertion in assertions_of(machine):
             operation = dead.get((partition, assertion.dot))
             if operation is not None and (is_late or _must_know(world, machine, partition, operation)):
-                what = f"{voiced(assertion)}, retracted by {operation.event.request}, is live on {machine.name}"
-                yield Violation("I3 a retract stays a retract", what)
+                wrong = f"{voiced(assertion)}, retracted by {operation.event.request}, is live on {machine.name}"
+                yield Violation("I3 a retract stays a retract", wrong)
             if assertion.assertion.fact_id in redacted:
                 yield Violation("I3 redacted is for ever", f"{voiced(assertion)} is live on {machine.name}")
 
@@ -268,7 +268,9 @@ def _compact(world: World) -> Iterator[Violation]:
             for dot in context.beyond:
                 # An assertion taken back before it came leaves one until its proof is forgotten.
                 first = dot_of(actor_of(dot), context.next_counter(actor_of(dot)))
-                if any(replica.proof(first) for one in members(world) if (replica := shares_of(one).get(partition)) is not None):
+                if any(
+                    replica.proof(first) for member in members(world) if (replica := shares_of(member).get(partition)) is not None
+                ):
                     continue
                 head = share.heads.get(actor_of(dot))
                 yield Violation("I9 contexts are compact", f"{partition} on {machine.name}: a gap of {head and head.node}")
@@ -276,17 +278,17 @@ def _compact(world: World) -> Iterator[Violation]:
 
 def _authentic(world: World) -> Iterator[Violation]:
     """I13, I14. A liar may say what it likes in its own name and in those of its agents."""
-    own = names_of(world.liar) if world.liar else ()
+    liar_names = names_of(world.liar) if world.liar else ()
     for machine in members(world):
         for partition, assertion in assertions_of(machine):
             if assertion.assertion.tenant != "default":
                 yield Violation("I13 tenants are apart", f"{assertion.assertion.tenant} on {machine.name}")
             record = (ASSERTIONS, partition.encode() + b"\0" + assertion.dot, msgspec.msgpack.encode(assertion))
-            if world.mail is not None and assertion.assertion.agent not in own and record not in world.genuine:
+            if world.mail is not None and assertion.assertion.agent not in liar_names and record not in world.genuine:
                 yield Violation("I14 nothing forged is live", f"{voiced(assertion)} on {machine.name}")
         for entry in node_of(machine).registry.entries() if world.mail is not None else ():
             put = record_of(entry)
-            if entry.by not in own and (REGISTRY, put.key, put.value) not in world.genuine:
+            if entry.by not in liar_names and (REGISTRY, put.key, put.value) not in world.genuine:
                 yield Violation("I14 nothing forged counts", f"{entry.key} by {entry.by} on {machine.name}")
 
 
@@ -323,11 +325,11 @@ class LettingGo:
         if other_machine.node is None or holder in self._world.restored:
             return
         # A node that has let go of everything, and wrote none of it, keeps no share.
-        replica, partition_replica = (shares_of(one).get(partition) for one in (machine, other_machine))
+        replica, partition_replica = (shares_of(each).get(partition) for each in (machine, other_machine))
         for dot in {*_dropped(partition, effects), *(replica.members.live if replica is not None else ())}:
             if partition_replica is None or not partition_replica.members.has_seen(dot):
-                what = f"{machine.name} believes that {holder} has all of {partition}, and it has not {dot.hex()}"
-                yield Violation("I15 nobody lets go of what others have not got", what)
+                wrong = f"{machine.name} believes that {holder} has all of {partition}, and it has not {dot.hex()}"
+                yield Violation("I15 nobody lets go of what others have not got", wrong)
 
 
 def _dropped(partition: str, effects: Sequence[Effect]) -> Iterator[Dot]:

@@ -29,9 +29,11 @@ def check_fresh(world: World, settle: Callable[[], None]) -> Iterator[Violation]
     for machine in members(world):
         registry = node_of(machine).registry
         for key, value in writes.items():
-            found = registry.get(key)
-            if found != msgspec.json.decode(value):
-                yield Violation("I10 what is written now wins everywhere", f"{key} is {found} on {machine.name}, not {value}")
+            value_read = registry.get(key)
+            if value_read != msgspec.json.decode(value):
+                yield Violation(
+                    "I10 what is written now wins everywhere", f"{key} is {value_read} on {machine.name}, not {value}"
+                )
         for entry in registry.entries():
             if entry.key in writes and entry.stamp.ms > latest_ms:
                 ahead_ms = entry.stamp.ms - START_MS - world.schedule.now_ms
@@ -39,10 +41,10 @@ def check_fresh(world: World, settle: Callable[[], None]) -> Iterator[Violation]
 
 
 def _writes(world: World) -> Iterator[tuple[str, str]]:
-    subject, *others = sorted(members(world), key=lambda machine: machine.name)
+    subject, *machines = sorted(members(world), key=lambda machine: machine.name)
     world.request(subject, Write(world.history.next_request(), ((f"trust/{agents_of(subject.name)[0]}", _TRUST),), MODERATOR))
     yield f"trust/{agents_of(subject.name)[0]}", _TRUST
-    for machine in others:
+    for machine in machines:
         rater = agents_of(machine.name)[0]
         key = f"rating/{rater}/{agents_of(subject.name)[1]}"
         world.request(machine, Write(world.history.next_request(), ((key, _RATING),), rater))

@@ -72,35 +72,35 @@ class Promises:
 
     def redacted(self) -> frozenset[str]:
         """Facts that must not be seen again."""
-        done = (op for op in self._operations if isinstance(op.event, Write) and op.is_acknowledged and op.outcome)
-        return frozenset(fact for operation in done for fact in redacted_by(operation.event))
+        writes = (op for op in self._operations if isinstance(op.event, Write) and op.is_acknowledged and op.outcome)
+        return frozenset(fact for operation in writes for fact in redacted_by(operation.event))
 
     def _last_words(self) -> Mapping[Voice, tuple[Operation, int]]:
         """By voice the last acknowledged promotion, and until when it lasts: later ones in doubt may have made that shorter."""
         words: dict[Voice, tuple[Operation, int]] = {}
-        for operation, promotion, held in _promotions(self._operations):
+        for operation, promotion, outcome in _promotions(self._operations):
             voice, ends_ms = voice_of(promotion), _end(operation, promotion)
             if operation.started_ms < self._stolen.get(operation.node, 0):
                 continue
-            if held is not None and not held.refused and operation.is_acknowledged:
+            if outcome is not None and not outcome.refused and operation.is_acknowledged:
                 words[voice] = operation, ends_ms
-            elif voice in words and not (held is not None and held.refused):
+            elif voice in words and not (outcome is not None and outcome.refused):
                 words[voice] = words[voice][0], min(words[voice][1], ends_ms)
         return words
 
     def _may_be_taken_back(self, voice: Voice, last: Operation) -> bool:
         return any(
-            (one.over_ms > last.started_ms or self._may_be_stamped_later(one, last))
-            for one in self._taken_back.get(voice.fact_id, ())
-            if one.by in (voice.agent, MODERATOR)
+            (row.over_ms > last.started_ms or self._may_be_stamped_later(row, last))
+            for row in self._taken_back.get(voice.fact_id, ())
+            if row.by in (voice.agent, MODERATOR)
         )
 
-    def _may_be_stamped_later(self, one: _TakenBack, last: Operation) -> bool:
+    def _may_be_stamped_later(self, row: _TakenBack, last: Operation) -> bool:
         """On another node, with a clock that is a little ahead or quite wrong, what came before may bear the later stamp."""
-        if one.node == last.node and last.node not in self._forgetful:
+        if row.node == last.node and last.node not in self._forgetful:
             return False
-        apart_ms = last.started_ms + last.ahead_ms - one.over_ms - one.ahead_ms
-        return min(apart_ms, last.started_ms - one.over_ms) < TIME_SLACK_MS
+        apart_ms = last.started_ms + last.ahead_ms - row.over_ms - row.ahead_ms
+        return min(apart_ms, last.started_ms - row.over_ms) < TIME_SLACK_MS
 
 
 def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promotion, Held | None]]:
@@ -108,8 +108,8 @@ def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promot
         if isinstance(operation.event, Promote):
             outcomes: tuple[object, ...] = operation.outcome if isinstance(operation.outcome, tuple) else ()
             answers = outcomes or (None,) * len(operation.event.promotions)
-            for promotion, held in zip(operation.event.promotions, answers, strict=True):
-                yield operation, promotion, held if isinstance(held, Held) else None
+            for promotion, outcome in zip(operation.event.promotions, answers, strict=True):
+                yield operation, promotion, outcome if isinstance(outcome, Held) else None
 
 
 def _end(operation: Operation, promotion: Promotion) -> int:
@@ -117,15 +117,15 @@ def _end(operation: Operation, promotion: Promotion) -> int:
 
 
 def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
-    found: dict[str, list[_TakenBack]] = {}
+    rows_by_fact: dict[str, list[_TakenBack]] = {}
     for operation in operations:
         if isinstance(operation.event, Retract):
             row = _TakenBack(
                 operation.event.by, operation.node, operation.started_ms, operation.surely_over_ms, operation.ahead_ms
             )
             for fact_id in operation.event.fact_ids:
-                found.setdefault(fact_id, []).append(row)
-    return found
+                rows_by_fact.setdefault(fact_id, []).append(row)
+    return rows_by_fact
 
 
 def took_back(operation: Operation) -> bool:
@@ -136,25 +136,25 @@ def took_back(operation: Operation) -> bool:
 
 def check_moderated(world: World) -> Iterator[Violation]:
     """Look at all holders, a day later."""
-    gone = dict(_gone(world))
+    moderated = dict(_gone(world))
     for machine in world.honest():
         shares = shares_of(machine) if machine.name in world.topology.nodes else {}
         for partition, assertion in assertions_of(machine) if shares else ():
-            request = gone.get(voiced(assertion))
+            request = moderated.get(voiced(assertion))
             if request is not None and shares[partition].is_holder:
-                what = f"{voiced(assertion)}, said before a moderator's {request}, is live in {partition} of {machine.name}"
-                yield Violation("I3 what a moderator took back is gone", what)
+                wrong = f"{voiced(assertion)}, said before a moderator's {request}, is live in {partition} of {machine.name}"
+                yield Violation("I3 what a moderator took back is gone", wrong)
 
 
 def _gone(world: World) -> Iterator[tuple[Voice, str]]:
     """Voices that must be silent, and the request that silenced them."""
-    said: dict[Voice, list[Operation]] = {}
+    operations: dict[Voice, list[Operation]] = {}
     for operation, promotion in world.history.promises():
-        said.setdefault(voice_of(promotion), []).append(operation)
+        operations.setdefault(voice_of(promotion), []).append(operation)
     by_fact: dict[str, list[Operation]] = {}
     for operation, fact_id in _taken_back(world):
         by_fact.setdefault(fact_id, []).append(operation)
-    for voice, words in said.items():
+    for voice, words in operations.items():
         for by in by_fact.get(voice.fact_id, ()):
             if all(_is_before(world, word, by) for word in words):
                 yield voice, by.event.request

@@ -57,8 +57,8 @@ def assertions_of(machine: Machine) -> Iterator[tuple[str, Sealed]]:
 def places_of(machine: Machine, request: Request) -> set[Place]:
     """Live dots on a node that a retraction may take back."""
     if isinstance(request, Retract):
-        found = _of_facts(machine, set(request.fact_ids))
-        return {(name, assertion.dot) for name, assertion in found if request.by in (assertion.assertion.agent, MODERATOR)}
+        assertions = _of_facts(machine, set(request.fact_ids))
+        return {(name, assertion.dot) for name, assertion in assertions if request.by in (assertion.assertion.agent, MODERATOR)}
     return set()
 
 

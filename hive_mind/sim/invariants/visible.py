@@ -28,15 +28,15 @@ _SYNCS = 20
 
 def check_visible(world: World, promises: Promises, wait: Callable[[int], None]) -> Iterator[Violation]:
     """I1 and P13, as a client sees it. Asks twice: asking changes nothing (I6)."""
-    asked = [(machine, _ask(world, machine)) for machine in members(world)]
+    first_answers = [(machine, _ask(world, machine)) for machine in members(world)]
     wait(DEADLINE_MS)
-    again = [(machine, _ask(world, machine)) for machine in members(world)]
+    second_answers = [(machine, _ask(world, machine)) for machine in members(world)]
     wait(DEADLINE_MS)
-    wanted = _wanted(world, promises)
+    expected = _wanted(world, promises)
     redacted, single = promises.redacted(), _with_one_voice(world)
-    for machine, operation in (*asked, *again):
-        yield from _check(world, machine, operation, wanted - redacted, redacted)
-    for (_, first), (machine, second) in zip(asked, again, strict=True) if _is_trustworthy(world) else ():
+    for machine, operation in (*first_answers, *second_answers):
+        yield from _check(world, machine, operation, expected - redacted, redacted)
+    for (_, first), (machine, second) in zip(first_answers, second_answers, strict=True) if _is_trustworthy(world) else ():
         yield from _check_faded(machine, first, second, single)
 
 
@@ -48,34 +48,36 @@ def _wanted(world: World, promises: Promises) -> set[str]:
     """Promised facts of which an assertion counts at every member that has it: neither its agent nor itself under quarantine."""
     promised = {promise.voice.fact_id for promise in promises.live(world.schedule.now_ms)}
     hidden: set[str] = set()
-    shown: set[str] = set()
+    visible: set[str] = set()
     for machine in members(world):
         policy = node_of(machine).policy.at(machine.now)
         for _, assertion in assertions_of(machine):
             is_shown = policy.is_visible(assertion) and not policy.is_quarantined(assertion.assertion.fact_id)
-            (shown if is_shown else hidden).add(assertion.assertion.fact_id)
-    return (promised & shown) - hidden
+            (visible if is_shown else hidden).add(assertion.assertion.fact_id)
+    return (promised & visible) - hidden
 
 
 def _check(
-    world: World, machine: Machine, operation: Operation, wanted: set[str], redacted: frozenset[str]
+    world: World, machine: Machine, operation: Operation, expected: set[str], redacted: frozenset[str]
 ) -> Iterator[Violation]:
     outcome = operation.outcome
     if not isinstance(outcome, Gathered):
         yield Violation("every request is answered in time", f"{machine.name} did not answer {operation.event.request}")
         return
-    if shown := redacted & set(outcome.pool.ids):
-        yield Violation("I3 redacted is for ever", f"{min(shown)} is found at {machine.name}")
+    if redacted_shown := redacted & set(outcome.pool.ids):
+        yield Violation("I3 redacted is for ever", f"{min(redacted_shown)} is found at {machine.name}")
     if not _is_trustworthy(world):
         return
     if outcome.completeness != 1.0:
         yield Violation("P13 a healed hive is complete", f"{outcome.missing} missing at {machine.name}, silent: {outcome.silent}")
-    if lost := wanted - set(outcome.pool.ids):
+    if lost := expected - set(outcome.pool.ids):
         yield Violation("I1 what was acknowledged is found", f"{min(lost)} is not found at {machine.name}")
 
 
 def _with_one_voice(world: World) -> set[str]:
-    voices = Counter(voice.fact_id for voice in {voiced(given) for one in members(world) for _, given in assertions_of(one)})
+    voices = Counter(
+        voice.fact_id for voice in {voiced(assertion) for machine in members(world) for _, assertion in assertions_of(machine)}
+    )
     return {fact_id for fact_id, count in voices.items() if count == 1}
 
 

@@ -65,27 +65,31 @@ class Forgery:
 
     def entries(self, node: str) -> Message:
         """Registry entries for everybody, by the moderator and by agents of the node."""
-        chance, own = self._chance, self._chance.choice(agents_of(node))
+        chance, agent = self._chance, self._chance.choice(agents_of(node))
         stamp = Stamp(self._now_ms + chance.choice((0, 0, YEAR_MS)), 0, b"forged")
         fact = chance.choice(FACT_IDS)
-        made = (
+        forged = (
             RegistryEntry(f"redacted/{fact}", "true", stamp, MODERATOR),
             RegistryEntry(f"retracted/{fact}", "true", stamp, MODERATOR),
-            RegistryEntry(f"trust/{own}", "0.0", stamp, MODERATOR),
-            RegistryEntry(f"moderator/{own}", "true", stamp, MODERATOR),
-            RegistryEntry(f"retracted/{fact}/{own}", "true", stamp, own),
-            RegistryEntry(f"rating/{own}/{chance.choice(agents_of('n0'))}", '{"good":0,"bad":20,"at_ms":0}', stamp, own),
+            RegistryEntry(f"trust/{agent}", "0.0", stamp, MODERATOR),
+            RegistryEntry(f"moderator/{agent}", "true", stamp, MODERATOR),
+            RegistryEntry(f"retracted/{fact}/{agent}", "true", stamp, agent),
+            RegistryEntry(f"rating/{agent}/{chance.choice(agents_of('n0'))}", '{"good":0,"bad":20,"at_ms":0}', stamp, agent),
         )
-        return Announce(tuple(sealed_entry(self._seal, entry) for entry in made))
+        return Announce(tuple(sealed_entry(self._seal, entry) for entry in forged))
 
     def receipt(self, node: str) -> Message:
         """That it has what it never got."""
-        found = self._last(Replicate)
-        return Receipt(found.batch) if found is not None else self.entries(node)
+        replicated = self._last(Replicate)
+        return Receipt(replicated.batch) if replicated is not None else self.entries(node)
 
     def state(self) -> tuple[str, str, SyncState] | None:
         """To the last offer, in the name of who got it: that all is equal and complete, and another time. From whom, to whom."""
-        envelopes = [one for one in self._overheard if isinstance(one.message, SyncOffer) and one.target != (one.sender,)]
+        envelopes = [
+            envelope
+            for envelope in self._overheard
+            if isinstance(envelope.message, SyncOffer) and envelope.target != (envelope.sender,)
+        ]
         if not envelopes or not isinstance(offer := envelopes[-1].message, SyncOffer):
             return None
         everything = tuple(summary.partition for summary in offer.summaries)
@@ -105,13 +109,13 @@ class Forgery:
         statement = chance.choice(STATEMENTS)
         stamp = Stamp(self._now_ms + chance.choice((0, YEAR_MS)), 0, b"forged")
         assertion = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
-        made = sealed(self._seal, partition, dot(actor_id(node, b"forged!!"), chance.randrange(1, FAR)), assertion)
+        forgery = sealed(self._seal, partition, dot(actor_id(node, b"forged!!"), chance.randrange(1, FAR)), assertion)
         stolen = self._heard_of()
-        return Sealed(made.dot, assertion, made.seal or chance.choice((b"", bytes(80), stolen.seal if stolen else b"")))
+        return Sealed(forgery.dot, assertion, forgery.seal or chance.choice((b"", bytes(80), stolen.seal if stolen else b"")))
 
     def _partition(self) -> str:
-        named = [changes.partition for message in self._messages(Replicate) for changes in message.changes]
-        return self._chance.choice([*named, *(step.partition for step in self._messages(SyncStep))] or ["all"])
+        partitions = [changes.partition for message in self._messages(Replicate) for changes in message.changes]
+        return self._chance.choice([*partitions, *(step.partition for step in self._messages(SyncStep))] or ["all"])
 
     def _heard_of(self) -> Sealed | None:
         assertions = [add for message in self._messages(Replicate) for changes in message.changes for add in changes.adds]

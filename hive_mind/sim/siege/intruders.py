@@ -83,8 +83,8 @@ class Thief:
     def step(self, names: list[str], now_ms: int) -> None:
         """Lie as the member, or as another one by its key."""
         forgery = Forgery(self._chance, list(self._mail.overheard), now_ms, self._seal)
-        others = [name for name in names if name != self._victim]
-        to, author = self._chance.choice(others), self._chance.choice((self._victim, self._victim, *others))
+        bystanders = [name for name in names if name != self._victim]
+        to, author = self._chance.choice(bystanders), self._chance.choice((self._victim, self._victim, *bystanders))
         self._say(self._victim, to, forgery.message(author))
         if (state := forgery.state()) is not None and self._chance.random() < 0.5:
             self._say(*state)
@@ -126,13 +126,13 @@ class Siege:
         self._revoke()
         self._is_over = True
 
-    def _act(self, one: Forger | Thief) -> None:
+    def _act(self, attacker: Forger | Thief) -> None:
         if self._is_over:
             return
         world = self._world
         names = sorted(world.machines)
-        world.attempt(lambda: one.step(names, world.machines[names[0]].true_ms))
-        world.schedule.after(self._chance.expovariate(1 / _PAUSE_MS), lambda: self._act(one))
+        world.attempt(lambda: attacker.step(names, world.machines[names[0]].true_ms))
+        world.schedule.after(self._chance.expovariate(1 / _PAUSE_MS), lambda: self._act(attacker))
 
     def _steal(self) -> None:
         world, mail = self._world, self._world.mail

@@ -82,11 +82,11 @@ class Office:
 
     def signing(self, name: str) -> Signing:
         """The keys with which the program on a machine signs and checks, from its folder, when it starts."""
-        found = self.signing_with(self._keys[name], self._issued[name])
-        for one in self._folders[name]:
-            found.keyring.learn(one)
-        found.keyring.revoke(self._revocations.get(name, b""))
-        return found
+        signing = self.signing_with(self._keys[name], self._issued[name])
+        for certificate in self._folders[name]:
+            signing.keyring.learn(certificate)
+        signing.keyring.revoke(self._revocations.get(name, b""))
+        return signing
 
     def signing_with(self, key: Key, certificate: bytes) -> Signing:
         """The same for a given key and the certificate that goes with it."""
@@ -141,13 +141,13 @@ class Mail:
         self._count += 1
         return Envelope(f"e{self._count}", HIVE, sender, to, type(message).__name__, message)
 
-    def beat(self, name: str, others: tuple[str, ...]) -> Envelope:
+    def beat(self, name: str, receivers: tuple[str, ...]) -> Envelope:
         """The beat that brings a machine's certificate, and those of others that it knows."""
-        return self.envelope(name, others, Heartbeat(b"", 0, 0))
+        return self.envelope(name, receivers, Heartbeat(b"", 0, 0))
 
-    def knows(self, name: str, other: str) -> bool:
+    def knows(self, name: str, peer: str) -> bool:
         """Whether a machine can check what another one signs now."""
-        return self._signing[other].keyring.certificate in self._signing[name].keyring.known
+        return self._signing[peer].keyring.certificate in self._signing[name].keyring.known
 
     def receive(self, name: str, envelope: Envelope, wall_ms: int) -> bool:
         """Let a machine learn the keys that came along; whether it takes the message in. A refusal is counted."""

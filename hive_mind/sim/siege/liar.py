@@ -57,7 +57,9 @@ class Liar:
     def twisted(self, node: HiveNode, event: Event, effects: Sequence[Effect], now: Now) -> list[Effect]:
         """The effects of the honest program, made worse."""
         self._now = now
-        out: list[Effect] = [self._twisted(node, one) if isinstance(one, Send) and self._lies() else one for one in effects]
+        out: list[Effect] = [
+            self._twisted(node, effect) if isinstance(effect, Send) and self._lies() else effect for effect in effects
+        ]
         if isinstance(event, Tick):
             names = tuple(name for name in node.topology.nodes if name != self._name)
             out += [Send(names, message) for message in self._spam(node, now)]
@@ -133,11 +135,13 @@ class Liar:
         """Assertions of its own agent, or of another node's, under the dot that this node will write next."""
         if (following := self._next_of_another(node, partition)) is None:
             return ()
-        theirs = [given for given in node.partitions.shares[partition].all_sealed() if actor_of(given.dot) == actor_of(following)]
+        theirs = [
+            sealed for sealed in node.partitions.shares[partition].all_sealed() if actor_of(sealed.dot) == actor_of(following)
+        ]
         if theirs and self._chance.random() < 0.5:
             # Or what that node itself said under an earlier one.
-            again = self._chance.choice(sorted(theirs, key=lambda one: one.dot))
-            return (Sealed(following, again.assertion, again.seal),)
+            stolen = self._chance.choice(sorted(theirs, key=lambda sealed: sealed.dot))
+            return (Sealed(following, stolen.assertion, stolen.seal),)
         agent, statement = agents_of(self._name)[0], self._chance.choice(STATEMENTS)
         stamp = Stamp(self._now.wall_ms, 0, actor_of(following))
         assertion = Assertion(fact_id(statement.content), agent, agent, 1.0, stamp, statement)
@@ -157,7 +161,7 @@ class Liar:
         heads = [head for head in share.heads.values() if head.node != self._name] if share is not None else []
         if not heads:
             return None
-        head = self._chance.choice(sorted(heads, key=lambda one: one.actor))
+        head = self._chance.choice(sorted(heads, key=lambda each: each.actor))
         return dot(head.actor, head.counter + self._chance.randrange(1, 4))
 
     def _forged_add(self, node: HiveNode, now: Now) -> Sealed:
@@ -187,21 +191,21 @@ class Liar:
         live = [given_assertion for share in node.partitions.shares.values() for given_assertion in share.all_sealed()]
         if not live:
             return ()
-        assertion = self._chance.choice(sorted(live, key=lambda one: one.dot))
+        assertion = self._chance.choice(sorted(live, key=lambda each: each.dot))
         why = self._chance.choice(_REASONS)
         by = self._chance.choice((MODERATOR, self._name, assertion.assertion.agent))
         return (Removal(assertion.assertion.fact_id, (assertion.dot,), by, why, assertion.assertion.stamp, b"\1" * 32),)
 
     def _forged_entries(self, now: Now) -> tuple[RegistryEntry, ...]:
         chance, stamp = self._chance, Stamp(now.wall_ms + self._chance.choice((0, YEAR_MS)), 0, b"liar")
-        fact, own = chance.choice(FACT_IDS), agents_of(self._name)[0]
+        fact, agent = chance.choice(FACT_IDS), agents_of(self._name)[0]
         return (
             RegistryEntry(f"redacted/{fact}", "true", stamp, MODERATOR),
-            RegistryEntry(f"redacted/{fact}", "true", stamp, own),
-            RegistryEntry(f"moderator/{own}", "true", stamp, own),
-            RegistryEntry(f"retracted/{fact}", "true", stamp, chance.choice((own, MODERATOR))),
-            RegistryEntry("trust/" + own, "9e99", stamp, MODERATOR),
-            RegistryEntry("nonsense", "{", stamp, own),
+            RegistryEntry(f"redacted/{fact}", "true", stamp, agent),
+            RegistryEntry(f"moderator/{agent}", "true", stamp, agent),
+            RegistryEntry(f"retracted/{fact}", "true", stamp, chance.choice((agent, MODERATOR))),
+            RegistryEntry("trust/" + agent, "9e99", stamp, MODERATOR),
+            RegistryEntry("nonsense", "{", stamp, agent),
         )
 
 
