@@ -15,10 +15,10 @@ class _Compiled:
 
 class _Uncompiled:
     def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
-        self._written = pattern, flags
+        self._source = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(*self._written)
+        compiled = re.compile(*self._source)
         for part in _PARTS:
             setattr(self, part, getattr(compiled, part))
         # Without `__getattr__` the next look-up is quicker.

@@ -117,14 +117,14 @@ _NOTHING = _Nothing()
 
 class _Recorded:
     def __init__(self, made_span: "trace.Span") -> None:
-        self._made = made_span
+        self._made_span = made_span
 
     @property
     def traceparent(self) -> str:
-        return _traceparent_of(self._made)
+        return _traceparent_of(self._made_span)
 
     def note(self, name: str, value: Value) -> None:
-        self._made.set_attribute(name, value)
+        self._made_span.set_attribute(name, value)
 
 
 def _traceparent_of(made_span: "trace.Span") -> str:

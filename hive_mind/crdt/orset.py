@@ -44,7 +44,7 @@ class ORSet(Generic[E]):
         self._live: dict[Dot, E] = {}
         self._dots: dict[E, Dot | tuple[Dot, ...]] = {}
         self._context = Context()
-        self._known: Context | None = None
+        self._context_known: Context | None = None
         self._version = 0
         self.lock = RLock()
         """Held by every operation. Hold it yourself to do several as one."""
@@ -64,9 +64,9 @@ class ORSet(Generic[E]):
     def context(self) -> Context:
         """All dots ever seen. A copy, the same one until the set changes."""
         with self.lock:
-            if self._known is None:
-                self._known = self._context.copy()
-            return self._known
+            if self._context_known is None:
+                self._context_known = self._context.copy()
+            return self._context_known
 
     @property
     def version(self) -> int:
@@ -278,7 +278,7 @@ class ORSet(Generic[E]):
 
     def _changed(self) -> None:
         self._version += 1
-        self._known = None
+        self._context_known = None
 
 
 def _allowed(removed: list[Dot], may_remove: MayRemove | None) -> tuple[list[Dot], list[Dot]]:

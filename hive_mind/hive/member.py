@@ -40,7 +40,7 @@ class Member:
         self.membership = membership
         self._new_node = new_node
         self._node: HiveNode | None = None
-        self._kept: list[Kept] = []
+        self._journal: list[Kept] = []
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Member:
         """Take back what the journal kept. Once, before the first event."""
         records = list(journal)
         membership_records = [record for record in records if record.table == MEMBERSHIP and isinstance(record, Put)]
-        self._kept = [record for record in records if record.table != MEMBERSHIP]
+        self._journal = [record for record in records if record.table != MEMBERSHIP]
         effects = self.membership.start(membership_records, now)
         return [*self._build(now), *effects]
 
@@ -151,7 +151,7 @@ class Member:
             return []
         is_founding = not self.membership.is_learned and self.membership.is_in
         self._node = self._new_node(topology, is_founding)
-        journal, self._kept = self._kept, []
+        journal, self._journal = self._journal, []
         return self._node.start(journal, now)
 
 

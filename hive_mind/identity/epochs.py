@@ -36,10 +36,10 @@ class EpochKeys:
     """The epochs one process was handed; `root` is the root's public key, `own` its key."""
 
     def __init__(self, root: bytes, own_key: PrivateKey) -> None:
-        self._root, self._own = root, own_key
+        self._root, self._own_key = root, own_key
         self._secrets: dict[int, bytes] = {}
         # All of them signed by the root.
-        self._seen: set[bytes] = set()
+        self._digests_seen: set[bytes] = set()
         self.newest = 0
         """The number of the newest epoch that it heard of, handed to it or not; 0: of none."""
         self.announced = b""
@@ -60,14 +60,14 @@ class EpochKeys:
 
     def learn(self, data: bytes) -> bool:
         """Take an epoch in; whether it is one of this root's and new. Others' change nothing."""
-        if data in self._seen or data[:1] != b"E":
+        if data in self._digests_seen or data[:1] != b"E":
             return False
         try:
             epoch = read(self._root, data, Epoch)
         except InvalidInput:
             return False
-        self._seen.add(data)
-        if (wrapped := epoch.handed.get(self._own.id)) is not None:
+        self._digests_seen.add(data)
+        if (wrapped := epoch.handed.get(self._own_key.id)) is not None:
             self._keep(epoch, wrapped)
         # Of two of one number the one that more were handed.
         if epoch.number > self.newest or (epoch.number == self.newest and len(data) >= len(self.announced)):
@@ -79,11 +79,11 @@ class EpochKeys:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        box = self._own.box
+        box = self._own_key.box
         try:
             shared = box.exchange(X25519PublicKey.from_public_bytes(epoch.one_off))
             key = AESGCM(_wrapping(shared, epoch.one_off, box.public_key().public_bytes_raw()))
-            secret = key.decrypt(_ONCE, wrapped, _bound(epoch.fleet, epoch.number, self._own.id))
+            secret = key.decrypt(_ONCE, wrapped, _bound(epoch.fleet, epoch.number, self._own_key.id))
         except (InvalidTag, ValueError):
             return
         if len(secret) == KEY_BYTES:

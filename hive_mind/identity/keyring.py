@@ -26,14 +26,14 @@ class Keyring:
     """Of one process. `own` signs, and `certificate` says that it may; `check` looks at signatures."""
 
     def __init__(self, root: bytes, own_key: Signer | None = None, certificate: bytes = b"", check: Check = is_signed) -> None:
-        self._root, self._own, self._check = root, own_key, check
+        self._root, self._own_key, self._check = root, own_key, check
         self.revision = 0
         """Grows with every revocation that comes to be known."""
-        self._known: dict[bytes, Certificate] = {}
+        self._certificates: dict[bytes, Certificate] = {}
         self._revoked: dict[bytes, int] = {}
-        self._kept: dict[bytes, bytes] = {}
+        self._statements: dict[bytes, bytes] = {}
         # All of them signed by the root. They come with every beat, and are looked at once.
-        self._seen: set[bytes] = set()
+        self._digests_seen: set[bytes] = set()
         self.certificate, self.revocations = certificate, b""
         if certificate:
             own_certificate = read(root, certificate, Certificate, check)
@@ -43,44 +43,44 @@ class Keyring:
 
     @property
     def own(self) -> Certificate | None:
-        return self._known.get(self._own.id) if self._own else None
+        return self._certificates.get(self._own_key.id) if self._own_key else None
 
     @property
     def known(self) -> Iterable[bytes]:
         """The certificates of all, as the root signed them."""
-        return self._kept.values()
+        return self._statements.values()
 
     def seal(self, payload: bytes) -> bytes:
         """Its key's name and signature; b"" where it has none."""
-        return self._own.id + self._own.sign(payload) if self._own else b""
+        return self._own_key.id + self._own_key.sign(payload) if self._own_key else b""
 
     def learn(self, data: bytes) -> bool:
         """Take a certificate in; whether it is new. One that the root did not sign changes nothing."""
-        if not data or data in self._seen:
+        if not data or data in self._digests_seen:
             return False
         try:
             certificate = read(self._root, data, Certificate, self._check)
         except InvalidInput:
             return False
-        self._seen.add(data)
-        former = self._known.get(certificate.key_id)
+        self._digests_seen.add(data)
+        former = self._certificates.get(certificate.key_id)
         # Of two for one key the one that lasts longer: it is the later one.
         if former is not None and former.not_after_ms >= certificate.not_after_ms:
             return False
-        self._known[certificate.key_id], self._kept[certificate.key_id] = certificate, data
-        if self._own is not None and certificate.key_id == self._own.id:
+        self._certificates[certificate.key_id], self._statements[certificate.key_id] = certificate, data
+        if self._own_key is not None and certificate.key_id == self._own_key.id:
             self.certificate = data
         return True
 
     def revoke(self, data: bytes) -> bool:
         """Take revocations in; whether any is new. A list never takes one back."""
-        if not data or data in self._seen:
+        if not data or data in self._digests_seen:
             return False
         try:
             revocations = read(self._root, data, Revocations, self._check)
         except InvalidInput:
             return False
-        self._seen.add(data)
+        self._digests_seen.add(data)
         news = list(self._newer(revocations.revoked))
         for new in news:
             self._revoked[new.key_id] = new.since_ms
@@ -91,7 +91,7 @@ class Keyring:
 
     def speaks_for(self, seal: bytes, name: str) -> bool:
         """Whether the key of a seal may say things under this name."""
-        certificate = self._known.get(seal[:ID_BYTES])
+        certificate = self._certificates.get(seal[:ID_BYTES])
         return certificate is not None and certificate.speaks_for(name)
 
     def is_revoked(self, seal: bytes, at_ms: int) -> bool:
@@ -108,7 +108,7 @@ class Keyring:
         if not seal:
             return UNSIGNED
         key = seal[:ID_BYTES]
-        certificate = self._known.get(key)
+        certificate = self._certificates.get(key)
         if certificate is None or len(seal) != SEAL_BYTES:
             return UNKNOWN
         if not certificate.speaks_for(name) or not self._check(certificate.public, payload, seal[ID_BYTES:]):

@@ -22,21 +22,21 @@ class MemoryJournal:
     """See `base.Journal`. May begin with what another one gave by `load`, as a restart would find it."""
 
     def __init__(self, kept: Iterable[Put] = ()) -> None:
-        self._kept = {(put.table, put.key): put for put in kept}
+        self._records = {(put.table, put.key): put for put in kept}
         self._is_closed = False
 
     async def load(self) -> list[Kept]:
         self._refuse_if_closed()
-        return [self._kept[place] for place in sorted(self._kept)]
+        return [self._records[place] for place in sorted(self._records)]
 
     async def write(self, records: Sequence[Record]) -> None:
         """All of them: nothing here can fail half-way, because nothing is awaited."""
         self._refuse_if_closed()
         for record in records:
             if isinstance(record, Put):
-                self._kept[record.table, record.key] = record
+                self._records[record.table, record.key] = record
             else:
-                self._kept.pop((record.table, record.key), None)
+                self._records.pop((record.table, record.key), None)
 
     async def scrub(self) -> None:
         self._refuse_if_closed()

@@ -30,7 +30,7 @@ class ScriptedModel:
     def __init__(self, script: Script = (), name: str = "scripted", conversation: Conversation = ()) -> None:
         self.prompts: list[Prompt] = []
         self.turns: list[dialogue.Turn] = []
-        self._said = conversation if callable(conversation) else _in_turn(conversation)
+        self._conversation = conversation if callable(conversation) else _in_turn(conversation)
         self._name = name
         self._reply_to = _replier(script)
 
@@ -50,7 +50,7 @@ class ScriptedModel:
     async def converse(self, turn: dialogue.Turn, on_text: OnText | None = None) -> dialogue.Reply:
         """The next reply of the conversation's script, or its error; its words one by one."""
         self.turns.append(turn)
-        reply = self._said(turn)
+        reply = self._conversation(turn)
         if isinstance(reply, Exception):
             raise reply
         if on_text:

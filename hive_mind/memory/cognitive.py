@@ -67,7 +67,7 @@ class CognitiveMemory:
         self.times_woken = self._revision = 0
         """`times_woken`: knowledge about its facts may be out of date when this has grown."""
         self._transition, self._is_closed = Transition(), False
-        self._here = OneLoop(lambda: self._state is None and not self._transition.is_under_way)
+        self._loop = OneLoop(lambda: self._state is None and not self._transition.is_under_way)
 
     async def store_fact(
         self,
@@ -301,8 +301,8 @@ class CognitiveMemory:
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""
         with self.here():
-            async with self._here.waking:
-                await self._here.is_idle.wait()
+            async with self._loop.waking:
+                await self._loop.is_idle.wait()
                 await self._transition.finish()
                 await self._commits.finish()
                 if self._state is not None:
@@ -317,11 +317,11 @@ class CognitiveMemory:
 
     def here(self) -> AbstractContextManager[None]:
         """As long as a call lasts. Raises `InvalidInput` where the memory is open in another event loop."""
-        return self._here.call()
+        return self._loop.call()
 
     def stay_here(self) -> None:
         """Belong to this event loop, asleep too. Raises `InvalidInput` where it is open in another one."""
-        self._here.enter()
+        self._loop.enter()
 
     async def __aenter__(self) -> "CognitiveMemory":
         """Wake now, so that a locked or damaged database is reported at once."""
@@ -435,11 +435,11 @@ class CognitiveMemory:
         with self.here():
             state = await self._awoken()
             # Nothing is awaited in between, so nobody puts it to sleep before it is used.
-            with self._here.use():
+            with self._loop.use():
                 yield state
 
     async def _awoken(self) -> Awake:
-        async with self._here.waking:
+        async with self._loop.waking:
             if self._is_closed:
                 raise InvalidInput("this memory is closed: open it again")
             await self._transition.finish()

@@ -73,7 +73,7 @@ class ProcessAgent:
 
     def __init__(self, fleet: str, name: str, contact: Contact | None, silence_s: float = SILENCE_S) -> None:
         self.fleet, self.name, self.silence_s = fleet, name, silence_s
-        self._known = contact
+        self._contact = contact
 
     async def call(self, request: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
         """Put a request to it, see `api.requests`. Raises `HiveError`.
@@ -93,9 +93,9 @@ class ProcessAgent:
 
     async def contact_of(self, agent: str) -> Contact:
         """How the process of an agent is reached. Raises `HiveError` where it is not."""
-        if self._known is None:
+        if self._contact is None:
             raise ProcessGone(agent, "it is not running here")
-        return self._known
+        return self._contact
 
     async def other(self) -> str:
         """An agent of its hive that is ready, in another process; "" for none."""

@@ -17,7 +17,7 @@ class PutAgain:
     """Answers by key, the latest of them."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, tuple[object, asyncio.Task[Any]]] = {}
+        self._requests: dict[str, tuple[object, asyncio.Task[Any]]] = {}
 
     async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """The result of the work for this request, made now or before. Failed work is done again the next time.
@@ -28,19 +28,19 @@ class PutAgain:
             return await work()
         if len(key) > KEY_CHARACTERS_MAX:
             raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
-        earlier, task = self._asked.get(key, (request, None))
+        earlier, task = self._requests.get(key, (request, None))
         if earlier != request:
             raise InvalidInput("another request was put under this key: give each request a key of its own")
         if task is None or (task.done() and (task.cancelled() or task.exception())):
             # A task of its own: a caller that gives up waiting stops nothing.
             task = asyncio.create_task(work())
-            self._asked[key] = request, task
+            self._requests[key] = request, task
             self._forget_oldest()
         return await asyncio.shield(task)
 
     def _forget_oldest(self) -> None:
-        while len(self._asked) > _KEPT:
+        while len(self._requests) > _KEPT:
             # The oldest are done, but for a few.
-            if (key := next((key for key, (_, task) in self._asked.items() if task.done()), None)) is None:
+            if (key := next((key for key, (_, task) in self._requests.items() if task.done()), None)) is None:
                 return
-            del self._asked[key]
+            del self._requests[key]

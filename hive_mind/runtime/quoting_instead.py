@@ -31,16 +31,16 @@ class QuotingInstead:
     """Implements `Reader` over one that may fail, or over why there is none. An answer's `method` says how it came about."""
 
     def __init__(self, reader: Reader | ConfigError, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._given, self._quoting = reader, ExtractiveReader()
+        self._reader, self._quoting = reader, ExtractiveReader()
         self._clock_s = clock_s
         self._alone_until_s = 0.0
 
     @property
     def reader(self) -> Reader:
         """The one that may fail. Raises `ConfigError` where there is none."""
-        if isinstance(self._given, ConfigError):
-            raise self._given
-        return self._given
+        if isinstance(self._reader, ConfigError):
+            raise self._reader
+        return self._reader
 
     async def more_words(self, question: str) -> str:
         if not isinstance(reader := self.reader, PromptedReader) or self._skip_while_late():

@@ -65,7 +65,7 @@ class Machine:
         self._booted_ms = 0
         self._effects: deque[Effect] = deque()
         self._is_syncing = False
-        self._held: list[Event] = []
+        self._events_held: list[Event] = []
         self._tick_ms = -1
 
     @property
@@ -97,7 +97,7 @@ class Machine:
         if self.node is None:
             return False
         if self.stalled_ms > self._schedule.now_ms:
-            self._held.append(event)
+            self._events_held.append(event)
             return True
         try:
             self._boundary()
@@ -114,7 +114,7 @@ class Machine:
 
     def wake_up(self) -> None:
         """End a stall: handle everything that came meanwhile."""
-        events, self._held = self._held, []
+        events, self._events_held = self._events_held, []
         self.stalled_ms = min(self.stalled_ms, self._schedule.now_ms)
         for event in events:
             self.handle(event)
@@ -123,7 +123,7 @@ class Machine:
         """Lose everything but the disk."""
         self.node = None
         self._effects.clear()
-        self._held.clear()
+        self._events_held.clear()
         self._is_syncing, self.stalled_ms, self._tick_ms = False, -1, -1
         self.disk.crash(self._chance, loses_tail=loses_tail)
         self._world.crashed(self)

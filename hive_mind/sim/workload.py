@@ -38,7 +38,7 @@ class Workload:
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
-        self._said: dict[str, list[str]] = {}
+        self._facts_said: dict[str, list[str]] = {}
 
     def next(self, request: str, node: str, *, agents: tuple[str, ...], is_moderated: bool) -> Request:
         """The next action of an agent of `node`. `agents` are all there are; only a moderator's node redacts and pins."""
@@ -62,7 +62,7 @@ class Workload:
     def _promotion(self, node: str) -> Promotion:
         chance = self._chance
         number, agent = chance.randrange(len(STATEMENTS)), chance.choice(agents_of(node))
-        self._said.setdefault(agent, []).append(FACT_IDS[number])
+        self._facts_said.setdefault(agent, []).append(FACT_IDS[number])
         # Agents that read the same source say the same on its word: one root, several agents.
         root = agent if chance.random() < 0.7 else f"source{chance.randrange(3)}"
         confidence = round(chance.uniform(0.3, 1.0), 3)
@@ -70,7 +70,7 @@ class Workload:
 
     def _retract(self, request: str, node: str) -> Retract:
         agent = self._chance.choice(agents_of(node))
-        facts_of_agent = self._said.get(agent) or FACT_IDS
+        facts_of_agent = self._facts_said.get(agent) or FACT_IDS
         return Retract(request, (self._chance.choice(facts_of_agent),), agent)
 
     def _rate(self, request: str, node: str, agents: tuple[str, ...]) -> Write:

@@ -129,37 +129,37 @@ class CompactingIndex:
     """Facts by id. `again` says what a fact of it was added with."""
 
     def __init__(self, new_index: Callable[[], FactIndex], again: Again) -> None:
-        self._both = Compacting(lambda: _Side(new_index()), lambda side, fact_id: side.add(fact_id, again(fact_id)))
+        self._sides = Compacting(lambda: _Side(new_index()), lambda side, fact_id: side.add(fact_id, again(fact_id)))
 
     @property
     def index(self) -> FactIndex:
-        return self._both.current.index
+        return self._sides.current.index
 
     @property
     def columns(self) -> Columns:
         """Evidence for its facts, by position in it."""
-        return self._both.current.columns
+        return self._sides.current.columns
 
     def add(self, fact_id: str, indexed: Indexed) -> None:
-        for side in self._both.sides:
+        for side in self._sides.sides:
             side.add(fact_id, indexed)
 
     def note(self, fact_id: str, evidence: IndexedEvidence) -> None:
         """The evidence for a fact that is there is new."""
-        for side in self._both.sides:
+        for side in self._sides.sides:
             if fact_id in side:
                 side.note(fact_id, evidence)
 
     def remove(self, fact_id: str, terms: Mapping[str, float]) -> None:
-        for side in self._both.sides:
+        for side in self._sides.sides:
             side.index.remove(fact_id, terms)
-        self._both.emptied()
+        self._sides.emptied()
         self.renew_some(_RENEWED_BESIDE)
 
     def forget_trust(self) -> None:
-        for side in self._both.sides:
+        for side in self._sides.sides:
             side.columns.forget_trust()
 
     def renew_some(self, facts_max: int) -> bool:
         """Do a little of making it anew, where that is due. Whether more is left; never necessary."""
-        return self._both.renew(facts_max)
+        return self._sides.renew(facts_max)

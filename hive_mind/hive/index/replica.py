@@ -101,7 +101,7 @@ class Replica:
 
     def __init__(self, new_arm: Callable[[], VectorArm | None], model: str, shares: Shares) -> None:
         self._new_arm, self._model, self._shares = new_arm, model, shares
-        self._known: dict[str, _Known] = {}
+        self._entries: dict[str, _Known] = {}
         self._concepts = Concepts()
         self._dirty: dict[str, set[str]] = {}
         self._version = -1
@@ -118,7 +118,7 @@ class Replica:
     def rearrange(self, shares: Shares) -> None:
         """Other partitions count here from now on."""
         self._shares = shares
-        self._known, self._concepts, self._dirty, self._order = {}, Concepts(), {}, None
+        self._entries, self._concepts, self._dirty, self._order = {}, Concepts(), {}, None
         self._tally = self._ids = None
         self._home, self._copies = self._new_part(), self._new_part()
         for name in (*shares.homes, *shares.copies):
@@ -170,7 +170,7 @@ class Replica:
     def fact(self, fact_id: str, judge: AssertionPolicy) -> HiveFact | None:
         """A fact by its id, quarantined ones included."""
         self._refresh(judge)
-        entry = self._known.get(fact_id)
+        entry = self._entries.get(fact_id)
         if entry is not None:
             assertions = self._shares.visible(fact_id, entry.partitions, judge)
             rivals = self.conflicting(fact_id) if entry.statement.concept else []
@@ -184,7 +184,7 @@ class Replica:
         """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
         self._refresh(judge)
         if self._order is None or self._order.concept != concept:
-            at_home = ((id, entry) for id, entry in self._known.items() if entry.is_home)
+            at_home = ((id, entry) for id, entry in self._entries.items() if entry.is_home)
             about = (
                 (id, entry)
                 for id, entry in at_home
@@ -202,7 +202,7 @@ class Replica:
         ids = self._ids_in_order(judge)
         start = bisect_left(ids, prefix)
         end = bisect_right(ids, prefix, start, key=lambda fact_id: fact_id[: len(prefix)])
-        entries = ((id, self._known[id]) for id in ids[start:end])
+        entries = ((id, self._entries[id]) for id in ids[start:end])
         places = sorted((ListPlace(entry.stamp, id) for id, entry in entries if entry.is_home), reverse=True)
         return self._facts_at((place for place in places if after is None or place < after), judge, limit)
 
@@ -218,7 +218,7 @@ class Replica:
 
     def _rows(self, about: str, judge: AssertionPolicy) -> Iterator[bytes]:
         accept = self._accept(0.0, judge)
-        for id, entry in self._known.items():
+        for id, entry in self._entries.items():
             statement = entry.statement
             if (
                 entry.is_home
@@ -230,7 +230,7 @@ class Replica:
     def worded(self, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
         """Rows (`hive.trust.signature`) of the facts at home here, ascending, those `after` one; and whether there are more."""
         ids, accept = self._ids_in_order(judge), self._accept(0.0, judge)
-        entries = ((id, self._known[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
+        entries = ((id, self._entries[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
         at_home = ((id, fact) for id, fact in entries if fact.is_home and (accept is None or accept(id)))
         rows = b"".join(signature.row(id, fact.statement, fact.stamp, _signed(fact)) for id, fact in islice(at_home, rows_max))
         return rows, next(at_home, None) is not None
@@ -240,7 +240,7 @@ class Replica:
         for _ in range(facts_max, len(self._dirty), facts_max):
             self.index_some(facts_max, judge)
             yield
-        unsigned = [entry for entry in self._known.values() if entry.is_home and not entry.signed] if with_wording else []
+        unsigned = [entry for entry in self._entries.values() if entry.is_home and not entry.signed] if with_wording else []
         for start in range(0, len(unsigned), facts_max):
             for entry in unsigned[start : start + facts_max]:
                 _signed(entry)
@@ -250,12 +250,12 @@ class Replica:
         """The facts that searches can find here, copies too, by id."""
         self._refresh(judge)
         accept = self._accept(0.0, judge)
-        visible = ((id, entry) for id, entry in self._known.items() if accept is None or accept(id))
+        visible = ((id, entry) for id, entry in self._entries.items() if accept is None or accept(id))
         return {id: Counted(entry.is_home, entry.confirmations > 0) for id, entry in visible}
 
     def conflicting(self, fact_id: str) -> list[str]:
         """Facts kept here that can't be true beside this one."""
-        return self._concepts.rivals(fact_id, self._known[fact_id].statement, lambda rival: self._known[rival].statement)
+        return self._concepts.rivals(fact_id, self._entries[fact_id].statement, lambda rival: self._entries[rival].statement)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,7 +267,7 @@ class Replica:
     def _ids_in_order(self, judge: AssertionPolicy) -> list[str]:
         self._refresh(judge)
         if self._ids is None:
-            self._ids = sorted(self._known)
+            self._ids = sorted(self._entries)
         return self._ids
 
     def _refresh(self, judge: AssertionPolicy) -> None:
@@ -287,13 +287,13 @@ class Replica:
                 self.changed(partition, self._shares.by_partition[partition].members.items())
 
     def _derive(self, fact_id: str, partitions: set[str], judge: AssertionPolicy) -> None:
-        former = self._known.get(fact_id)
+        former = self._entries.get(fact_id)
         if former is not None:
             partitions = partitions.union(former.partitions)
         self._order = self._tally = None
         entry = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
         if former is not None and entry is not None and _is_indexed_alike(former, entry):
-            self._known[fact_id] = entry
+            self._entries[fact_id] = entry
             self._part_of(entry).note(fact_id, entry.evidence)
             return
         if former is not None:
@@ -326,14 +326,14 @@ class Replica:
         )
 
     def _put_in(self, fact_id: str, entry: _Known) -> None:
-        self._known[fact_id] = entry
+        self._entries[fact_id] = entry
         if self._ids is not None:
             insort(self._ids, fact_id)
         self._part_of(entry).add(fact_id, self._indexed(fact_id))
         self._concepts.add(fact_id, entry.statement.concept)
 
     def _take_out(self, fact_id: str, entry: _Known) -> None:
-        del self._known[fact_id]
+        del self._entries[fact_id]
         if self._ids is not None:
             del self._ids[bisect_left(self._ids, fact_id)]
         self._part_of(entry).remove(fact_id, weighted_terms(entry.statement))
@@ -343,7 +343,7 @@ class Replica:
         return CompactingIndex(lambda: FactIndex(self._new_arm()), self._indexed)
 
     def _indexed(self, fact_id: str) -> Indexed:
-        entry = self._known[fact_id]
+        entry = self._entries[fact_id]
         return Indexed(weighted_terms(entry.statement), self._vector(entry.statement), entry.evidence)
 
     def _vector(self, statement: Statement) -> Vector | None:
@@ -369,12 +369,12 @@ class Replica:
         )
         if not judge.may_expire():
             return evidence
-        entries = [self._known[fact_id] for fact_id in pool.ids]
+        entries = [self._entries[fact_id] for fact_id in pool.ids]
         faded = np.array([judge.faded(entry.confidence, entry.stamp) for entry in entries], dtype=np.float32)
         return msgspec.structs.replace(evidence, confidence=faded)
 
     def _place(self, fact_id: str) -> bytes:
-        entry = self._known[fact_id]
+        entry = self._entries[fact_id]
         return place_of(entry.statement, entry.root, entry.tenant)
 
     def _accept(self, confidence_min: float, judge: AssertionPolicy, as_of_ms: int = 0) -> Accept | None:
@@ -383,7 +383,7 @@ class Replica:
             return None
 
         def is_wanted(fact_id: str) -> bool:
-            entry = self._known[fact_id]
+            entry = self._entries[fact_id]
             if judge.faded(entry.confidence, entry.stamp) < confidence_min or 0 < as_of_ms < entry.stamp.ms:
                 return False
             return not judge.may_expire() or bool(self._shares.visible(fact_id, entry.partitions, judge))

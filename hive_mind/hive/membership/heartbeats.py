@@ -185,27 +185,27 @@ class LivingBoots:
     def __init__(self, incarnation: bytes) -> None:
         self._incarnation = incarnation
         self._living: dict[str, bytes] = {}
-        self._asked: dict[tuple[str, bytes], tuple[int, int]] = {}
+        self._asked_boots: dict[tuple[str, bytes], tuple[int, int]] = {}
         """By name and incarnation: the number of the first beat that asked, and when it was asked last."""
 
     def note_answer(self, name: str, beat: Heartbeat, *, is_present: bool) -> bool:
         """Take in a beat's answers; whether the boot that sent it answers, by this beat or, if heard lately, by an earlier."""
         if is_present and self._living.get(name) == beat.incarnation:
             return True
-        first, _ = self._asked.get((name, beat.incarnation), (None, 0))
+        first, _ = self._asked_boots.get((name, beat.incarnation), (None, 0))
         boot, number = beat.answers[:-_NUMBER_BYTES], int.from_bytes(beat.answers[-_NUMBER_BYTES:], "big")
         if first is None or boot != self._incarnation or number < first:
             return False
         self._living[name] = beat.incarnation
-        del self._asked[name, beat.incarnation]
+        del self._asked_boots[name, beat.incarnation]
         return True
 
     def ask_if_due(self, name: str, beat: Heartbeat, number: int, now_ms: int, every_ms: int) -> bool:
         """Note that the beat of this number asks that boot, if that is due; whether it is. No more often than `every_ms`."""
         boot = name, beat.incarnation
-        first, asked_ms = self._asked.pop(boot, (number, now_ms - every_ms))
+        first, asked_ms = self._asked_boots.pop(boot, (number, now_ms - every_ms))
         is_due = now_ms - asked_ms >= every_ms
-        self._asked[boot] = first, now_ms if is_due else asked_ms
-        if len(self._asked) > _ASKED_MAX:
-            del self._asked[next(iter(self._asked))]
+        self._asked_boots[boot] = first, now_ms if is_due else asked_ms
+        if len(self._asked_boots) > _ASKED_MAX:
+            del self._asked_boots[next(iter(self._asked_boots))]
         return is_due

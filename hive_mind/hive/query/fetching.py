@@ -31,7 +31,7 @@ class FetchScatter:
         """`may_hold` tells whether this replica set can have a fact of unknown holder."""
         self._fetch, self._node = fetch, node
         self._end_ms = now_ms + fetch.deadline_ms
-        self._held: dict[str, HiveFact] = {}
+        self._facts_held: dict[str, HiveFact] = {}
         self._cut: set[str] = set()
         """Members without room for everything they were asked for."""
         self._bytes_max = settings.reply_bytes_max
@@ -69,7 +69,7 @@ class FetchScatter:
 
     def gathered(self) -> tuple[HiveFact, ...]:
         """Those that were found, in the order in which they were wanted, each once."""
-        return tuple(self._held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._held)
+        return tuple(self._facts_held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._facts_held)
 
     def _take(self, sender: str, part: str, facts: dict[str, HiveFact], *, is_cut: bool, now_ms: int) -> list[To]:
         """The facts a reply has of one part. A sender without room for all is asked for the rest."""
@@ -79,14 +79,14 @@ class FetchScatter:
             return []
         hive_facts = {id: facts[id] for id in still if id in facts}
         rest = [id for id in still if id not in facts]
-        self._held.update(hive_facts)
+        self._facts_held.update(hive_facts)
         if is_cut and hive_facts and rest:
             self._cut.add(sender)
             return self._round.ask_for_rest(sender, part, rest, now_ms)
         return self._round.take(sender, part, rest, now_ms)
 
     def _advance(self, now_ms: int) -> Requests:
-        has_all = all(id in self._held for id, _ in self._fetch.wanted)
+        has_all = all(id in self._facts_held for id, _ in self._fetch.wanted)
         if has_all or self._round.has_ended(now_ms):
             self.silent, self.is_done = self._round.close(now_ms), True
         return []

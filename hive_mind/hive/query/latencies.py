@@ -51,7 +51,7 @@ class Latencies:
         self._settings = settings or ScatterSettings()
         self._times: deque[int] = deque(maxlen=_REMEMBERED)
         self._quantile_ms = self._settings.hedge_first_ms
-        self._seen = 0
+        self._observations = 0
         self._tokens = float(self._settings.hedge_burst)
         self._suspected: dict[str, int] = {}
         self.suspects: frozenset[str] = frozenset()
@@ -65,8 +65,8 @@ class Latencies:
     def observe(self, elapsed_ms: int) -> None:
         """Record how long a reply took, or has been missing."""
         self._times.append(elapsed_ms)
-        self._seen += 1
-        if len(self._times) >= _ENOUGH and (self._seen % _RENEWED_EVERY == 0 or self._seen == _ENOUGH):
+        self._observations += 1
+        if len(self._times) >= _ENOUGH and (self._observations % _RENEWED_EVERY == 0 or self._observations == _ENOUGH):
             place = ceil(self._settings.hedge_quantile * len(self._times)) - 1
             self._quantile_ms = min(max(sorted(self._times)[place], self._settings.hedge_least_ms), self._settings.reask_ms)
 

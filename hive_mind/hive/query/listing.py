@@ -103,32 +103,32 @@ class ListScatter(PagedScatter):
     def __init__(self, listing: Listing, asker: Asker, now_ms: int) -> None:
         super().__init__(listing.deadline_ms, asker, now_ms)
         self._listing = listing
-        self._found: dict[str, HiveFact] = {}
-        self._given: dict[tuple[str, str], _Given] = {}
+        self._facts_found: dict[str, HiveFact] = {}
+        self._progress: dict[tuple[str, str], _Given] = {}
         """By replica set and member, where it gave some of what it has."""
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> list[Send | SearchLocal]:
         """Take a reply. A late, repeated or unsolicited one changes nothing."""
         if self.is_done or not isinstance(reply, ListReply) or not self._round.expects(sender, reply.replica_set):
             return []
-        place, progress = (reply.replica_set, sender), self._given.get((reply.replica_set, sender), _Given())
+        place, progress = (reply.replica_set, sender), self._progress.get((reply.replica_set, sender), _Given())
         # Of pages the same one may come twice, and then not get us further.
         if reply.cut_at is not None and progress.last is not None and reply.cut_at >= progress.last:
             return []
         for fact in reply.facts:
-            self._found.setdefault(fact.id, fact)
-        progress = self._given[place] = _Given(reply.cut_at, progress.facts + len(reply.facts))
+            self._facts_found.setdefault(fact.id, fact)
+        progress = self._progress[place] = _Given(reply.cut_at, progress.facts + len(reply.facts))
         if reply.cut_at is None or not reply.facts or progress.facts >= self._listing.limit:
             return self._sent(self._round.take(sender, reply.replica_set, reply.missing, now_ms), now_ms)
         return self._ask_for_rest(sender, reply.replica_set, now_ms)
 
     def gathered(self) -> Listed:
         """The facts received so far, newest first."""
-        newest = sorted(self._found.values(), key=lambda fact: (fact.provenance[0].stamp, fact.id), reverse=True)
+        newest = sorted(self._facts_found.values(), key=lambda fact: (fact.provenance[0].stamp, fact.id), reverse=True)
         return Listed(tuple(newest[: self._listing.limit]), self._partitions, self._round.open_items())
 
     def _request(self, to: To, left_ms: int, bytes_max: int) -> ListRequest | PrefixRequest:
-        listing, progress = self._listing, self._given.get((to.part, to.node), _Given())
+        listing, progress = self._listing, self._progress.get((to.part, to.node), _Given())
         kind, subject = (PrefixRequest, listing.prefix) if listing.prefix else (ListRequest, listing.concept)
         limit = listing.limit - progress.facts
         return kind(listing.request, to.part, self._epoch, subject, limit, left_ms, progress.last, bytes_max)

@@ -89,20 +89,20 @@ class ReplyCollector:
 
     def __init__(self, parts: Sequence[ReplicaSetShare], probe: Probe) -> None:
         """`probe.depth` is how many candidates of each arm are wanted in the end."""
-        self._asked, self._depth, self._beside = asked_for(probe.terms), probe.depth, probe.beside
+        self._terms_asked, self._depth, self._private_statistics = asked_for(probe.terms), probe.depth, probe.beside
         self._items = {part.name: frozenset(part.items) for part in parts}
         self._answers: list[_Answer] = []
-        self._known: _Together | None = None
+        self._merged: _Together | None = None
 
     def keep(self, sender: str, reply: PoolReply, question: Probe) -> bool:
         """Keep a member's candidates. False if they are not valid."""
-        if not is_sound(reply, len(self._asked)):
+        if not is_sound(reply, len(self._terms_asked)):
             return False
         words = reply.words or _NO_WORDS
         scored_by = question.statistics or (words.statistics + question.beside if question.beside else words.statistics)
         answer = _Answer(sender, reply.replica_set, reply.missing, reply.pool, reply.evidence, words, question.depth, scored_by)
         self._answers.append(answer)
-        self._known = None
+        self._merged = None
         return True
 
     def senders(self) -> set[str]:
@@ -133,13 +133,13 @@ class ReplyCollector:
         return merged.pool, merged.evidence, {id: _holder(id, answered[origin]) for id, origin in origins}
 
     def _together(self) -> _Together:
-        if self._known is None:
+        if self._merged is None:
             statistics = self._total()
             pools = self._rescored(statistics)
             deeper = set(self._may_have_more(pools, statistics))
             sure = [answer for number, answer in enumerate(self._answers) if number not in deeper]
-            self._known = _Together(statistics, pools, self._unspoken(sure))
-        return self._known
+            self._merged = _Together(statistics, pools, self._unspoken(sure))
+        return self._merged
 
     def _total(self) -> TermStatistics:
         """Replicas count the same facts, so of several the one that speaks for most is believed."""
@@ -149,13 +149,13 @@ class ReplyCollector:
             if twin is not answer and _believable(answer) < _believable(twin):
                 believed[answer.name] = answer
         statistics_known = [believed[name].words.statistics for name in sorted(believed)]
-        return total([*statistics_known, self._beside] if self._beside else statistics_known)
+        return total([*statistics_known, self._private_statistics] if self._private_statistics else statistics_known)
 
     def _rescored(self, statistics: TermStatistics) -> list[Pool]:
         pools = [answer.pool for answer in self._answers]
-        if not self._asked or not pools:
+        if not self._terms_asked or not pools:
             return pools
-        keyword = rescored([answer.words for answer in self._answers], self._asked, statistics)
+        keyword = rescored([answer.words for answer in self._answers], self._terms_asked, statistics)
         bounds = pairwise(accumulate([len(pool) for pool in pools], initial=0))
         anew = zip(pools, [keyword[start:end] for start, end in bounds], strict=True)
         return [Pool(pool.ids, scores, pool.semantic, pool.exact) for pool, scores in anew]
@@ -164,14 +164,14 @@ class ReplyCollector:
         """Numbers of the answers that may have left out what matters."""
         answers, depth = self._answers, self._depth
         depths = [_ALL if answer.depth >= depth else answer.depth for answer in answers]
-        if not self._asked or not answers:
+        if not self._terms_asked or not answers:
             return may_have_more(pools, depths, depth) if min(depths, default=_ALL) < _ALL else []
         is_final = [answer.depth >= depth and answer.scored_by == statistics for answer in answers]
         if all(is_final):
             return []
         left = [left_out(answer.pool.keyword, answer.depth) for answer in answers]
         most = most_left(
-            [answer.words for answer in answers], left, [answer.scored_by for answer in answers], self._asked, statistics
+            [answer.words for answer in answers], left, [answer.scored_by for answer in answers], self._terms_asked, statistics
         )
         most[is_final] = 0.0
         depths_named = [_ALL if final else answer.depth for answer, final in zip(answers, is_final, strict=True)]

@@ -240,7 +240,7 @@ class HandingOver:
 
     def __init__(self, node: str, exchanges: Exchanges) -> None:
         self._node, self._exchanges = node, exchanges
-        self._asked: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+        self._sessions_asked: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
     def asking(self, peer: str, offer: SyncOffer, leaving: Mapping[str, Collection[str]]) -> SyncOffer:
         """An offer asking for proof for the partitions this node drops once that peer has them. `leaving`: peers waited for, by
@@ -248,9 +248,9 @@ class HandingOver:
         names = {name for name, waiting in leaving.items() if peer in waiting}
         if not names:
             return offer
-        self._asked[peer, offer.session] = None
-        if len(self._asked) > _SESSIONS_MAX:
-            self._asked.popitem(last=False)
+        self._sessions_asked[peer, offer.session] = None
+        if len(self._sessions_asked) > _SESSIONS_MAX:
+            self._sessions_asked.popitem(last=False)
         replace = msgspec.structs.replace
         summaries = tuple(
             replace(summary, is_leaving=True) if summary.partition in names else summary for summary in offer.summaries
@@ -270,7 +270,7 @@ class HandingOver:
 
     def proven(self, holder: str, state: SyncState, shares: Mapping[str, PartitionReplica]) -> list[str]:
         """The partitions of which a holder has all that is here, and knows of everything that was here and is gone."""
-        if (holder, state.session) not in self._asked:
+        if (holder, state.session) not in self._sessions_asked:
             return []
         claimed = [(over, shares[over.partition]) for over in state.taken_over if over.partition in shares]
         return [over.partition for over, share in claimed if self._is_true(over, holder, state.session, share)]

@@ -59,8 +59,8 @@ class Gossip:
     def __init__(self, node: str, settings: GossipSettings, chance: Chance) -> None:
         self._node, self._settings, self._chance = node, settings, chance
         self._round_at = self._last = 0
-        self._again: dict[str, int] = {}
-        self._begun: dict[str, tuple[int, int]] = {}
+        self._repeat_ms: dict[str, int] = {}
+        self._rounds_begun: dict[str, tuple[int, int]] = {}
         self._turn = 0
         self._waiting: list[str] = []
         self._buckets: dict[str, tuple[float, int]] = {}
@@ -68,9 +68,9 @@ class Gossip:
     @property
     def wake_at_ms(self) -> int:
         """Monotonic time at which `due` has something to say."""
-        if not self._again and not self._begun:
+        if not self._repeat_ms and not self._rounds_begun:
             return self._round_at
-        return min([self._round_at, *self._again.values(), *[at for at, _ in self._begun.values()]])
+        return min([self._round_at, *self._repeat_ms.values(), *[at for at, _ in self._rounds_begun.values()]])
 
     def start(self, now: Now) -> None:
         """Begin: the first round is soon."""
@@ -84,15 +84,15 @@ class Gossip:
 
     def resume(self, peer: str, now: Now) -> None:
         """Exchange with that peer again soon: something had to wait."""
-        self._again.setdefault(peer, now.mono_ms + self._settings.soon_ms)
+        self._repeat_ms.setdefault(peer, now.mono_ms + self._settings.soon_ms)
 
     def due(
         self, now: Now, peers: Sequence[str], trust_of: Callable[[str], float], is_open: Callable[[str], bool] = never_open
     ) -> tuple[str, ...]:
         """Peers to offer an exchange now; none before its time. `is_open`: whether an exchange with a peer is unfinished."""
-        due = dict.fromkeys(peer for peer, at in self._again.items() if at <= now.mono_ms)
+        due = dict.fromkeys(peer for peer, at in self._repeat_ms.items() if at <= now.mono_ms)
         for peer in due:
-            del self._again[peer]
+            del self._repeat_ms[peer]
         if now.mono_ms >= self._round_at:
             self._last = now.mono_ms
             # A tenth of jitter either way keeps nodes that started together from staying together.
@@ -101,16 +101,16 @@ class Gossip:
         present = [peer for peer in due if peer in peers]
         retried = [peer for peer in self._stuck(now, is_open) if peer in peers and peer not in due]
         if is_open is not never_open:
-            self._begun |= dict.fromkeys(present, (now.mono_ms + self._settings.patience_ms, self._settings.retries))
+            self._rounds_begun |= dict.fromkeys(present, (now.mono_ms + self._settings.patience_ms, self._settings.retries))
         return (*present, *retried)
 
     def _stuck(self, now: Now, is_open: Callable[[str], bool]) -> list[str]:
         """Peers with an overdue exchange."""
-        over = {peer: left for peer, (at, left) in self._begun.items() if at <= now.mono_ms}
+        over = {peer: left for peer, (at, left) in self._rounds_begun.items() if at <= now.mono_ms}
         stuck = [peer for peer, left in over.items() if left and is_open(peer)]
         for peer in over:
-            del self._begun[peer]
-        self._begun |= {peer: (now.mono_ms + self._settings.patience_ms, over[peer] - 1) for peer in stuck}
+            del self._rounds_begun[peer]
+        self._rounds_begun |= {peer: (now.mono_ms + self._settings.patience_ms, over[peer] - 1) for peer in stuck}
         return stuck
 
     def choose(self, peers: Sequence[str], trust_of: Callable[[str], float]) -> tuple[str, ...]:

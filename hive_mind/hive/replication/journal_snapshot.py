@@ -73,7 +73,7 @@ class JournalMerger:
         self._proofs: dict[Place, set[bytes]] = {}
         self._heads: dict[bytes, Head] = {}
         self._registry = Registry(moderators)
-        self._own: dict[str, tuple[Put, ...]] = {}
+        self._own_records: dict[str, tuple[Put, ...]] = {}
 
     def take(self, node: str, records: Iterable[Put]) -> None:
         """A node's journal. Raises `ValueError` for a value that no node writes."""
@@ -94,7 +94,7 @@ class JournalMerger:
             elif _is_own(record):
                 own_records.append(record)
         self._journals.append(journal)
-        self._own[node] = tuple(own_records)
+        self._own_records[node] = tuple(own_records)
 
     def snapshot(self) -> JournalSnapshot:
         places_gone = self._gone()
@@ -102,7 +102,7 @@ class JournalMerger:
         nodes_by_actor = {head.actor: head.node for head in self._heads.values()}
         voices = sorted(_voices(live).items(), key=_age)
         vouched = tuple(Vouched(assertion.assertion, nodes_by_actor.get(_actor_of(place), "")) for place, assertion in voices)
-        return JournalSnapshot(vouched, self._registry.entries(), self._own, self._lost())
+        return JournalSnapshot(vouched, self._registry.entries(), self._own_records, self._lost())
 
     def _take_assertion(self, journal: _Known, record: Put) -> None:
         # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.

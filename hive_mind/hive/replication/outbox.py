@@ -258,11 +258,11 @@ class Undelivered:
     def __init__(self, is_erased: Callable[[Assertion], bool] = lambda _: False) -> None:
         self._is_erased = is_erased
         self._batches: Counter[Place] = Counter()
-        self._kept: dict[Place, Sealed] = {}
+        self._sealed: dict[Place, Sealed] = {}
 
     def get(self, partition: str, dot: Dot) -> Sealed | None:
         """The assertion of a dot that is live no more."""
-        return self._kept.get((partition, dot))
+        return self._sealed.get((partition, dot))
 
     def posted(self, places: Iterable[Place]) -> None:
         self._batches.update(places)
@@ -274,7 +274,7 @@ class Undelivered:
             self._batches[place] -= 1
             if self._batches[place] <= 0:
                 del self._batches[place]
-                if self._kept.pop(place, None) is not None:
+                if self._sealed.pop(place, None) is not None:
                     records.append(Delete(UNDELIVERED, _key(place)))
         return records
 
@@ -289,21 +289,21 @@ class Undelivered:
                 place = (partition, assertion.dot)
                 # Of erased assertions only the proof is sent: a node that misses it learns of its dot by the next exchange.
                 if place in self._batches and not self._is_erased(assertion.assertion):
-                    self._kept[place] = assertion
+                    self._sealed[place] = assertion
                     records.append(Put(UNDELIVERED, _key(place), _encode(assertion)))
         return records
 
     def erase(self) -> list[Record]:
         """Let go of what was kept before it was to be erased."""
-        places = [place for place, assertion in self._kept.items() if self._is_erased(assertion.assertion)]
+        places = [place for place, assertion in self._sealed.items() if self._is_erased(assertion.assertion)]
         for place in places:
-            del self._kept[place]
+            del self._sealed[place]
         return [Delete(UNDELIVERED, _key(place)) for place in places]
 
     def load(self, key: bytes, value: bytes) -> None:
         """Take back one journal record."""
         partition, _, dot = key.partition(b"\0")
-        self._kept[partition.decode(), dot] = _decode(value)
+        self._sealed[partition.decode(), dot] = _decode(value)
 
 
 def _key(place: Place) -> bytes:

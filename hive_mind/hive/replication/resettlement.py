@@ -69,7 +69,7 @@ class Resettlement:
         _refuse_strangers(snapshot, settings.standing.tenant)
         self._snapshot, self._topology, self._settings, self._chance, self._now = snapshot, topology, settings, chance, now
         self._placed = _placed(snapshot.vouched, topology, node_of)
-        self._written: dict[str, _Written] = {}
+        self._writes: dict[str, _Written] = {}
         self._seal = seal
         self._latest = _latest_believable(snapshot, now.wall_ms)
         self.undelivered = 0
@@ -94,7 +94,7 @@ class Resettlement:
             share = node.partitions.share(partition)
             taken_share = share.assert_all(assertions, node.policy.at(_NO_TIME))
             records += taken_share.records
-            writes = self._written.setdefault(partition, _Written())
+            writes = self._writes.setdefault(partition, _Written())
             writes.sealed[name], writes.heads[name] = taken_share.adds, share.own_heads()
             # Its next word on any of this has to be a later one.
             latest = max(latest, assertions[-1].stamp)
@@ -103,7 +103,7 @@ class Resettlement:
     def _copied(self, node: HiveNode) -> Iterator[Record]:
         """Others' writes to the partitions that a node holds."""
         for partition in self._topology.held_by(node.name):
-            writes = self._written.get(partition, _Written())
+            writes = self._writes.get(partition, _Written())
             adds = [assertion for author, assertions in writes.sealed.items() if author != node.name for assertion in assertions]
             heads = [head for author, heads_there in writes.heads.items() if author != node.name for head in heads_there]
             share = node.partitions.share(partition).take(adds, (), heads, node.policy.at(_NO_TIME))

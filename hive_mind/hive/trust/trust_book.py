@@ -56,16 +56,16 @@ class TrustBook:
 
     def __init__(self, registry: Registry, settings: TrustSettings = DEFAULT, moderators: Iterable[str] = ()) -> None:
         self._registry, self._settings, self._moderators = registry, settings, frozenset(moderators)
-        self._known: dict[str, Reputation] = {}
+        self._reputations: dict[str, Reputation] = {}
         self._vouchers: dict[str, str] = {}
-        self._seen = (-1, -1)
-        self._read = (-1, -1)
+        self._versions_seen = (-1, -1)
+        self._version_read = (-1, -1)
 
     def of(self, agent: str, now_ms: int) -> float:
         """T of an agent, by hive time."""
-        if self._seen != (self._registry.version, now_ms // self._settings.refresh_ms):
+        if self._versions_seen != (self._registry.version, now_ms // self._settings.refresh_ms):
             self._refresh(now_ms)
-        reputation = self._known.get(agent)
+        reputation = self._reputations.get(agent)
         return TRUST_DEFAULT if reputation is None else reputation.trust
 
     def is_quarantined(self, agent: str, now_ms: int) -> bool:
@@ -76,7 +76,7 @@ class TrustBook:
         """
         if self.of(agent, now_ms) >= self._settings.quarantine_trust or agent in self._registry.moderators | self._moderators:
             return False
-        reputation = self._known.get(agent, NOBODY)
+        reputation = self._reputations.get(agent, NOBODY)
         return reputation.raters >= 2 and reputation.evidence >= self._settings.quarantine_evidence
 
     def voucher(self, agent: str) -> str:
@@ -84,23 +84,23 @@ class TrustBook:
 
         As of the last `of`. An agent with enough good experience by others has a voice of its own.
         """
-        reputation = self._known.get(agent, NOBODY)
+        reputation = self._reputations.get(agent, NOBODY)
         is_proven = reputation.trust >= TRUST_DEFAULT and reputation.evidence >= self._settings.quarantine_evidence
         return agent if is_proven else self._vouchers.get(agent, agent)
 
     def _refresh(self, now_ms: int) -> None:
         registry, hour = self._registry, now_ms // self._settings.refresh_ms
         version = (registry.version_of("rating", "trust", "agent"), hour)
-        if self._read != version:
-            self._read, self._vouchers = version, _vouchers_in(registry)
+        if self._version_read != version:
+            self._version_read, self._vouchers = version, _vouchers_in(registry)
             hive = Hive(
                 moderators=registry.moderators | self._moderators,
                 pinned={subject_of(key): trust for key, trust in registry.with_prefix("trust/").items()},
                 vouchers=self._vouchers,
                 agents=len(registry.with_prefix("agent/")),
             )
-            self._known = reputations(_ratings_in(registry), hive, hour * self._settings.refresh_ms, self._settings)
-        self._seen = (registry.version, hour)
+            self._reputations = reputations(_ratings_in(registry), hive, hour * self._settings.refresh_ms, self._settings)
+        self._versions_seen = (registry.version, hour)
 
 
 def _ratings_in(registry: Registry) -> list[Rating]:

@@ -174,13 +174,13 @@ class _Texts:
     """The texts of one source, the earlier and the present ones, and what was taken from them."""
 
     def __init__(self, awake: Awake, source: str, present: frozenset[str]) -> None:
-        self._store, self._known, self._source, self._present = awake.store, awake.recall.facts, source, present
-        self._found: dict[str, Episode] = {}
+        self._store, self._facts_known, self._source, self._present = awake.store, awake.recall.facts, source, present
+        self._episodes: dict[str, Episode] = {}
 
     async def said_in(self, episodes: Iterable[str]) -> list[Fact]:
         """The facts, in order, each once."""
         ids = [id for episode in episodes for id in await self._store.linked(Relation.DERIVES_FROM, episode, backwards=True)]
-        return [fact for id in dict.fromkeys(ids) if (fact := self._known.get(id)) is not None]
+        return [fact for id in dict.fromkeys(ids) if (fact := self._facts_known.get(id)) is not None]
 
     async def former_of(self, fact_id: str) -> frozenset[str]:
         """Earlier texts of the source that said it."""
@@ -200,15 +200,15 @@ class _Texts:
 
     def latest(self, origins: Iterable[frozenset[str]]) -> list[str]:
         """The texts that said it last, the oldest first."""
-        age = {id: episode.learned_at_us for id, episode in self._found.items()}
+        age = {id: episode.learned_at_us for id, episode in self._episodes.items()}
         return sorted({max(origin, key=age.__getitem__) for origin in origins}, key=age.__getitem__)
 
     async def _by_source(self, id: str) -> dict[str, frozenset[str]]:
         """Texts that said it, by their source; of a text itself, that."""
         ids = {id, *await self._store.linked(Relation.DERIVES_FROM, id)}
-        if unread := ids - self._found.keys():
-            self._found |= await self._store.episodes(unread)
+        if unread := ids - self._episodes.keys():
+            self._episodes |= await self._store.episodes(unread)
         texts = defaultdict[str, set[str]](set)
-        for fact_id in ids & self._found.keys():
-            texts[self._found[fact_id].source].add(fact_id)
+        for fact_id in ids & self._episodes.keys():
+            texts[self._episodes[fact_id].source].add(fact_id)
         return {source: frozenset(ids_said) for source, ids_said in texts.items()}

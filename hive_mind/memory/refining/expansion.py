@@ -32,7 +32,7 @@ class Refining:
     def __init__(self, settings: RankingSettings) -> None:
         self.settings = settings
         self.expander: Expander | None = None
-        self._known: OrderedDict[str, str] = OrderedDict()
+        self._expansions: OrderedDict[str, str] = OrderedDict()
 
     async def begin(self, query: Query) -> SecondLook:
         """A question, from now on: its `query` with further words where they are wanted and can be had in time."""
@@ -48,10 +48,10 @@ class Refining:
             return replace(look, note=f"not expanded: {error}")
 
     async def _words(self, question: str) -> str:
-        if question not in self._known:
+        if question not in self._expansions:
             if self.expander is None:
                 raise ConfigError("there is no language model; see HIVE_MIND_LLM")
-            self._known[question] = await self.expander.more_words(question)
-            while len(self._known) > _REMEMBERED_MAX:
-                self._known.popitem(last=False)
-        return self._known[question]
+            self._expansions[question] = await self.expander.more_words(question)
+            while len(self._expansions) > _REMEMBERED_MAX:
+                self._expansions.popitem(last=False)
+        return self._expansions[question]

@@ -50,7 +50,7 @@ class Outbox:
         # Said to be shared before it was written down here that the hive has them.
         self._shared_early: set[str] = set()
         # Told before: the hive hears nothing new of them but how they are found.
-        self._again: set[str] = set()
+        self._ids_again: set[str] = set()
         # One at a time: a waiting call often finds its facts already sent with those of others.
         self._turn = asyncio.Lock()
         self._has_failed = False
@@ -103,7 +103,7 @@ class Outbox:
             facts = facts_known.values() if fact_ids is None else [facts_known[fact_id] for fact_id in fact_ids]
             in_hive = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
             # A source of which the hive has not heard says something new.
-            self._again.update(
+            self._ids_again.update(
                 fact_id for fact_id in in_hive if set(facts_known[fact_id].roots) == set(facts_known[fact_id].offered)
             )
             for start in range(0, len(in_hive), _BATCH_FACTS):
@@ -184,7 +184,7 @@ class Outbox:
     def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
         vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
         promotions = promotions_of(fact, fact.offered, self._agent, self._local.model, vector)
-        is_again = fact.sharing is Sharing.HELD or fact.id in self._again
+        is_again = fact.sharing is Sharing.HELD or fact.id in self._ids_again
         return [replace(promotion, is_again=is_again) for promotion in promotions]
 
     async def _note_shared(self, awake: Awake, fact_ids: Sequence[str]) -> None:
@@ -195,7 +195,7 @@ class Outbox:
         answers = iter(await self._hive.promote([promotion for parts in promotions for promotion in parts]))
         outcomes = [[next(answers) for _ in promotion] for promotion in promotions]
         by_id = {outcome[0].fact_id: outcome for outcome in outcomes}
-        self._again.difference_update(by_id)
+        self._ids_again.difference_update(by_id)
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
         if early := self._shared_early.intersection(by_id):
             await self._note_shared(awake, sorted(early))

@@ -28,24 +28,24 @@ class NamedIds:
     """Ids of 32 hexadecimal digits. Use it as a context: it may have files."""
 
     def __init__(self) -> None:
-        self._held = [_file() for _ in range(_FILES)]
-        self._named = [_file() for _ in range(_FILES)]
+        self._held_files = [_file() for _ in range(_FILES)]
+        self._named_files = [_file() for _ in range(_FILES)]
         self._count = 0
 
     def hold(self, id: str) -> None:
         digest = bytes.fromhex(id)
-        self._held[digest[0] % _FILES].write(digest)
+        self._held_files[digest[0] % _FILES].write(digest)
 
     def name(self, id: str) -> None:
         """This one must be there, before or after."""
         digest = bytes.fromhex(id)
         self._count += 1
-        self._named[digest[0] % _FILES].write(digest + self._count.to_bytes(_PLACE_BYTES, "big"))
+        self._named_files[digest[0] % _FILES].write(digest + self._count.to_bytes(_PLACE_BYTES, "big"))
 
     def missing(self, count_max: int) -> tuple[list[str], int]:
         """Ids named and not held: the first ones, up to a limit, and their total."""
         first, count = list[tuple[bytes, bytes]](), 0
-        for file, named_file in zip(self._held, self._named, strict=True):
+        for file, named_file in zip(self._held_files, self._named_files, strict=True):
             absent = _absent(file, named_file)
             count += len(absent)
             first = nsmallest(count_max, [*first, *((place, id) for id, place in absent.items())])
@@ -55,7 +55,7 @@ class NamedIds:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in (*self._held, *self._named):
+        for file in (*self._held_files, *self._named_files):
             file.close()
 
 

@@ -54,7 +54,7 @@ class Eraser:
 
     def __init__(self, node: str, runner: Runner) -> None:
         self._node, self._runner = node, runner
-        self._done: set[Erasure] = set()
+        self._erasures_done: set[Erasure] = set()
         self._turn = asyncio.Lock()
         self._reported = ""
 
@@ -63,7 +63,7 @@ class Eraser:
 
         `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
         """
-        erasures = [erasure for erasure in erasures_of(registry) if erasure not in self._done]
+        erasures = [erasure for erasure in erasures_of(registry) if erasure not in self._erasures_done]
         if not erasures or self._turn.locked():
             return
         async with self._turn:
@@ -75,7 +75,7 @@ class Eraser:
                 self._reported = str(error)
             else:
                 self._reported = ""
-                self._done.update(erasures)
+                self._erasures_done.update(erasures)
 
     async def _carry_out(
         self, registry: Registry, erasures: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int, held: Held

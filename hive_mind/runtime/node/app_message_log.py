@@ -27,14 +27,14 @@ class AppMessageLog:
     """The last `_KEPT_MAX` things told, oldest first. `kept` gives what a journal had, once that was read."""
 
     def __init__(self, journal: Callable[[], Iterable[Put]] = tuple) -> None:
-        self._kept = journal
+        self._journal = journal
         self._loaded: dict[str, tuple[int, AppMessageEntry]] | None = None
 
     @property
     def _entries(self) -> dict[str, tuple[int, AppMessageEntry]]:
         # Lazily: the first message may arrive while the journal is read.
         if self._loaded is None:
-            numbered = sorted((int.from_bytes(put.key, "big"), _load(put)) for put in self._kept() if put.table == TABLE)
+            numbered = sorted((int.from_bytes(put.key, "big"), _load(put)) for put in self._journal() if put.table == TABLE)
             self._loaded = {entry.id: (number, entry) for number, entry in numbered}
         return self._loaded
 

@@ -20,7 +20,7 @@ class Barrier:
         self, journal: Journal, *, release: Callable[[Sequence[Work]], None], fail: Callable[[BaseException], None]
     ) -> None:
         self._journal, self._release, self._fail = journal, release, fail
-        self._held: list[Work] = []
+        self._work_held: list[Work] = []
         self._under_way: asyncio.Task[None] | None = None
         self._is_scheduled = False
         self._is_broken = False
@@ -28,13 +28,13 @@ class Barrier:
     @property
     def is_standing(self) -> bool:
         """Whether anything waits; what comes later must wait as well."""
-        return bool(self._held) or self._under_way is not None
+        return bool(self._work_held) or self._under_way is not None
 
     def hold(self, effects: Sequence[Work]) -> None:
         """Keep effects, behind those that are held, until their records are durable."""
         if self._is_broken:
             return
-        self._held += effects
+        self._work_held += effects
         if self._under_way is None and not self._is_scheduled:
             # Not at once: what other tasks want in this turn of the event loop shares the write.
             self._is_scheduled = True
@@ -43,7 +43,7 @@ class Barrier:
     def break_down(self) -> None:
         """Nothing that is held will ever be done."""
         self._is_broken = True
-        self._held.clear()
+        self._work_held.clear()
 
     async def finish(self) -> None:
         """Wait for the write under way, if there is one."""
@@ -52,9 +52,9 @@ class Barrier:
 
     def _begin(self) -> None:
         self._is_scheduled = False
-        if self._under_way is not None or not self._held:
+        if self._under_way is not None or not self._work_held:
             return
-        group, self._held = self._held, []
+        group, self._work_held = self._work_held, []
         records = [record for effect in group if isinstance(effect, Persist) for record in effect.records]
         if not records:
             self._let_go(group)

@@ -88,7 +88,7 @@ class HealthWatch:
         self._run = run
         self.settings = HealthSettings(config.every_s, config.warn, config.degraded, config.critical, config.stall_min)
         self._watcher = Watcher(agent, ledger, opener(settings), self.settings)
-        self._fleet, self._open, self._heard = _directory(config, settings, agent, ledger), opener(settings), HeardEvents()
+        self._fleet, self._open, self._events_heard = _directory(config, settings, agent, ledger), opener(settings), HeardEvents()
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -115,7 +115,7 @@ class HealthWatch:
         """A talk with the queen. Raises `InvalidInput` where this agent is none."""
         if "queen" not in self.duties:
             raise InvalidInput(f"agent {self._agent} is not the queen of its fleet: spec.queen.agent of the manifest names one")
-        return QueenTalk(self._fleet, self._keeper.parts.model, self._heard)
+        return QueenTalk(self._fleet, self._keeper.parts.model, self._events_heard)
 
     async def close(self) -> None:
         """Look no more."""
@@ -160,7 +160,7 @@ class HealthWatch:
                             page = await ledger.newer(since, RUN_STREAMS)
                             for entry in page.entries:
                                 since = entry.pos
-                                self._heard.hear(agent, entry)
+                                self._events_heard.hear(agent, entry)
                             if page.upto == since and not page.entries:
                                 await asyncio.sleep(_HEAR_S)
                             since = page.upto

@@ -41,9 +41,9 @@ class RunKeeper:
         self.parts, self.worker = parts, worker
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._executors: dict[str, RunExecutor] = {}
-        self._again: set[str] = set()
+        self._runs_again: set[str] = set()
         self._without_room: set[str] = set()
-        self._own: set[str] = set()
+        self._own_runs: set[str] = set()
         self._following: asyncio.Task[None] | None = None
         self.saying = Saying()
         self.troubles: dict[str, str] = {}
@@ -82,7 +82,7 @@ class RunKeeper:
         if spec is None:
             raise InvalidInput(f"agent {self.parts.agent!r} has no worker: name one in its manifest, `agents[].worker`")
         run = name or secrets.token_hex(4)
-        self._own.add(run)
+        self._own_runs.add(run)
         await RunExecutor(run, self.parts).start(spec, inputs, stream=stream)
         self._drive(run)
         return run
@@ -104,14 +104,14 @@ class RunKeeper:
     def _drive(self, run: str) -> None:
         """One task for each; asked again while it runs, it looks once more when it is through."""
         if run in self._tasks and not self._tasks[run].done():
-            self._again.add(run)
+            self._runs_again.add(run)
             return
         self._tasks[run] = asyncio.create_task(self._driven(run), name=f"run {run}")
 
     async def _driven(self, run: str) -> None:
         try:
             while True:
-                self._again.discard(run)
+                self._runs_again.discard(run)
                 try:
                     await self._once(run, RunExecutor(run, self.parts, listen=partial(self.saying.listen, run)))
                 except RunTaken as error:
@@ -123,7 +123,7 @@ class RunKeeper:
                     await asyncio.sleep(_AGAIN_S)
                     continue
                 self.troubles.pop(run, None)
-                if run not in self._again:
+                if run not in self._runs_again:
                     return
         finally:
             self._executors.pop(run, None)
@@ -165,7 +165,7 @@ class RunKeeper:
     async def _written(self, run: str, kind: str) -> None:
         if kind in ("paused", "continued", ENDED):
             await self._stop(run)
-        if kind == "continued" or (kind == "started" and run not in self._own):
+        if kind == "continued" or (kind == "started" and run not in self._own_runs):
             self._drive(run)
 
     async def _withdraw(self, ended: Collection[str]) -> None:
@@ -180,7 +180,7 @@ class RunKeeper:
         if task is not None and not task.done():
             task.cancel()
             await asyncio.wait([task])
-        self._own.discard(run)
+        self._own_runs.discard(run)
         self.troubles.pop(run, None)
 
     async def _take(self, entry: Entry) -> None:
@@ -212,20 +212,20 @@ class Saying:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._turns = clock, 0
         self._looked_at: dict[str, float] = {}
-        self._said: dict[str, dict[str, tuple[int, str]]] = {}
+        self._messages: dict[str, dict[str, tuple[int, str]]] = {}
 
     def look(self, run: str) -> list[dict[str, str | int]]:
         """The turn of each node that speaks or spoke last, with its text as far as it has come."""
         self._looked_at = {seen_run: at for seen_run, at in self._looked_at.items() if self._is_now(at)} | {run: self._clock()}
-        self._said = {seen_run: message for seen_run, message in self._said.items() if seen_run in self._looked_at}
-        return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in self._said.get(run, {}).items()]
+        self._messages = {seen_run: message for seen_run, message in self._messages.items() if seen_run in self._looked_at}
+        return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in self._messages.get(run, {}).items()]
 
     def listen(self, run: str, node: str) -> OnText | None:
         """The listener to a turn that begins now; None where nobody follows the run."""
         if not self._is_now(self._looked_at.get(run, float("-inf"))):
             return None
         self._turns += 1
-        turn, nodes = self._turns, self._said.setdefault(run, {})
+        turn, nodes = self._turns, self._messages.setdefault(run, {})
 
         def hear(text: str) -> None:
             last, before = nodes.get(node, (turn, ""))

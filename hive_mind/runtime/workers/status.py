@@ -179,11 +179,11 @@ class Transitions:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
-        self._known: dict[tuple[str, str], tuple[object, int]] = {}
+        self._changes: dict[tuple[str, str], tuple[object, int]] = {}
 
     def since_ms(self, whose: str, aspect: str, now: object) -> int:
         """When this was first seen to be as it is now; at the first look that is now."""
-        last_change = self._known.get((whose, aspect))
+        last_change = self._changes.get((whose, aspect))
         if last_change is None or last_change[0] != now:
-            last_change = self._known[whose, aspect] = now, self._clock()
+            last_change = self._changes[whose, aspect] = now, self._clock()
         return last_change[1]

@@ -53,7 +53,7 @@ class Worker:
     def __init__(
         self, config: WorkerConfig, given_config: WorkerConfig, report: Report, digest: str, hidden: Redaction, hosting: Hosting
     ) -> None:
-        self.config, self._given, self._report, self._digest, self._hidden = config, given_config, report, digest, hidden
+        self.config, self._given_config, self._report, self._digest, self._hidden = config, given_config, report, digest, hidden
         self.hosting = hosting
         self._phase: Phase = "starting"
         self._since_ms = _now_ms()
@@ -189,7 +189,7 @@ class Worker:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
-        self._parts = parts = await open_parts(self._given, self._hidden, self.hosting)
+        self._parts = parts = await open_parts(self._given_config, self._hidden, self.hosting)
         if is_shared(self.config.hive.topology):
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""
@@ -197,7 +197,7 @@ class Worker:
         for node in self._nodes.values():
             self._begin(node.running.post.run())
         turns = asyncio.Semaphore(_AT_ONCE)
-        opening = [self._begin(self._open_agent(parts, agent, turns)) for agent in self._given.agents]
+        opening = [self._begin(self._open_agent(parts, agent, turns)) for agent in self._given_config.agents]
         await self._until_settled([*entering, *opening])
         await _all((self._settle(name) for name in self._nodes), "an agent")
         self._enter_phase("ready")
@@ -210,7 +210,7 @@ class Worker:
         await self._watch()
 
     async def _open_nodes(self, parts: WorkerParts) -> None:
-        config = self._given
+        config = self._given_config
         if self._bus is None:
             self._bus = await self.hosting.bus(config)
         for node in config.nodes:
@@ -233,7 +233,7 @@ class Worker:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     async def _open_agent(self, parts: WorkerParts, config: AgentConfig, turns: asyncio.Semaphore) -> None:
-        home = next(node.name for node in self._given.nodes if config.name in node.agents)
+        home = next(node.name for node in self._given_config.nodes if config.name in node.agents)
         try:
             agent = await parts.agent(config, self._nodes.get(home))
         except HiveError as error:
@@ -248,7 +248,7 @@ class Worker:
         while any(not task.done() for task in tasks):
             waiting = [agent for agent in self._agents.values() if agent.phase == "starting"]
             is_in = all(node.has_entered for node in self._nodes.values())
-            if is_in and not waiting and len(self._agents) + len(self._refused) == len(self._given.agents):
+            if is_in and not waiting and len(self._agents) + len(self._refused) == len(self._given_config.agents):
                 return
             await asyncio.wait([task for task in tasks if not task.done()], timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
 
