@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hive_mind.errors import ConditionError
-from hive_mind.goals.meter import Meter
-from hive_mind.goals.operators import bounded, number, shown, times_for
+from hive_mind.goals.operators import Meter, bounded, number, shown, times_for
 from hive_mind.installation import command_for_extra
 
 Function = Callable[..., object]

@@ -1,14 +1,19 @@
-"""Aggregations over what an agent holds and what its hive holds: every fact once, however many replicas and agents have it."""
+"""Aggregations over what an agent holds and what its hive holds: every fact once, however many replicas and agents have it.
 
+Counting and matching over the facts of a memory. Pure.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from hive_mind.hive.effects import Tallied
+from hive_mind.memory.opening import Awake
 from hive_mind.memory.sharing.conversion import fact_of
-from hive_mind.memory.summary import concept_matches
-from hive_mind.model.aggregation import Aggregated, Aggregation, in_order, moment_ms
+from hive_mind.memory.vectors import VectorSource
+from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics, in_order, moment_ms
 from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, is_about
 
 
 def aggregated_of(aggregation: Aggregation, facts: Iterable[Fact]) -> Aggregated:
@@ -45,3 +50,32 @@ def _about(aggregation: Aggregation, facts: Iterable[Fact]) -> dict[str, Fact]:
 
 def _moments(facts: Mapping[str, Fact]) -> dict[str, int]:
     return {id: moment_ms(fact.said_at, fact.learned_at_us // 1000) for id, fact in facts.items()}
+
+
+_CONCEPTS_SHOWN = 10
+
+
+def statistics_of(awake: Awake, vectors: VectorSource, counts: Mapping[str, int]) -> MemoryStatistics:
+    """The figures of an awake memory; `counts` come from its store."""
+    facts = awake.recall.facts.values()
+    current = [fact for fact in facts if fact.is_current]
+    embeds = awake.embeds_with(vectors)
+    return MemoryStatistics(
+        facts=len(current),
+        superseded=sum(1 for fact in facts if fact.superseded_by and not fact.is_retracted),
+        retracted=sum(1 for fact in facts if fact.is_retracted) + awake.recall.facts.put_away,
+        confirmed=sum(1 for fact in current if fact.confirmations),
+        episodes=counts["episodes"],
+        entities=counts["entities"],
+        sources=len({source for fact in facts for source in fact.sources}),
+        vectors=counts["vectors"],
+        without_vector=sum(1 for _ in awake.recall.without_vector()) if embeds else 0,
+        embedding=vectors.model if embeds else "",
+        dimension=vectors.dimension if embeds else 0,
+        concepts=tuple(Counter(fact.concept for fact in current if fact.concept).most_common(_CONCEPTS_SHOWN)),
+    )
+
+
+def concept_matches(fact: Fact, concept: str) -> bool:
+    """Whether a fact is about a concept: by its own concept or by an entity it names."""
+    return is_about(concept, fact.concept, fact.entities)

@@ -12,7 +12,7 @@ from tempfile import SpooledTemporaryFile
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.aggregating import aggregated_of
+from hive_mind.memory.aggregating import aggregated_of, concept_matches, statistics_of
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import PREFIXED_MAX
 from hive_mind.memory.commits import Commits, Outcome, PlannedCommit
@@ -22,13 +22,21 @@ from hive_mind.memory.editions.sources import WITHDRAWN, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
-from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, look_back, record, wake
-from hive_mind.memory.reembedding import Progress, reembed
+from hive_mind.memory.opening import (
+    Awake,
+    NewVectorArm,
+    OpenStore,
+    Progress,
+    Transition,
+    fall_asleep,
+    look_back,
+    record,
+    reembed,
+    wake,
+)
 from hive_mind.memory.refining.expansion import Refining
-from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
-from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
-from hive_mind.memory.transfer.unindexed import current_count
+from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
@@ -331,10 +339,10 @@ class CognitiveMemory:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def keep(self, facts_said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
+    async def keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         """Keep facts with what is known of each already, all or none; without what was erased."""
         async with self.awake() as awake:
-            facts, known_episode = kept_of(facts_said, awake.erasures), kept_episode(episode, awake.erasures)
+            facts, known_episode = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
             extra = await kept_changes(awake.store, facts, extra, awake.erasures)
             new = await self._new_vectors(awake, facts)
 
@@ -343,7 +351,7 @@ class CognitiveMemory:
                 intake = timed(take_in(facts, awake.recall.facts.get, known_episode), awake.recall.facts.get, self._clock())
                 return PlannedCommit([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
-            return await self._commits.run(awake.store, {fact.id for fact in facts_said}, plan)
+            return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
     async def _keep_imported(self, facts: Sequence[Fact], extra: Sequence[Change]) -> int:
         before = current_count(fact for kept_fact in facts if (fact := self.known(kept_fact.id)))

@@ -12,7 +12,7 @@ from heapq import merge
 
 from hive_mind.errors import BackendError
 from hive_mind.hive.trust.signature import ROW_BYTES
-from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
+from hive_mind.memory.aggregating import aggregated_of, concept_matches, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import PREFIXED_MAX, Hive
@@ -20,19 +20,15 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputable
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.memory.erasure.erasing import ErasureScope, the_one
+from hive_mind.memory.gate.promotion import Review
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.gate.review import Review
 from hive_mind.memory.intake import by_hand
-from hive_mind.memory.opening import Awake
-from hive_mind.memory.reembedding import Progress
+from hive_mind.memory.opening import Awake, Progress
 from hive_mind.memory.requests_done import reason_with
-from hive_mind.memory.sharing.authorship import another_agents, as_offered, moderated, said_by
-from hive_mind.memory.sharing.conversion import fact_of
-from hive_mind.memory.sharing.forgotten import mark_forgotten
-from hive_mind.memory.sharing.hive_facts import HiveFacts
+from hive_mind.memory.sharing.conversion import another_agents, as_offered, fact_of, moderated, said_by
+from hive_mind.memory.sharing.hive_facts import HiveFacts, mark_forgotten
 from hive_mind.memory.sharing.outbox import Outbox
 from hive_mind.memory.sharing.private_index import Home
-from hive_mind.memory.summary import concept_matches
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote

@@ -1,8 +1,14 @@
-"""The requests of `api.requests` carried out at one agent: a method for each, `_do_` and its name."""
+"""The requests of `api.requests` carried out at one agent: a method for each, `_do_` and its name.
 
+A request that is put again under its key, because its answer was lost on the way: it waits for that answer, and does nothing.
+
+This is known as long as the process lives; `memory.requests_done` knows it beyond that.
+"""
+
+import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -11,7 +17,7 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.api.replies import FoundReply
-from hive_mind.api.request import OfFact, OnEvent, Register, Request, name_of
+from hive_mind.api.request import KEY_CHARACTERS_MAX, OfFact, OnEvent, Register, Request, name_of
 from hive_mind.bus.base import EVERYONE
 from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
@@ -31,15 +37,13 @@ from hive_mind.model.fact import Fact, FactList, Relation, Sharing
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.ids import is_id
 from hive_mind.model.query import Query
-from hive_mind.runtime.fact_replies import answer_reply, fact_reply, found_reply
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
 from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.put_again import PutAgain
+from hive_mind.runtime.replies import answer_reply, fact_reply, found_reply
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
-    # They bring what reads workers, and what an agent without a hive does not need.
     from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.runs.agent_runs import AgentRuns
     from hive_mind.runtime.runs.run_calls import RunCalls
@@ -358,3 +362,39 @@ def _of_node(member: "RunningMember") -> Reply:
         "figures": asdict(member.runner.figures),
         "bus": msgspec.to_builtins(member.runner.health),
     }
+
+
+_KEPT = 1024
+
+
+class PutAgain:
+    """Answers by key, the latest of them."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, tuple[object, asyncio.Task[Any]]] = {}
+
+    async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """The result of the work for this request, made now or before. Failed work is done again the next time.
+
+        Raises what it raises, and `InvalidInput` for the key of another request. Without a key nothing is known of it.
+        """
+        if not key:
+            return await work()
+        if len(key) > KEY_CHARACTERS_MAX:
+            raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
+        earlier, task = self._requests.get(key, (request, None))
+        if earlier != request:
+            raise InvalidInput("another request was put under this key: give each request a key of its own")
+        if task is None or (task.done() and (task.cancelled() or task.exception())):
+            # A task of its own: a caller that gives up waiting stops nothing.
+            task = asyncio.create_task(work())
+            self._requests[key] = request, task
+            self._forget_oldest()
+        return await asyncio.shield(task)
+
+    def _forget_oldest(self) -> None:
+        while len(self._requests) > _KEPT:
+            # The oldest are done, but for a few.
+            if (key := next((key for key, (_, task) in self._requests.items() if task.done()), None)) is None:
+                return
+            del self._requests[key]

@@ -20,7 +20,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.opening import NewVectorArm, OpenStore
-from hive_mind.memory.transfer.unindexed import Unindexed
+from hive_mind.memory.transfer.importing import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.opening import opening

@@ -25,10 +25,9 @@ from hive_mind.sim.invariants.checks import (
     unfinished,
     unretracted,
 )
-from hive_mind.sim.invariants.freshness import check_fresh
 from hive_mind.sim.invariants.promises import check_moderated
 from hive_mind.sim.invariants.views import Place, shares_of
-from hive_mind.sim.invariants.visible import check_answer, check_unanswered, check_visible
+from hive_mind.sim.invariants.visible import check_answer, check_fresh, check_unanswered, check_visible
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.siege.intruders import FORGER, THIEF, Siege
 from hive_mind.sim.workload import MODERATORS_NODE, Workload, agents_of

@@ -40,7 +40,7 @@ from hive_mind.model.query import Hit
 from hive_mind.ranking.form import Worded
 from hive_mind.ranking.related.neighbours import Spoken
 from hive_mind.ranking.related.second_hop import Passage
-from hive_mind.runtime.fact_replies import hit_reply
+from hive_mind.runtime.replies import hit_reply
 from tests.builders import Home, fact
 from tests.chance import examples
 from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, documents, facts_of, hit_of

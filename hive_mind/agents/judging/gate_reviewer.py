@@ -31,7 +31,7 @@ from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
-from hive_mind.memory.gate.review import ALLOWED, Ruling
+from hive_mind.memory.gate.promotion import ALLOWED, Ruling
 from hive_mind.model.fact import Fact, Sharing
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from hive_mind.cli.output import plain, show, show_prose, show_table
 from hive_mind.evals.demo import DemoQuestion, DemoResult, Summary, outcome
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Query
-from hive_mind.runtime.fact_replies import answer_reply
+from hive_mind.runtime.replies import answer_reply
 
 MEASURED_HITS = 5
 _SOURCES_SHOWN = 2

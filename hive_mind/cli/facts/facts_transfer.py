@@ -21,8 +21,7 @@ from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
     # The other commands about facts need no engine.
-    from hive_mind.memory.transfer.importing import Imported
-    from hive_mind.memory.transfer.unindexed import Unindexed
+    from hive_mind.memory.transfer.importing import Imported, Unindexed
     from hive_mind.store.base import FactStore
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]

@@ -219,13 +219,9 @@ class Replica:
     def _rows(self, about: str, judge: AssertionPolicy) -> Iterator[bytes]:
         accept = self._accept(0.0, judge)
         for id, entry in self._entries.items():
-            statement = entry.statement
-            if (
-                entry.is_home
-                and (not about or is_about(about, statement.concept, statement.entities))
-                and (accept is None or accept(id))
-            ):
-                yield row(moment_ms(statement.said_at, entry.stamp.ms), id)
+            words = entry.statement
+            if entry.is_home and (not about or is_about(about, words.concept, words.entities)) and (accept is None or accept(id)):
+                yield row(moment_ms(words.said_at, entry.stamp.ms), id)
 
     def worded(self, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
         """Rows (`hive.trust.signature`) of the facts at home here, ascending, those `after` one; and whether there are more."""
@@ -304,22 +300,20 @@ class Replica:
     def _derived(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> _Known | None:
         """At home if any assertion is: a copy besides adds nothing."""
         by_partition = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
-        at_home = [
-            assertion for name, assertions in by_partition.items() if name in self._shares.homes for assertion in assertions
-        ]
-        assertions_counted = at_home or [assertion for assertions in by_partition.values() for assertion in assertions]
-        if not assertions_counted:
+        at_home = [sealed for name, sealeds in by_partition.items() if name in self._shares.homes for sealed in sealeds]
+        counted = at_home or [sealed for sealeds in by_partition.values() for sealed in sealeds]
+        if not counted:
             return None
-        first = min(assertions_counted, key=_age)
+        first = min(counted, key=_age)
         return _Known(
             statement=first.assertion.statement,
             partitions=tuple(name for name, assertions in by_partition.items() if assertions),
             is_home=bool(at_home),
-            agents=tuple(sorted({sealed.assertion.agent for sealed in assertions_counted}))
-            if len(assertions_counted) > 1
+            agents=tuple(sorted({sealed.assertion.agent for sealed in counted}))
+            if len(counted) > 1
             else (first.assertion.agent,),
-            confirmations=confirmation_share(_confirmed([assertion.assertion for assertion in assertions_counted], judge)),
-            confidence=max(assertion.assertion.confidence for assertion in assertions_counted),
+            confirmations=confirmation_share(_confirmed([assertion.assertion for assertion in counted], judge)),
+            confidence=max(assertion.assertion.confidence for assertion in counted),
             stamp=first.assertion.stamp,
             root=first.assertion.root,
             tenant=first.assertion.tenant,
@@ -391,17 +385,14 @@ class Replica:
         return is_wanted
 
     def _fact(
-        self, fact_id: str, sealed_assertions: list[Sealed], judge: AssertionPolicy, status: Status, rivals: Sequence[str] = ()
+        self, fact_id: str, sealed: list[Sealed], judge: AssertionPolicy, status: Status, rivals: Sequence[str] = ()
     ) -> HiveFact:
         """The same assertion in its home and in a copy's partition is one."""
-        assertions = {
-            (a.agent, a.root): a
-            for a in sorted((sealed.assertion for sealed in sealed_assertions), key=lambda a: a.stamp, reverse=True)
-        }
+        assertions = {(a.agent, a.root): a for a in sorted((s.assertion for s in sealed), key=lambda a: a.stamp, reverse=True)}
         ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
         return HiveFact(
             id=fact_id,
-            statement=min(sealed_assertions, key=_age).assertion.statement,
+            statement=min(sealed, key=_age).assertion.statement,
             provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
             confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
             confirmations=round(k_eff(ordered, _alike, judge.voucher)) if len(ordered) > 1 else 0,

@@ -1,16 +1,22 @@
 """Paged questions: every replica set is asked once, and a member with more than fits a message again, from the last item on.
 
 The deadline bounds silence, and not how much there is to say: each further page grants it anew.
+
+Replies of bounded size: as many facts as fit a message. The asker requests the rest from the same member.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
 
 from hive_mind.hive.effects import SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import SearchReply, SearchRequest
 
 # Deadlines that a question lasts at the very longest, as a liar could send crumbs for ever. A minute, by default.
@@ -77,3 +83,26 @@ class PagedScatter(ABC):
     def _room(self, to: To) -> int:
         """How many bytes a reply may have; 0: any number, as within a node nothing travels."""
         return 0 if to.node == self._node else self._bytes_max
+
+
+Key = TypeVar("Key")
+
+FACTS_MAX = 256
+"""A member does nothing else while it puts a page together: a tenth of a second where all are alike and of one concept."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def page(facts: Iterable[tuple[Key, HiveFact]], bytes_max: int) -> tuple[list[tuple[Key, HiveFact]], bool]:
+    """The first of them that fit, one at least and `FACTS_MAX` at most, and whether there are more. `bytes_max` 0: any."""
+    chosen: list[tuple[Key, HiveFact]] = []
+    left = bytes_max
+    for key, fact in facts:
+        if len(chosen) == FACTS_MAX:
+            return chosen, True
+        if bytes_max:
+            left -= len(_encode(fact))
+            if left < 0 and chosen:
+                return chosen, True
+        chosen.append((key, fact))
+    return chosen, False

@@ -14,8 +14,7 @@ from hive_mind.hive.policy.node_policy import PolicyNow
 from hive_mind.hive.query.fetching import FetchScatter
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter, TallyScatter, rows_that_fit, wordings_that_fit
-from hive_mind.hive.query.paged import Asker
-from hive_mind.hive.query.pages import page
+from hive_mind.hive.query.paged import Asker, page
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import ReplicaSet

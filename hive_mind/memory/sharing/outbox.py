@@ -14,9 +14,8 @@ from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.effects import Held, Promotion
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion import AWAITING, Review, decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.gate.review import AWAITING, Review
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.sharing.conversion import promotions_of
 from hive_mind.memory.sharing.sharing import (

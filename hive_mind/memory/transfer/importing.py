@@ -3,10 +3,15 @@
 All lines are examined before the first is taken in, so a bad one means that nothing is. Then come episodes and facts, batch by
 batch, and the links between them last, when both ends are there. How far it came is written with each batch: after a kill,
 importing the same lines again resumes there.
+
+A store that takes facts in without an index of them: for bulk writers that ask nothing.
+
+It decides what to write as a memory does, and asks the store what is known of the facts at hand instead of holding them all.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -14,10 +19,15 @@ from itertools import islice
 import msgspec
 
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.editions.former import timed
+from hive_mind.memory.erasure.erasing import erasures_in, kept_changes, kept_of
+from hive_mind.memory.intake import take_in
+from hive_mind.memory.opening import MODEL_KEY, may_embed, record, warn_other_model
 from hive_mind.memory.transfer.examining import Examination, Examined, Lines, is_taken
 from hive_mind.memory.transfer.transfer import Record, record_of
+from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
-from hive_mind.store.base import AddEpisode, Change, Link, SetMeta
+from hive_mind.store.base import AddEpisode, Change, FactStore, Link, SetMeta
 
 BEGUN_KEY = "import.begun"
 """Where a database keeps how far an import came that was not finished."""
@@ -193,3 +203,43 @@ async def _finished(write: Awaitable[int], report: Callable[[], None]) -> int:
 
 def _no_progress(done: int, total: int, what: str) -> None:
     del done, total, what
+
+
+class Unindexed:
+    """For one task; nobody else may write to the store meanwhile."""
+
+    def __init__(self, store: FactStore, vectors: VectorSource, meta: Mapping[str, str]) -> None:
+        self.store, self.meta, self._vectors = store, meta, vectors
+        self._recorded, self._erasures = meta.get(MODEL_KEY, ""), erasures_in(meta)
+        warn_other_model(self._recorded, vectors)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether facts get vectors."""
+        return may_embed(self._recorded, self._vectors)
+
+    async def keep(self, facts: Sequence[Fact], changes: Sequence[Change] = ()) -> int:
+        """Write facts as they were said and other changes, all or none. How many more current facts there are then."""
+        changes = await kept_changes(self.store, facts, changes, self._erasures)
+        facts = kept_of(facts, self._erasures)
+        known_facts = await self.store.find({fact.id for fact in facts})
+        intake = timed(take_in(facts, known_facts.get, None), known_facts.get, time.time_ns() // 1000)
+        await self.store.write([*intake.changes, *await self._new_vectors(facts, known_facts), *changes])
+        return current_count(intake.facts) - current_count(known_facts.values())
+
+    async def _new_vectors(self, facts: Sequence[Fact], facts_known: Mapping[str, Fact]) -> list[Change]:
+        """Of what was not to be found before."""
+        if not self.embeds:
+            return []
+        new = [fact for fact in facts if (earlier := facts_known.get(fact.id)) is None or earlier.is_retracted]
+        _, cache = await self._vectors.of_facts(new)
+        if not cache:
+            return []
+        changes: list[Change] = [*cache, *(record(self._vectors) if not self._recorded else ())]
+        self._recorded = self._vectors.model
+        return changes
+
+
+def current_count(facts: Iterable[Fact]) -> int:
+    """How many facts are current, each counted once, as it is last."""
+    return sum(fact.is_current for fact in {fact.id: fact for fact in facts}.values())

@@ -10,9 +10,8 @@ from hive_mind.errors import HiveError
 from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.replacing import abandoned, remove_abandoned
-from hive_mind.runtime.erasure.copies import Copied, copies, noted
+from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted, residue
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
-from hive_mind.runtime.erasure.residue import has_residue, residue
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.sqlite.lock import lock_path

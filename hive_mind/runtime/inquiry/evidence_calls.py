@@ -22,8 +22,8 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.model.query import Hit, Method, Query
-from hive_mind.runtime.fact_replies import answer_reply, fact_reply, hit_reply
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
+from hive_mind.runtime.replies import answer_reply, fact_reply, hit_reply
 
 # Beyond this place nobody asks why; a search for all these takes tenths of a second in a large memory.
 _PLACES_MAX = 1000

@@ -11,8 +11,8 @@ from hive_mind.api.replies import DeadLetterJson
 from hive_mind.bus.base import DeadLetter, admin_of
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.fact_replies import fact_reply
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
+from hive_mind.runtime.replies import fact_reply
 
 if TYPE_CHECKING:
     from hive_mind.judge.items import Decision, ItemView

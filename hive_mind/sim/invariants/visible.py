@@ -1,20 +1,27 @@
 """The promise of search once all is well: a question to any member finds every promised fact once, and says that it is complete.
 
 Answers are checked as they come: ranges, duplicates, how long they took, and that a client reads its own writes.
+
+I10 and I11: once all is well, what is written now wins everywhere, and bears a time that is about now.
+
+A stamp from the far future that is believed anywhere would win for ever.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from hive_mind.hive.effects import Ask
+import msgspec
+
+from hive_mind.hive.effects import Ask, Write
 from hive_mind.hive.topology.spec import has_node_per
 from hive_mind.model.gathered import Gathered
+from hive_mind.sim.faults import MINUTE_MS
 from hive_mind.sim.history import Operation
 from hive_mind.sim.invariants.checks import members
 from hive_mind.sim.invariants.promises import Promises
 from hive_mind.sim.invariants.views import assertions_of, node_of, voiced
-from hive_mind.sim.machine import Machine
-from hive_mind.sim.workload import DEADLINE_MS, EVERYTHING, probe
+from hive_mind.sim.machine import START_MS, Machine
+from hive_mind.sim.workload import DEADLINE_MS, EVERYTHING, MODERATOR, agents_of, probe
 from hive_mind.sim.world import Violation, World
 
 # Hive time may step back a little: a minute is two ten-thousandths of a confidence.
@@ -120,3 +127,39 @@ def check_unanswered(world: World) -> Iterator[Violation]:
         deadline_ms = operation.event.deadline_ms if isinstance(operation.event, Ask) else 0
         if wait_ms > deadline_ms * 1.1 + _LATE_MS + _SYNCS * world.weather.sync_ms:
             yield Violation("every request is answered in time", f"{operation.event.request} waits for {wait_ms} ms")
+
+
+_TRUST = "1.25"
+_RATING = '{"good":7,"bad":3,"at_ms":0}'
+# A drift, and as much as hive time may be off.
+_AHEAD_MS = 5 * MINUTE_MS
+
+
+def check_fresh(world: World, settle: Callable[[], None]) -> Iterator[Violation]:
+    """Write at every member, let them agree, and look whether everybody reads it."""
+    writes = dict(_writes(world))
+    settle()
+    latest_ms = START_MS + world.schedule.now_ms + _AHEAD_MS
+    for machine in members(world):
+        registry = node_of(machine).registry
+        for key, value in writes.items():
+            value_read = registry.get(key)
+            if value_read != msgspec.json.decode(value):
+                yield Violation(
+                    "I10 what is written now wins everywhere", f"{key} is {value_read} on {machine.name}, not {value}"
+                )
+        for entry in registry.entries():
+            if entry.key in writes and entry.stamp.ms > latest_ms:
+                ahead_ms = entry.stamp.ms - START_MS - world.schedule.now_ms
+                yield Violation("I11 logical time is about true time", f"{entry.key} of {entry.by} is {ahead_ms} ms ahead")
+
+
+def _writes(world: World) -> Iterator[tuple[str, str]]:
+    subject, *machines = sorted(members(world), key=lambda machine: machine.name)
+    world.request(subject, Write(world.history.next_request(), ((f"trust/{agents_of(subject.name)[0]}", _TRUST),), MODERATOR))
+    yield f"trust/{agents_of(subject.name)[0]}", _TRUST
+    for machine in machines:
+        rater = agents_of(machine.name)[0]
+        key = f"rating/{rater}/{agents_of(subject.name)[1]}"
+        world.request(machine, Write(world.history.next_request(), ((key, _RATING),), rater))
+        yield key, _RATING

@@ -11,8 +11,7 @@ from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.memory.requests_done import RequestsDone
-from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.put_again import PutAgain
+from hive_mind.runtime.calls import AgentCalls, PutAgain
 from tests.builders import Home
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."

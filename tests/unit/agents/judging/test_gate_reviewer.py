@@ -13,7 +13,7 @@ from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
-from hive_mind.memory.gate.review import ALLOWED, Ruling
+from hive_mind.memory.gate.promotion import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
 from tests.unit.agents.town import PATIENCE_S, is_taken, rule, town

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.hive.index import replica as replica_module
 from hive_mind.hive.index.concepts import COMPARED_MAX, Concepts
-from hive_mind.hive.query.pages import FACTS_MAX
+from hive_mind.hive.query.paged import FACTS_MAX
 from hive_mind.hive.trust import contradiction
 from hive_mind.model.evidence import Statement
 from hive_mind.model.messages import ListReply
