@@ -48,9 +48,9 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 # Reading, extracting, judging at the gate, ranking, quoting and disputing.
 ROOMS = (
     "cognition.answering cognition.dates cognition.extraction cognition.extractive cognition.replies memory.gate memory.entities "
-    "memory.disputes memory.intake memory.summary memory.worth_knowing memory.editions.editions memory.editions.former "
+    "memory.disputes memory.intake memory.aggregating memory.worth_knowing memory.editions.editions memory.editions.former "
     "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.weights ranking.form ranking.related "
-    "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.fact_replies model.ids "
+    "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.replies model.ids "
     "model.fact printable"
 ).split()
 # What a text that no reader can use, and a statement that says nothing, are answered with.

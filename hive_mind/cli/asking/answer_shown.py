@@ -1,4 +1,4 @@
-"""How an answer and the facts it rests on look, as `runtime.fact_replies` tells them: whichever process has the memory open."""
+"""How an answer and the facts it rests on look, as `runtime.replies` tells them: whichever process has the memory open."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise, repeat
