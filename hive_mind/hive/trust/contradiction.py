@@ -120,18 +120,18 @@ def _may_exclude(a_wording: Wording, other_wording: Wording) -> bool:
         return False
     if a_wording.predicate and a_wording.predicate == other_wording.predicate:
         return False
-    if not one.predicate and not other_wording.predicate and _have_words_of_their_own(one, other_wording):
+    if not a_wording.predicate and not other_wording.predicate and _have_words_of_their_own(a_wording, other_wording):
         return False
-    return not _are_occasions(one, other_wording)
+    return not _are_occasions(a_wording, other_wording)
 
 
-def _have_words_of_their_own(one: Wording, other_wording: Wording) -> bool:
+def _have_words_of_their_own(a_wording: Wording, other_wording: Wording) -> bool:
     """Both, besides other values: where no verb is known, such a word may be what the statement is about."""
-    here, there = (set(wording.frame) for wording in (one, other_wording))
-    return one.values != other_wording.values and bool(here - there) and bool(there - here)
+    words_of_a, words_of_b = (set(wording.frame) for wording in (a_wording, other_wording))
+    return a_wording.values != other_wording.values and bool(words_of_a - words_of_b) and bool(words_of_b - words_of_a)
 
 
-def _are_occasions(one: Wording, other_wording: Wording) -> bool:
+def _are_occasions(a_wording: Wording, other_wording: Wording) -> bool:
     """Both are dated, and differently, and that is not their only difference."""
     dates_of_a, dates_of_b = ({wording.values[place] for place in wording.dated} for wording in (a_wording, other_wording))
     return (
