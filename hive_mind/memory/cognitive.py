@@ -22,18 +22,7 @@ from hive_mind.memory.editions.sources import WITHDRAWN, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
-from hive_mind.memory.opening import (
-    Awake,
-    NewVectorArm,
-    OpenStore,
-    Progress,
-    Transition,
-    fall_asleep,
-    look_back,
-    record,
-    reembed,
-    wake,
-)
+from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, look_back, record, reembed, wake
 from hive_mind.memory.refining.expansion import Refining
 from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
@@ -117,16 +106,14 @@ class CognitiveMemory:
     @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first. `limit` is for a query given as text."""
-        full_query = asked_for(query, limit)
+        search = asked_for(query, limit)
         async with self.awake() as awake:
-            look = await self.refining.begin(full_query)
-            is_lexical = (
-                full_query.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(full_query)
-            )
-            vector = None if is_lexical else await self._vectors.of_query(full_query.text)
-            await self.look_back(awake, full_query)
+            look = await self.refining.begin(search)
+            is_lexical = search.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(search)
+            vector = None if is_lexical else await self._vectors.of_query(search.text)
+            await self.look_back(awake, search)
             hits, note = await look.at(awake.recall.ranked(look.query, vector, look.count))
-            return SearchResult(awake.recall.shown(hits, full_query), note=note)
+            return SearchResult(awake.recall.shown(hits, search), note=note)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
@@ -284,7 +271,7 @@ class CognitiveMemory:
             batch = BATCH_EMBEDDED if awake.embeds_with(self._vectors) else BATCH_RECORDS
         return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
-    async def reembed(self, progress: Progress | None = None) -> int:
+    async def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed everything with the model at hand, then forget vectors of the former one. Returns how many texts were embedded.
 
         If it is interrupted, the next call goes on where it stopped. `progress` gets (done, total) in texts.
