@@ -52,7 +52,7 @@ from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import RankingSettings, Related, in_columns, rank
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm
 
 # Members of one process answer at once; only a defect could use it up.
@@ -257,8 +257,8 @@ class InMemoryHiveGraph:
         BOUNDS["min_confidence"].refuse("min_confidence", least)
         vector = self._embedder.vector(query) if self._embedder else None
         depth = self._ranking.depth_for("hybrid", limit)
-        probe = Probe(tuple(tokenize(query)), anchors(query), vector, depth)
-        domains = tuple(probe.terms)
+        probe = Probe(question_terms(query), anchors(query), vector, depth)
+        domains = tuple(tokenize(query))
         gathered: Gathered = self._ask(
             agent_id, lambda request: Ask(request, probe, _DEADLINE_MS, least, domains, is_local=is_local)
         )

@@ -30,7 +30,7 @@ from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import speakers_named
 from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import question_terms, tokenize
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
 _FETCHES_MAX = 4
@@ -74,7 +74,7 @@ class Asking:
         """Candidates for a query. Without a vector, by keywords. Raises `BackendError`."""
         settings = self.home.recall.settings
         method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else with_more(tuple(tokenize(query.text)), tokenize(query.also))
+        terms = () if method == "vector" else with_more(question_terms(query.text), tokenize(query.also))
         depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
         probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
         candidates = await self._found(probe, method, query)

@@ -27,7 +27,7 @@ from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_mor
 from hive_mind.ranking.related.neighbours import has_place, place_of, speakers_named
 from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 # An agent trusts what it learned itself neither more nor less than average; a hive knows better.
@@ -123,7 +123,7 @@ class Recall:
     def ranked(self, query: Query, vector: Vector | None, count: int) -> list[Hit]:
         """The best `count` by the candidates of the query, best first."""
         method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else with_more(tuple(tokenize(query.text)), tokenize(query.also))
+        terms = () if method == "vector" else with_more(question_terms(query.text), tokenize(query.also))
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)
@@ -182,7 +182,7 @@ class Recall:
         named_anchors = anchors(query.text)
         if not named_anchors.is_pure:
             return False
-        pool = self._pool(Probe(tuple(tokenize(query.text)), named_anchors, None, 1), query)
+        pool = self._pool(Probe((), named_anchors, None, 1), query)
         return bool(np.any(pool.exact >= 1.0))
 
     def is_searchable(self, fact_id: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import msgspec
 
 from hive_mind.model.evidence import Dot, Head, HiveFact, Removal, Sealed, Stamp
-from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool, Probe
+from hive_mind.model.probe import ANALYSIS, EvidenceColumns, Occurrences, Pool, Probe
 
 
 class ClockSample(msgspec.Struct, frozen=True, array_like=True):
@@ -228,7 +228,7 @@ class AppMessageReceipt(msgspec.Struct, frozen=True, tag="told"):
     up_to: int
 
 
-class PoolRequest(msgspec.Struct, frozen=True, tag="pool?"):
+class PoolRequest(msgspec.Struct, frozen=True, tag=f"pool?{ANALYSIS}"):
     """Candidates for a query. Deadlines are time left, not a time of day."""
 
     query: str

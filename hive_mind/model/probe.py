@@ -20,6 +20,12 @@ Scores = NDArray[np.float32]
 # (docs/adr/0003-ranking.md).
 IN_A_SENTENCE = 0.3
 
+ANALYSIS = 4
+"""Version of the terms that texts are made into (`ranking.tokens`, `ranking.form`): counted up whenever they give others.
+
+Members of two versions do not know each other's questions, so each is silent for the other. Sealed terms are made anew.
+"""
+
 PLACE = np.dtype([("session", "<u8"), ("before", "<u8"), ("speaker", "<u4"), ("other", "<u4")])
 """Where a fact was said, as opaque keys: its session, the fact before it, and the speaker of each; 0 for none."""
 NOWHERE = bytes(PLACE.itemsize)

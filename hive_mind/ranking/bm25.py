@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.languages import weight
 
 Scores = NDArray[np.float32]
 
@@ -31,16 +32,17 @@ class Bm25Settings:
 
 
 def asked_for(terms: Iterable[str]) -> dict[str, float]:
-    """Each distinct term of a query, in its order, with its weight: the square root of how often the query has it.
+    """Each distinct term of a query, in its order, with its weight: the square root of how often the query has it, and a share of
+    that for a gram.
 
     Where a query is a whole paragraph, its repeated words are its subject. Counted in full, short questions lose
     (docs/adr/0003-ranking.md).
     """
     given = tuple(terms)
-    once = dict.fromkeys(given, 1.0)
+    once = {term: weight(term) for term in given}
     if len(once) == len(given):
         return once
-    return {term: sqrt(times) for term, times in Counter(given).items()}
+    return {term: sqrt(times) * once[term] for term, times in Counter(given).items()}
 
 
 def gains_of(asked: Mapping[str, float], statistics: TermStatistics, settings: Bm25Settings) -> Scores:

@@ -12,8 +12,9 @@ from itertools import accumulate, chain
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, own_text
-from hive_mind.ranking.tokens import runs_of_all, terms_of
+from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, around_text, own_text
+from hive_mind.ranking.languages import GRAM, is_marked, leaning
+from hive_mind.ranking.tokens import MARK, runs_of_all, terms_of
 
 _OWN, _AROUND, _SPEAKER = range(3)
 _FIELDS = 3
@@ -53,13 +54,16 @@ class Vocabulary:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
-        # By run of characters; its terms are a stretch of `_terms`.
+        # Whether a term adds to the length of its document.
+        self._counts = array("b")
+        # By run of characters, behind a mark where the text is not English; its terms are a stretch of `_terms`.
         self._runs: dict[str, int] = {}
+        self._leans = array("b")
         self._starts, self._lengths, self._terms = array("q"), array("q"), array("q")
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
         """The result of `form.weighted_terms` for each."""
-        texts = chain.from_iterable((own_text(one), f"{one.before}\n{one.concept}", one.speaker) for one in documents)
+        texts = chain.from_iterable((own_text(one), around_text(one), one.speaker) for one in documents)
         places, numbers = self._met(list(texts))
         count = max(len(documents), 1)
         rows, fields = np.divmod(places, _FIELDS)
@@ -71,28 +75,41 @@ class Vocabulary:
         entries, entry = np.unique(np.concatenate([own, around, speaker]), return_inverse=True)
         weights = np.bincount(entry, each, minlength=len(entries))
         numbers, rows = np.divmod(entries, count)
-        lengths = np.bincount(rows, weights, minlength=len(documents))
+        counted = np.array(self._counts, np.bool_)[numbers]
+        lengths = np.bincount(rows, np.where(counted, weights, 0.0), minlength=len(documents))
         return Terms(self._names, rows, numbers, weights.astype(np.float32), lengths.astype(np.float32))
 
     def _met(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each term: the text it stands in, and its number."""
         runs, counts = runs_of_all(texts)
-        for run in dict.fromkeys(runs).keys() - self._runs.keys():
-            self._learn(run)
-        met = np.fromiter(map(self._runs.__getitem__, runs), np.int64, len(runs))
+        places = np.repeat(np.arange(len(texts)), counts)
+        met = self._numbered(runs)
+        leans = np.bincount(places, np.array(self._leans, np.int64)[met], minlength=len(texts))
+        is_other = (leans < 0) | ((leans == 0) & np.fromiter(map(is_marked, texts), np.bool_, len(texts)))
+        if is_other.any():
+            others = is_other[places].nonzero()[0]
+            met[others] = self._numbered([MARK + runs[number] for number in others.tolist()])
         lengths = np.array(self._lengths, np.int64)[met]
-        places = np.repeat(np.repeat(np.arange(len(texts)), counts), lengths)
+        places = np.repeat(places, lengths)
         # The first, second, … term of each run.
         nth = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return places, np.array(self._terms, np.int64)[np.repeat(np.array(self._starts, np.int64)[met], lengths) + nth]
 
+    def _numbered(self, runs: Sequence[str]) -> NDArray[np.int64]:
+        for run in dict.fromkeys(runs).keys() - self._runs.keys():
+            self._learn(run)
+        return np.fromiter(map(self._runs.__getitem__, runs), np.int64, len(runs))
+
     def _learn(self, run: str) -> None:
-        terms = terms_of(run)
+        bare = run.removeprefix(MARK)
+        terms = terms_of(bare, is_english=bare is run)
         self._runs[run] = len(self._runs)
+        self._leans.append(leaning([bare]))
         self._starts.append(len(self._terms))
         self._lengths.append(len(terms))
         for term in terms:
             if (number := self._numbers.get(term)) is None:
                 number = self._numbers[term] = len(self._names)
                 self._names.append(term)
+                self._counts.append(not term.startswith(GRAM))
             self._terms.append(number)

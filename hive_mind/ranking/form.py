@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.fact import Fact
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import indexed_terms
 
 # Weight of a term of the surroundings, however often it stands there. Below 1: then a weight of 1 proves a term the fact's own.
 BEFORE_WEIGHT = 0.5
@@ -60,9 +60,9 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
 
     The speaker is no word of the text either: Noor's words are rarely about Noor.
     """
-    terms: dict[str, float] = dict(Counter(tokenize(own_text(fact))))
-    surroundings = dict.fromkeys([*tokenize(fact.before), *tokenize(fact.concept)], BEFORE_WEIGHT)
-    surroundings |= dict.fromkeys(tokenize(fact.speaker), SPEAKER_WEIGHT)
+    terms: dict[str, float] = dict(Counter(indexed_terms(own_text(fact))))
+    surroundings = dict.fromkeys(indexed_terms(around_text(fact)), BEFORE_WEIGHT)
+    surroundings |= dict.fromkeys(indexed_terms(fact.speaker), SPEAKER_WEIGHT)
     for term, weight in surroundings.items():
         terms[term] = terms.get(term, 0.0) + weight
     return terms
@@ -71,6 +71,10 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
 def own_text(fact: Worded) -> str:
     said = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
     return " \n".join([said, spoken_date(fact.said_at), *map(spoken_date, fact.labels)]) if fact.said_at or fact.labels else said
+
+
+def around_text(fact: Worded) -> str:
+    return f"{fact.before}\n{fact.concept}"
 
 
 def texts_to_embed(fact: Fact) -> tuple[str, ...]:

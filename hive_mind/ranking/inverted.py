@@ -18,6 +18,7 @@ from hive_mind.model.probe import Occurrences
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, asked_for, gains_of, mean_length, parts_of
 from hive_mind.ranking.bulk import Terms
+from hive_mind.ranking.languages import GRAM
 from hive_mind.ranking.within import Added, Within
 
 Scores = NDArray[np.float32]
@@ -97,8 +98,8 @@ class Bm25Index:
                 postings[term] = bytearray(entry)
             else:
                 known += entry
-        length = sum(terms.values())
-        self._lengths[position] = length
+        # Grams say again what words say.
+        self._lengths[position] = sum(weight for term, weight in terms.items() if not term.startswith(GRAM))
         self._size += 1
         self._documents += 1
         # As it is kept, in float32: a removal must take away exactly the amount added.

@@ -1,7 +1,7 @@
 """The terms of documents as bytes and back: documents tokenized once need not be tokenized again when a memory wakes.
 
 A document is known by a digest of all its words, so a document changed since is simply unknown; so are all terms by another
-`VERSION` of the tokenizer, another stemmer or from other bytes. `tests/laws/test_sealed_terms.py` holds both ways to the same.
+`ANALYSIS`, another stemmer or from other bytes. `tests/laws/test_sealed_terms.py` holds both ways to the same.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,13 +12,11 @@ import msgspec
 import numpy as np
 import Stemmer
 
+from hive_mind.model.probe import ANALYSIS
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import Worded
 
-VERSION = 3
-"""Of what `tokens` and `form` make of a text: counted up whenever either gives other terms or weights."""
-
-_MAKER = f"{VERSION} {Stemmer.version()}"
+_MAKER = f"{ANALYSIS} {Stemmer.version()}"
 _MARK_BYTES = 8
 _encode = msgspec.msgpack.Encoder().encode
 _Document = TypeVar("_Document", bound=Worded)

@@ -23,6 +23,7 @@ _PIECES = [
     "valve", "valves", "Valve's", "don't", "CVE-2024-1234", "75.1725", "a", "the", "7", "x", "naïve", "ÄRGER", "か", "東京タワー",
     "ﬁne", "İstanbul", "ß", "e\u0301", "\u0301", "\x1e", "\n", "\r\n", "\t", ":", "_", "_a_", "@b", "-", "/", "’s", "'", "\u200b",
     "🙂", "Noor: ", "x" * 70, "1-2-3", "a.b.c", "\x00", "\ud800",
+    "über", "Häuser", "Łódź", "welche", "который", "большой", "كتاب", "हिन्दी", "ภาษาไทย",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(_PIECES), max_size=6).flatmap(
     lambda pieces: st.lists(st.sampled_from([" ", ""]), min_size=len(pieces), max_size=len(pieces)).map(

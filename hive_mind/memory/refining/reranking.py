@@ -6,6 +6,7 @@ at or none: where the question's time is over first, the first ranking is the an
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,11 @@ from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.tokens import is_english
+from hive_mind.regex import regex
+
+# As they are named on the hub; others read English.
+_MULTILINGUAL = regex(r"multilingual|mmarco|xlm|\bm3\b|gte-m", re.IGNORECASE)
 
 
 def _now_s() -> float:
@@ -53,6 +59,8 @@ class SecondLook:
 
     async def _again(self, first: Sequence[Hit]) -> tuple[Sequence[Hit], str]:
         settings = self.settings
+        if not (is_english(self.query.text) or _MULTILINGUAL.search(settings.rerank_model)):
+            return first, f"not reranked: cross-encoder {settings.rerank_model!r} reads English; name a multilingual one"
         texts = [hit.fact.content for hit in first[: settings.rerank]]
         try:
             async with asyncio.timeout_at(self.ends_s):

@@ -14,7 +14,7 @@ import numpy as np
 
 from hive_mind.model.probe import Pool, Probe
 from hive_mind.ranking.related.second_hop import Passage, said_by
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import is_english, tokenize
 
 # More of them, of more passages, or at more weight, lose on HotpotQA what they win on LoCoMo (docs/adr/0003-ranking.md).
 _TERMS_MAX = 10
@@ -25,8 +25,14 @@ _OWN_MAX = 64
 
 
 def expanded(probe: Probe, best: Passage) -> Probe | None:
-    """The question with the most frequent words of its first answer, the first of them first; None where that has no others."""
-    frequent = [term for term, _ in Counter(tokenize(said_by(best))).most_common()]
+    """The question with the most frequent words of its first answer, the first of them first; None where that has no others.
+
+    None where the answer is not in English either: there the most frequent words lead astray.
+    """
+    said = said_by(best)
+    if not is_english(said):
+        return None
+    frequent = [term for term, _ in Counter(tokenize(said)).most_common()]
     terms = with_more(probe.terms, frequent)
     return replace(probe, terms=terms, statistics=None, beside=None) if terms != probe.terms else None
 

@@ -22,7 +22,7 @@ from hive_mind.ranking.cutoff import Cut, cut
 from hive_mind.ranking.diversity import Likeness, diversified, likeness_of_terms, likeness_of_vectors
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
 from hive_mind.ranking.pipeline import Ranked, RankingSettings, Shares, Support, rank
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within
 from hive_mind.retrieval.files.configuration import Boosts, Method, RetrievalConfig
@@ -84,7 +84,7 @@ def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | 
         fusion=retrieval.fusion,
         rrf_k=retrieval.rrf_k,
     )
-    return SearchQuery(query, tuple(tokenize(query)), named_anchors, method, settings, vector)
+    return SearchQuery(query, question_terms(query), named_anchors, method, settings, vector)
 
 
 def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: str) -> bool:
@@ -205,13 +205,13 @@ def _signals(
 def _missing(memory: MemoryIndex, query: SearchQuery, rows: Rows, part: FilteredChunks) -> distraction.Signal:
     """Which of the query's words each candidate lacks, from the postings: no text is read again."""
     terms_by_row: list[set[str]] = [set() for _ in range(len(rows))]
-    idf = {}
-    for term in dict.fromkeys(query.terms):
+    idf, words = {}, tokenize(query.text)
+    for term in dict.fromkeys(words):
         holders = memory.index.holders(term)
         idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
         for number in np.flatnonzero(np.isin(rows, holders)).tolist():
             terms_by_row[number].add(term)
-    return distraction.missing(query.terms, idf, terms_by_row)
+    return distraction.missing(words, idf, terms_by_row)
 
 
 # A flagged result still beats one with half its score.

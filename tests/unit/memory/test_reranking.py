@@ -49,6 +49,20 @@ def test_it_adds_to_those_it_looked_at_and_leaves_the_others_behind_in_their_ord
     assert gained == {one.fact.id: weight * share for one, share in zip(first, [*shares, *[0.0] * len(first)], strict=False)}
 
 
+@pytest.mark.parametrize(("model", "looks"), [("ms-marco-MiniLM", 0), ("mmarco-mMiniLMv2", 1), ("bge-reranker-v2-m3", 1)])
+async def test_a_model_of_english_does_not_look_at_questions_in_other_languages(model: str, looks: int):
+    encoder = Reading(last_first)
+    cross_encoders.of_this_process().put(model, encoder)
+    ranking = RankingSettings(rerank=4, rerank_model=model)
+
+    async with Home().memory(ranking=ranking) as memory:
+        await memory.store_facts([said(text) for text in TEXTS], "log")
+        best = await memory.search_facts("Welche Pumpe ist red?")
+
+    assert len(encoder.asked) == looks
+    assert ("reads English" in best.note) is not bool(looks)
+
+
 async def test_the_best_come_in_another_order_and_those_it_did_not_see_stay_where_they_were():
     ranking = looked_at_by(encoder := Reading(last_first), rerank=4, rerank_weight=1.0)
 

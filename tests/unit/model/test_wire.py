@@ -5,7 +5,7 @@ import pytest
 from hive_mind.errors import WireError
 from hive_mind.model import wire
 from hive_mind.model.messages import Announce, PoolReply, PoolRequest, Receipt, RegistryEntry, Replicate
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import ANALYSIS, Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.model.wire import MESSAGE_BYTES_MAX, VERSION, decode, encode
 
@@ -43,7 +43,7 @@ def test_the_largest_message_is_read():
         msgspec.msgpack.encode({"type": "receipt", "parcel": "x"}) + b"and more",
         msgspec.msgpack.encode({"type": "replicate", "parcel": "x", "changes": [["all", [[5]]]]}),
         msgspec.msgpack.encode(
-            {"type": "pool?", "query": "q", "replica_set": "s", "epoch": 1, "left_ms": 1, "probe": {"vector": b"123"}}
+            {"type": f"pool?{ANALYSIS}", "query": "q", "replica_set": "s", "epoch": 1, "left_ms": 1, "probe": {"vector": b"123"}}
         ),
         b"\x82\xa4type\xa7receipt\xa6parcel\xa2\xff\xfe",
         b"\x91" * 5_000,
@@ -56,6 +56,12 @@ def test_the_largest_message_is_read():
 def test_whatever_is_no_message_is_a_wire_error(body):
     with pytest.raises(WireError, match="malformed message"):
         decode(bytes([VERSION]) + body)
+
+
+def test_a_question_by_another_analysis_of_texts_is_not_known_and_so_not_answered():
+    question = encode(PoolRequest("q", "all", 2, Probe(("a",), Anchors()), 1_000))
+    with pytest.raises(WireError, match="malformed message"):
+        decode(question.replace(f"pool?{ANALYSIS}".encode(), f"pool?{ANALYSIS + 1}".encode()))
 
 
 def test_a_field_of_a_later_version_is_passed_over():

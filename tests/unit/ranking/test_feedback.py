@@ -36,6 +36,11 @@ def test_a_passage_that_says_nothing_else_changes_nothing(text: str):
     assert expanded(PROBE, fact(text)) is None
 
 
+@pytest.mark.parametrize("text", ["Die Pumpe hält die Halle trocken.", "Насос держит зал сухим.", "المضخة تبقي القاعة جافة"])
+def test_a_passage_in_another_language_leads_nowhere(text: str):
+    assert expanded(PROBE, fact(text)) is None
+
+
 def test_a_long_question_has_words_enough():
     long = tuple(f"term{number}" for number in range(65))
     assert with_more(long, ["other"]) == long

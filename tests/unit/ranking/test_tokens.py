@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hive_mind.ranking import tokens
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import indexed_terms, question_terms, tokenize
 from tests.growth import costly
 
 # Surrogates included: damaged files hold them.
@@ -50,6 +50,14 @@ def test_a_text_is_made_of_its_words(text: str):
         ("Gdańsk", "GDANSK"),
         ("OPS–77", "ops-77"),
         ("ポートは８４番", "ポートは84番"),
+        ("Łódź", "Lodz"),
+        ("Đà Nẵng", "Da Nang"),
+        ("Smørrebrød", "smorrebrod"),
+        ("Encyclopædia", "encyclopaedia"),
+        ("Diyarbakır", "DIYARBAKIR"),
+        ("крышами", "крыш"),
+        ("कितना पानी", "कितना पानी"),
+        ("کتاب", "كتاب"),
     ],
 )
 def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):
@@ -72,6 +80,37 @@ def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):
 def test_words_of_every_script_are_found(text: str, query: str):
     assert set(tokenize(query)) <= set(tokenize(text))
     assert tokenize(query)
+
+
+@pytest.mark.parametrize(("word", "other"), [("किताब", "कतब"), ("கடல்", "கடலை"), ("มา", "มี"), ("ខ្មែរ", "ខមរ")])
+def test_a_vowel_sign_is_part_of_its_word(word: str, other: str):
+    assert tokenize(word) != tokenize(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Die Dampfschifffahrtsgesellschaft zahlte 1912 keine Dividende.", "Welche Gesellschaft zahlte?"),
+        ("Evlerinizden gelen ses nedir?", "evleri"),
+        ("Talossani on kolme huonetta ja sauna.", "talo"),
+        ("В больших городах строят новые мосты.", "мостовой"),
+        ("والكتاب على الطاولة", "كتابنا"),
+        ("Dans les appartements de la ville", "appart"),
+    ],
+)
+def test_other_languages_are_found_by_parts_of_words(text: str, question: str):
+    assert {*question_terms(question)} & {*indexed_terms(text)}
+
+
+@pytest.mark.parametrize("text", ["The pump is where the valves were.", "Who fixed the pump in Łódź?", "Pump 7", ""])
+def test_english_has_words_alone(text: str):
+    assert indexed_terms(text) == tokenize(text)
+    assert question_terms(text)[: len(tokenize(text))] == tuple(tokenize(text))
+
+
+def test_a_few_words_are_asked_for_as_of_any_language():
+    assert "~pump" in question_terms("Pumpenhaus")
+    assert "~pump" not in question_terms("What is the Pumpenhaus?")
 
 
 def test_a_voiced_kana_is_another_letter():
@@ -107,9 +146,29 @@ def test_long_runs_are_not_remembered():
     assert tokens._known_terms_of.cache_info().currsize == before
 
 
-HOSTILE = ["a", "a.", "-", "((((", "A1-", "a_", "1.", '"a ', "'s", "漢", "漢a", "é", "A1 ", "Aa-", "\ud800"]
+HOSTILE = [
+    "a",
+    "a.",
+    "-",
+    "((((",
+    "A1-",
+    "a_",
+    "1.",
+    '"a ',
+    "'s",
+    "漢",
+    "漢a",
+    "é",
+    "A1 ",
+    "Aa-",
+    "\ud800",
+    "कि",
+    "ा",
+    "ไท",
+    "который",
+]
 
 
-@pytest.mark.parametrize("work", [tokenize, anchors], ids=["tokenize", "anchors"])
+@pytest.mark.parametrize("work", [tokenize, indexed_terms, question_terms, anchors], ids=lambda work: work.__name__)
 def test_time_grows_with_the_text_and_not_with_its_square(work: Callable[[str], object]):
     assert costly(work, HOSTILE, 30_000) == []

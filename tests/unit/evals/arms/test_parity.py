@@ -15,7 +15,7 @@ from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.cross_encoders import Reading, looked_at_by
-from tests.unit.evals.arms.notes import drawn, told
+from tests.unit.evals.arms.notes import drawn, scope_of, told
 
 CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
 SOME = slice(None, None, 9)
@@ -100,6 +100,26 @@ def test_looked_at_again_every_hive_finds_what_one_memory_finds_for_no_more_roun
     plain, fetched = messages_of(scope, agents, looked_at_by(Reading()))
 
     assert plain <= fetched < 2 * plain
+
+
+# What "drawn" has of English, said in languages with grams, without spaces, and in two at once.
+IN_MANY_LANGUAGES = (
+    "Die Wasserpumpe in Halle sieben leckt seit Montag. · Das Ventil der Pumpe ist rot. · Otto repariert die Pumpen der Fähre. · "
+    "The red valve of the pump in hall seven leaks. · Ines opens the ferry at nine. · Насос в седьмом зале протекает. · "
+    "Отто чинит насосы парома. · المضخة في القاعة السابعة تسرب الماء · 七号大厅的水泵漏水。 · ห้องโถงเจ็ดมีปั๊มน้ำรั่ว · "
+    "हॉल सात का पंप टपकता है। · Pompa din sala șapte curge. · Yedinci salondaki pompa su sızdırıyor. · "
+    "Otto said: 'Die Pumpe ist kaputt', and the насос was new. · Pumpe 7 · Ventil rot"
+).split(" · ")
+ASKED = ["Welche Pumpe leckt?", "Which pump leaks?", "где протекает насос", "Pumpen", "水泵", "ปั๊มน้ำ", "पंप", "المضخات", "pompası"]
+
+
+def test_in_whatever_languages_it_was_learned_and_asked_every_hive_finds_what_one_memory_finds():
+    texts = scope_of(IN_MANY_LANGUAGES, ASKED)
+    alone = told(Arm(), texts, "lexical")
+    assert all(alone.facts)
+
+    for arm in HIVES:
+        assert told(arm, texts, "lexical").scored == alone.scored, arm
 
 
 EVERY_IDEA: dict[str, Any] = {"second_hop": True, "expansion": "feedback", "neighbour_weight": 0.4, "rerank": 20}

@@ -1,0 +1,147 @@
+"""Are sentences found in other languages as well as by the usual means for each?
+
+XQuAD's paragraphs (https://github.com/google-deepmind/xquad) as sentences; relevant are those of a question's paragraph that hold
+its answer. Beside this project's keywords: whole words, words by the Snowball stemmer of the language, and stretches of four
+characters, each by the same BM25.
+
+    python -m benchmarks.languages --data FOLDER [--json FILE]
+
+FOLDER has `xx.corpus.jsonl` and `xx.queries.jsonl` for each language. Figures are recall@10 and nDCG@10 times 100. `ms` is CPU
+time a question, `entries` the occurrences that an index holds for each sentence.
+"""
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import Stemmer
+
+from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.inverted import Bm25Index
+from hive_mind.ranking.tokens import question_terms, tokenize
+
+K = 10
+GRAM_CHARACTERS = 4
+SENTENCE_END = re.compile(r"(?<=[.!?؟۔।])[\"'”“»’)\]]*\s+|(?<=[。！？])")
+WORD = re.compile(r"\w+")
+# Of other languages none is tried.
+STEMMERS = {
+    "ar": "arabic",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "hi": "hindi",
+    "ro": "romanian",
+    "ru": "russian",
+    "tr": "turkish",
+}
+Terms = Callable[[str], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One document, as an index takes it."""
+
+    content: str
+    concept: str = ""
+    said_at: str = ""
+    speaker: str = ""
+    before: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Sentences, and for each question the numbers of those that answer it."""
+
+    sentences: Sequence[str]
+    questions: Sequence[tuple[str, frozenset[str]]]
+
+
+def collection(data: Path, language: str) -> Collection:
+    sentences: list[str] = []
+    places: dict[str, range] = {}
+    for row in rows_of(data / f"{language}.corpus.jsonl"):
+        parts = [part.strip() for part in SENTENCE_END.split(row["text"]) if part and part.strip()]
+        places[row["_id"]] = range(len(sentences), len(sentences) + len(parts))
+        sentences += parts
+    questions = []
+    for row in rows_of(data / f"{language}.queries.jsonl"):
+        near = [number for paragraph in row["qrels"] for number in places[paragraph]]
+        if relevant := frozenset(str(number) for number in near if row["meta"]["answer"] in sentences[number]):
+            questions.append((row["text"], relevant))
+    return Collection(sentences, questions)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def words(text: str) -> list[str]:
+    return WORD.findall(text.casefold())
+
+
+def four_grams(text: str) -> list[str]:
+    bounded = [f"_{word}_" for word in words(text)]
+    return [word[i : i + GRAM_CHARACTERS] for word in bounded for i in range(max(1, len(word) - GRAM_CHARACTERS + 1))]
+
+
+def ways(language: str) -> dict[str, tuple[Callable[[str], dict[str, float]], Terms]]:
+    """For each way to search: the terms of a sentence with their weights, and those of a question."""
+    plain: dict[str, Terms] = {"words": words, "four-grams": four_grams, "tokenize": tokenize}
+    if name := STEMMERS.get(language):
+        stemmer = Stemmer.Stemmer(name)
+        plain["snowball"] = lambda text: stemmer.stemWords(words(text))
+    counted = {way: (lambda text, terms=terms: dict(Counter(terms(text))), terms) for way, terms in plain.items()}
+    return {**counted, "ours": (lambda text: weighted_terms(Sentence(text)), question_terms)}
+
+
+def figures(texts: Collection, indexed: Callable[[str], dict[str, float]], asked: Terms) -> dict[str, float]:
+    index, entries = Bm25Index(), 0
+    for number, sentence in enumerate(texts.sentences):
+        terms = indexed(sentence)
+        entries += len(terms)
+        index.add(number, terms)
+    began, best = process_time(), []
+    for question, _ in texts.questions:
+        scores = index.matched(asked(question)).scores
+        order = np.lexsort((np.arange(len(scores)), -scores))[:K]
+        best.append([str(number) for number in order.tolist() if scores[number] > 0])
+    spent_s = process_time() - began
+    grades = [dict.fromkeys(relevant, 1) for _, relevant in texts.questions]
+    return {
+        "R@10": 100 * float(np.mean([recall_at_k(found, rated, K) for found, rated in zip(best, grades, strict=True)])),
+        "nDCG@10": 100 * float(np.mean([ndcg_at_k(found, rated, K) for found, rated in zip(best, grades, strict=True)])),
+        "ms": 1000 * spent_s / len(texts.questions),
+        "entries": entries / len(texts.sentences),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with xx.corpus.jsonl and xx.queries.jsonl")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    options = parser.parse_args()
+    rows = []
+    for path in sorted(options.data.glob("*.corpus.jsonl")):
+        language = path.name.partition(".")[0]
+        texts = collection(options.data, language)
+        for way, (indexed, asked) in ways(language).items():
+            row = {name: round(value, 2) for name, value in figures(texts, indexed, asked).items()}
+            rows.append({"language": language, "way": way, "sentences": len(texts.sentences), **row})
+            print(rows[-1], flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
