@@ -8,7 +8,8 @@ quotations.
 import re
 
 from hive_mind.model.probe import Anchors
-from hive_mind.ranking.tokens import STOP_WORDS, tokenize
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.words.languages import STOP_WORDS
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.languages import weight
+from hive_mind.ranking.words.languages import weight
 
 Scores = NDArray[np.float32]
 

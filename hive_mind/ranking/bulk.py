@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, around_text, own_text
-from hive_mind.ranking.languages import GRAM, is_marked, leaning
 from hive_mind.ranking.tokens import MARK, runs_of_all, terms_of
+from hive_mind.ranking.words.languages import GRAM, is_marked, leaning
 
 _OWN, _AROUND, _SPEAKER = range(3)
 _FIELDS = 3

@@ -18,8 +18,8 @@ from hive_mind.model.probe import Occurrences
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, asked_for, gains_of, mean_length, parts_of
 from hive_mind.ranking.bulk import Terms
-from hive_mind.ranking.languages import GRAM
 from hive_mind.ranking.within import Added, Within
+from hive_mind.ranking.words.languages import GRAM
 
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]

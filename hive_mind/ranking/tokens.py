@@ -15,9 +15,9 @@ from functools import cache
 
 from hive_mind.model.figures import plain_figures
 from hive_mind.model.normal_form import normal, with_hyphens
-from hive_mind.ranking.languages import GRAM, STOP_WORDS, grams, is_latin, is_marked, leaning, says_nothing, stem
-from hive_mind.ranking.names import MARK as NAMED
-from hive_mind.ranking.names import with_names
+from hive_mind.ranking.words.languages import GRAM, STOP_WORDS, grams, is_latin, is_marked, leaning, says_nothing, stem
+from hive_mind.ranking.words.names import MARK as NAMED
+from hive_mind.ranking.words.names import with_names
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hive_mind.ranking.names import with_names
 from hive_mind.ranking.tokens import STOP_WORDS, tokenize
+from hive_mind.ranking.words.names import with_names
 from tests.growth import costly
 
 
