@@ -27,7 +27,8 @@ from hive_mind.runtime.workers.health import serve_worker
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, Contact, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.worker import Worker
 from tests.acceptance.chromium import Tab, browser
-from tests.unit.runtime.worker_builders import config, running, until
+from tests.unit.runtime.worker_builders import config, running
+from tests.waiting import until
 
 TOKEN = "of-this-benchmark"  # noqa: S105 - for this process alone
 DESK, PHONE = 1280, 390

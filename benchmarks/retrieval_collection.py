@@ -12,6 +12,7 @@ import asyncio
 import gc
 import json
 import random
+import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,6 @@ from hive_mind.model.content import Candidate
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.chunking import tokens_in
 from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.runtime.settings import Settings
 from hive_mind.store.base import AddFact
@@ -39,6 +39,8 @@ FOLDERS = 10
 # Without a filter, half of it, a tenth.
 SHARES = (FOLDERS, FOLDERS // 2, 1)
 QUESTIONS = 200
+# As a collection counts them in a text of Latin letters.
+TOKEN = re.compile(r"\w{1,12}|[^\w\s]")
 COLLECTION = Collection(name="bench", filterable_fields=["category"])
 
 
@@ -67,7 +69,7 @@ def texts(data: Path, count: int) -> Iterator[str]:
         taken, tokens = [], 0
         while tokens < 512:
             word = words[start % len(words)]
-            tokens += tokens_in(word)
+            tokens += len(TOKEN.findall(word))
             if tokens <= 512:
                 taken.append(word)
                 start += 1

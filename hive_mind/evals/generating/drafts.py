@@ -81,6 +81,24 @@ class Story:
     def turns(self) -> int:
         return sum(len(exchange.turns) for exchange in self.exchanges)
 
+    def keep(self, spoken_exchange: "SpokenExchange") -> DraftTurn:
+        self.exchanges.append(spoken_exchange.exchange)
+        return spoken_exchange.turn
+
+    def ask(
+        self,
+        category: str,
+        text: str,
+        turns: tuple[Sequence[DraftTurn], Sequence[DraftTurn]],
+        answers: tuple[tuple[str, ...], tuple[str, ...]],
+        answer: str = "",
+        intent: Intent = "state-lookup",
+    ) -> None:
+        """A question, the turns that answer it and those that mislead, and the words that are right and those that are wrong."""
+        (relevant, distractors), (right, wrong) = turns, answers
+        answer = answer or right[0]
+        self.drafts.append(Draft(category, intent, text, relevant, distractors, right, right, wrong, answer=answer))
+
 
 def documents_of(world: World, exchanges: Iterable[Exchange]) -> dict[DraftTurn, Document]:
     """A document for each turn, in the order in which they were said."""

@@ -45,10 +45,7 @@ class Colleagues:
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
         name = self.world.agent(self.agents[0])
         text = self.chance.choice(self.topic.asked).format(name=name)
-        answer, distractor = (values[0],), (values[1],)
-        self.story.drafts.append(
-            Draft("personal", "state-lookup", text, turns[:1], turns[1:], answer, answer, distractor, answer=values[0])
-        )
+        self.story.ask("personal", text, (turns[:1], turns[1:]), ((values[0],), (values[1],)))
         return self.story
 
     def _says(self, agent: int, value: str) -> DraftTurn:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Kind, Narrator, SpokenExchange, Story, Subject
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Kind, Narrator, Story, Subject
 from hive_mind.evals.generating.world import Discovery, Values, World
 
 _TEAM = 5
@@ -67,7 +67,7 @@ class IncidentPair:
         for part, speaker in zip(_PARTS, speakers, strict=True):
             finding = findings[part]
             exchange = self.narrator.state(subject, self._sentences(part, finding), speaker, slot, self.team)
-            parts[part] = (self._keep(exchange), finding)
+            parts[part] = (self.story.keep(exchange), finding)
         self._remark(subject, self.words.closed, slot, "ticket", words)
         return _Case(id_, host, [alarm, opened], parts)
 
@@ -84,43 +84,24 @@ class IncidentPair:
 
     def _remark(self, subject: Subject, patterns: Sequence[str], slot: int, kind: Kind, words: dict[str, str]) -> DraftTurn:
         text = self.chance.choice(patterns).format_map(words)
-        return self._keep(self.narrator.remark(subject, text, self.chance.choice(self.team), slot, kind))
-
-    def _keep(self, exchange: SpokenExchange) -> DraftTurn:
-        self.story.exchanges.append(exchange.exchange)
-        return exchange.turn
+        return self.story.keep(self.narrator.remark(subject, text, self.chance.choice(self.team), slot, kind))
 
     def _ask(self, case: _Case, twin: _Case) -> None:
         questions = {"causes": self.words.cause_asked, "fixes": self.words.fix_asked, "impacts": self.words.impact_asked}
         category = {"causes": "incident-cause", "fixes": "incident-repair", "impacts": "incident-impact"}
         for part in _PARTS:
             (turn, finding), (twin_turn, misleading) = case.parts[part], twin.parts[part]
-            answer = (finding.answer,)
             text = self._worded(questions[part], case)
             intent: Intent = "why-decision" if part == "causes" else "state-lookup"
-            draft = Draft(
-                category[part], intent, text, [turn], [twin_turn], answer, answer, (misleading.answer,), answer=turn.text
-            )
-            self.story.drafts.append(draft)
-        number = (case.id,)
+            answers = (finding.answer,), (misleading.answer,)
+            self.story.ask(category[part], text, ([turn], [twin_turn]), answers, turn.text, intent)
         text = self._worded(self.words.number_asked, case)
-        draft = Draft("identifier", "state-lookup", text, case.opening, twin.opening, number, number, (twin.id,), answer=case.id)
-        self.story.drafts += [draft, self._overview(case, twin)]
-
-    def _overview(self, case: _Case, twin: _Case) -> Draft:
-        turns = [turn for turn, _ in case.parts.values()]
-        answers = tuple(finding.answer for _, finding in case.parts.values())
-        return Draft(
-            "incident-synthesis",
-            "cross-source",
-            self._worded(self.words.overview_asked, case),
-            turns,
-            [turn for turn, _ in twin.parts.values()],
-            answers,
-            answers,
-            tuple(finding.answer for _, finding in twin.parts.values()),
-            answer=" ".join(turn.text for turn in turns),
-        )
+        self.story.ask("identifier", text, (case.opening, twin.opening), ((case.id,), (twin.id,)))
+        turns, twin_turns = ([turn for turn, _ in told.parts.values()] for told in (case, twin))
+        right, wrong = (tuple(finding.answer for _, finding in told.parts.values()) for told in (case, twin))
+        answer = " ".join(turn.text for turn in turns)
+        text = self._worded(self.words.overview_asked, case)
+        self.story.ask("incident-synthesis", text, (turns, twin_turns), (right, wrong), answer, "cross-source")
 
     def _ask_of_none(self, cases: Sequence[_Case]) -> None:
         """A number that nobody ever opened, one digit from two that somebody did."""
@@ -183,26 +164,16 @@ class SecurityPair:
             harmless += [self._line(account, self.words.accepted, account=account, address=usual) for _ in range(lines)]
         for at, account in enumerate(self.accounts):
             text = self.chance.choice(self.words.attempts_asked).format(account=account)
-            answer, distractor = (addresses[at],), (addresses[1 - at],)
             misleading = [*attempts[1 - at], *harmless[: _HARMLESS[0]]] if at == 0 else attempts[1 - at]
-            draft = Draft(
-                "security-log", "state-lookup", text, attempts[at], misleading, answer, answer, distractor, answer=answer[0]
-            )
-            self.story.drafts.append(draft)
+            self.story.ask("security-log", text, (attempts[at], misleading), ((addresses[at],), (addresses[1 - at],)))
 
     def _responses(self) -> None:
         chosen = self.chance.sample(self.words.responses, 2)
-        turns = []
-        for account, discovery in zip(self.accounts, chosen, strict=True):
-            turns.append(self._answers(account, discovery.said))
+        turns = [self._answers(account, discovery.said) for account, discovery in zip(self.accounts, chosen, strict=True)]
         for at, account in enumerate(self.accounts):
             text = self.chance.choice(self.words.response_asked).format(account=account)
-            answer, distractor = (chosen[at].answer,), (chosen[1 - at].answer,)
-            turn, misleading = turns[at], turns[1 - at]
-            draft = Draft(
-                "security-response", "state-lookup", text, [turn], [misleading], answer, answer, distractor, answer=turn.text
-            )
-            self.story.drafts.append(draft)
+            answers = (chosen[at].answer,), (chosen[1 - at].answer,)
+            self.story.ask("security-response", text, ([turns[at]], [turns[1 - at]]), answers, turns[at].text)
 
     def _doors(self) -> None:
         """At each door one is refused and many pass: about as many as have room in ten, or a few more."""
@@ -215,9 +186,7 @@ class SecurityPair:
         for at, door in enumerate(self.doors):
             (turn, person), (draft_turn, misleading) = refused[at], refused[1 - at]
             text = self.chance.choice(self.words.badge_asked).format(door=door)
-            answer, distractors = (person,), [draft_turn, *passed[at]]
-            draft = Draft("access", "state-lookup", text, [turn], distractors, answer, answer, (misleading,), answer=person)
-            self.story.drafts.append(draft)
+            self.story.ask("access", text, ([turn], [draft_turn, *passed[at]]), ((person,), (misleading,)))
 
     def _passes(self, door: str, agent: int) -> DraftTurn:
         return self._badge(door, self.world.agent(agent), str(_FIRST_BADGE + agent), self.words.badges_fine)
@@ -229,15 +198,11 @@ class SecurityPair:
         port = str(self.chance.randint(30_000, 60_000))
         text = self.chance.choice(patterns).format(port=port, **words)
         # The agent that ships the log is always the same one.
-        return self._keep(self.narrator.remark(self._subject(topic), text, self.team[0], self.slot, "log"))
+        return self.story.keep(self.narrator.remark(self._subject(topic), text, self.team[0], self.slot, "log"))
 
     def _answers(self, account: str, patterns: Sequence[str]) -> DraftTurn:
         subject, speaker = self._subject(account), self.chance.choice(self.team)
-        return self._keep(self.narrator.state(subject, patterns, speaker, self.slot, self.team))
-
-    def _keep(self, exchange: SpokenExchange) -> DraftTurn:
-        self.story.exchanges.append(exchange.exchange)
-        return exchange.turn
+        return self.story.keep(self.narrator.state(subject, patterns, speaker, self.slot, self.team))
 
     def _subject(self, name: str) -> Subject:
         return Subject(name, name, self.words.noticed, name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Narrator, SpokenExchange, Story, Subject
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Narrator, Story, Subject
 from hive_mind.evals.generating.world import Attribute, Discovery, ProjectWords, Values, World, core, spoken
 
 
@@ -182,11 +182,9 @@ class ProjectPair:
         self.asks, self.asks_of_second = (Asks(self.chance, self.words, subject.name) for subject in (self.first, self.second))
 
     def write(self) -> Story:
-        drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
-        drawn = [attribute for attribute in drawn if attribute.key != "lead"]
-        drawn += [attribute for attribute in self.words.attributes if attribute.key != "lead" and attribute not in drawn][
-            : _UNKNOWN + 1 - len(drawn)
-        ]
+        sampled = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
+        others = (attribute for attribute in self.words.attributes if attribute not in sampled)
+        drawn = [attribute for attribute in (*sampled, *others) if attribute.key != "lead"][: _UNKNOWN + 1]
         current = [self._changing(drawn[_ONCE], 1), self._changing(drawn[_TWICE], 2)]
         self._disputed(drawn[_DISPUTED])
         self._recorded(drawn[_RECORDED])
@@ -202,14 +200,10 @@ class ProjectPair:
             self._chatter(subject, remarks)
         return self.story
 
-    def _keep(self, exchange: SpokenExchange) -> DraftTurn:
-        self.story.exchanges.append(exchange.exchange)
-        return exchange.turn
-
     def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> DraftTurn:
         # In turn, so that what belongs together is known by different agents.
         speaker = self.team[next(self._speakers) % len(self.team)]
-        return self._keep(self.narrator.state(subject, patterns, speaker, slot, self.team, **words))
+        return self.story.keep(self.narrator.state(subject, patterns, speaker, slot, self.team, **words))
 
     def _slots(self, number: int) -> list[int]:
         return sorted(self.chance.sample(range(self.world.slots), number))
@@ -253,7 +247,7 @@ class ProjectPair:
         statement = self._valued(self.first, attribute, slot)
         pattern = self.chance.choice(self.words.minutes)
         text = pattern.format(name=self.first.name, noun_said=attribute.noun, value=statement.value)
-        record = self._keep(self.narrator.remark(self.first, text, self.team[0], slot, "minutes"))
+        record = self.story.keep(self.narrator.remark(self.first, text, self.team[0], slot, "minutes"))
         twin = self._valued(self.second, attribute, self._slot())
         self.story.drafts.append(self.asks.recorded(statement, record, twin))
 
@@ -276,7 +270,7 @@ class ProjectPair:
             about = Subject(leads[-1].value, leads[-1].value, self.words.openers, leads[-1].value)
             text = self.chance.choice(self.words.person_rooms).format(person=about.name, value=room)
             speaker = self.team[next(self._speakers) % len(self.team)]
-            rooms.append(ValueTurn(self._keep(self.narrator.remark(about, text, speaker, self._slot())), room, lead))
+            rooms.append(ValueTurn(self.story.keep(self.narrator.remark(about, text, speaker, self._slot())), room, lead))
         for at, asks in enumerate((self.asks, self.asks_of_second)):
             lead_of_other, room_of_other = leads[1 - at], rooms[1 - at]
             self.story.drafts.append(asks.plain("who", leads[at], lead_of_other))
@@ -322,4 +316,4 @@ class ProjectPair:
     def _chatter(self, subject: Subject, remarks: int) -> None:
         for pattern in self.chance.sample(self.words.chatter, remarks):
             called = self.chance.choice((subject.name, subject.name, subject.short))
-            self._keep(self.narrator.remark(subject, pattern.format(it=called), self.chance.choice(self.team), self._slot()))
+            self.story.keep(self.narrator.remark(subject, pattern.format(it=called), self.chance.choice(self.team), self._slot()))
