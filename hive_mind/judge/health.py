@@ -7,13 +7,14 @@ was let go on and goes badly again is another trouble, and so is one that gets w
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Item, fitted
 from hive_mind.model.ids import item_id
+from hive_mind.model.setting import Setting
 
 Severity = Literal["ok", "warn", "degraded", "critical"]
 Cause = Literal["", "stall", "loop", "retries", "dead"]
@@ -38,15 +39,20 @@ class HealthSummary(Struct, frozen=True, kw_only=True):
     """Of its worker and its goal, by the names of `HealthSettings`: they count before those of the manifest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HealthSettings:
-    """`every_s`: between two looks. `warn`, `degraded`, `critical`: steps in a row without an ACCEPT. `stall_min`: minutes."""
+    """From where on a run is in trouble, and how often somebody looks."""
 
-    every_s: float = 120.0
-    warn: int = 5
-    degraded: int = 10
-    critical: int = 20
-    stall_min: float = 4.0
+    every_s: Annotated[float, Setting(gt=0)] = 120.0
+    """Time between two checks."""
+    warn: Annotated[int, Setting(ge=1)] = 5
+    """Steps in a row without anything accepted: a line in the log."""
+    degraded: Annotated[int, Setting(ge=1)] = 10
+    """Stalled steps before a ticket is opened."""
+    critical: Annotated[int, Setting(ge=1)] = 20
+    """Stalled steps before a ticket, and the queen holds the run up."""
+    stall_min: Annotated[float, Setting(gt=0)] = 4.0
+    """Minutes without any step: critical."""
 
 
 class HealthFinding(Struct, frozen=True):

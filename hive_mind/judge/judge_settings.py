@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from hive_mind.model.bounds import BOUNDS
+from hive_mind.model.setting import SHARE, Setting
 
 Unattended = Literal["escalate", "hold", "accept"]
 
@@ -53,27 +54,43 @@ class DeskConfig(Struct, frozen=True):
     node: str = ""
 
 
-class ModelReviewConfig(Struct, frozen=True):
-    """A language model as judge. `audit` is the share of what it accepts that a person looks at.
+@dataclass(frozen=True)
+class ModelReviewConfig:
+    """A language model as judge, and when a person decides instead."""
 
-    `weights`: by what people decided, or alike, its confidence and what others confirm count.
-    """
+    name: Annotated[str, Setting("model")] = ""
+    """The model that judges, such as openai:gpt-5-mini; by default the agent's, or the fleet's."""
+    threshold: Annotated[float, SHARE] = CONFIDENCE_THRESHOLD
+    """How sure a judge has to be to decide alone, until calibrated from people's decisions."""
+    calls_per_minute: Annotated[int, Setting(ge=1, le=1000)] = 6
+    """model: calls of an agent, each about 20 facts; others wait at home."""
+    unattended: Annotated[Unattended, Setting()] = "escalate"
+    """Where a judge may not decide alone. escalate: a person is asked. hold: a fact stays home, a node of a run has failed.
+    accept: it passes unjudged. A failure goes to a person in any case."""
+    audit: Annotated[float, SHARE] = 0.05
+    """The share of what a judge accepts that a person looks at afterwards."""
+    weights: Annotated[Literal["equal", "learned"], Setting()] = "equal"
+    """How a judge's confidence and what others confirm count. learned: by what people decided (hive-mind judge)."""
+    degrade: Annotated[bool, Setting()] = False
+    """Runs: what a judge is a little too unsure to accept is tried again or planned anew while attempts last."""
 
-    name: str = ""
-    threshold: float = CONFIDENCE_THRESHOLD
-    calls_per_minute: int = 6
-    unattended: Unattended = "escalate"
-    audit: float = 0.05
-    weights: Literal["equal", "learned"] = "equal"
-    degrade: bool = False
+
+@dataclass(frozen=True)
+class JudgedBy:
+    """The judge of facts before others learn of them, and judges of one's own."""
+
+    facts: Annotated[Literal["off", "rules", "people", "model"], Setting()] = "off"
+    """off: no review. rules: shared unless a rule objects; a rule may ask a person. people: a person decides where no rule does
+    (hive-mind inbox). model: a language model does, and a person where it is too unsure."""
+    functions: Annotated[dict[str, str], Setting()] = field(default_factory=dict)
+    """Judges and checks of your own in Python, by the names that workers give: FILE.py:NAME, relative to the manifest, or
+    MODULE:NAME."""
 
 
-class ReviewConfig(Struct, frozen=True):
+@dataclass(frozen=True)
+class ReviewConfig(JudgedBy):
     """The judges of facts before they are shared, and of runs. `rules` are `EvaluationRule`s as a manifest has them."""
 
-    facts: Literal["off", "rules", "people", "model"] = "off"
     rules: tuple[dict[str, Any], ...] = ()
-    desk: DeskConfig = DeskConfig()
-    model: ModelReviewConfig = ModelReviewConfig()
-    functions: dict[str, str] = {}
-    """Judges and checks of one's own, by name: FILE.py:NAME or MODULE:NAME."""
+    desk: DeskConfig = field(default_factory=DeskConfig)
+    model: ModelReviewConfig = field(default_factory=ModelReviewConfig)

@@ -16,7 +16,7 @@ With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + ra
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import METHOD, Method
 from hive_mind.model.scores import ComponentScores, Contributions
+from hive_mind.model.setting import SHARE, Setting
 from hive_mind.ranking.fusion import RRF_K, linear, reciprocal
 from hive_mind.ranking.related.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best
@@ -33,37 +34,36 @@ Rows = NDArray[np.intp]
 Shares = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankingSettings:
     """How candidates become a ranking."""
 
-    semantic_weight: float = 0.6
-    """Weight of the cosine. Raise it for questions that share no words with the answer; exact wording then counts less."""
-    evidence_strength: float = 0.1
-    """The most that confirmations and trust can add, as a share. Raise it and confirmed facts outrank better matches."""
-    depth: int = 100
-    """Candidates per arm of a hybrid query. Raise it and a fact weak in both arms can still come up; costs microseconds each."""
+    semantic_weight: Annotated[float, SHARE] = 0.6
+    """Weight of meaning against that of words, where there are embeddings. Raise it for questions that share no words with the
+    answer; exact wording then counts less."""
+    evidence_strength: Annotated[float, SHARE] = 0.1
+    """How much confidence and confirmations may lift a fact. Raise it and confirmed facts outrank better matches."""
+    depth: Annotated[int, Setting(ge=1, le=10_000)] = 100
+    """Candidates each index gives before they are ranked together. Raise it and a fact weak in both can still come up."""
     depth_per_hit: int = 3
     """Candidates per hit where one arm decides alone. Raise it and evidence can lift a fact from further down."""
-    fusion: Literal["linear", "rrf"] = "linear"
-    """How the two arms of a hybrid query become one figure: by their scores, or by their ranks. Ranks cost recall
-    (docs/adr/0003-ranking.md)."""
-    rrf_k: int = RRF_K
-    """Raise it and a first place counts for little more than a tenth."""
-    neighbour_weight: float = 0.4
-    """Weight of the turns around a fact of a conversation. Raise it and the right conversation outranks the right turn."""
-    second_hop: bool = False
-    """Whether to ask for what the best passages name, too: finds what is two steps away, for one more round of questions."""
-    expansion: Literal["none", "feedback", "model"] = "none"
-    """feedback: ask again with words of the best passage, too, for one more round of questions (docs/adr/0003-ranking.md). model:
-    ask with words that a language model gives."""
-    rerank: int = 0
-    """How many of the best a cross-encoder looks at again; 0: none. Raise it and a fact from further down can come up; each costs
-    some milliseconds (docs/adr/0003-ranking.md)."""
-    rerank_model: str = "cross-encoder/ms-marco-MiniLM-L-12-v2"
+    fusion: Annotated[Literal["linear", "rrf"], Setting()] = "linear"
+    """How words and meaning are put together; rrf: by rank alone, which costs recall (docs/adr/0003-ranking.md)."""
+    rrf_k: Annotated[int, Setting(ge=1, le=1000)] = RRF_K
+    """rrf: the larger, the less the first ranks count."""
+    neighbour_weight: Annotated[float, SHARE] = 0.4
+    """Matches around a turn of a conversation add this to its score."""
+    second_hop: Annotated[bool, Setting()] = False
+    """Ask for what the best passages name, too: finds what is two steps away, for one more round of questions."""
+    expansion: Annotated[Literal["none", "feedback", "model"], Setting()] = "none"
+    """feedback: ask again with words of the best passage, one more round of questions. model: with words of the language model,
+    within deadlineS."""
+    rerank: Annotated[int, Setting(ge=0, le=1000)] = 0
+    """How many of the best a cross-encoder looks at again, within deadlineS; 0: none. Each costs some milliseconds."""
+    rerank_model: Annotated[str, Setting(min_length=1, max_length=300)] = "cross-encoder/ms-marco-MiniLM-L-12-v2"
     """Its name on the hub, or its folder."""
-    rerank_weight: float = 0.3
-    """The most that it adds. Raise it and the first ranking counts for less."""
+    rerank_weight: Annotated[float, SHARE] = 0.3
+    """The most that it adds to the score."""
     refine_within_ms: int = 2_000
     """Time for a model, before or after the first ranking; later results are left out."""
 

@@ -280,7 +280,7 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(
             ("spec", "judge", "desk"), f"there is no agent {spec.judge.desk}{_meant(spec.judge.desk, names)}", (_AGENTS,)
         )
-    if spec.judge.facts != "off" and spec.promotion.open:
+    if spec.judge.facts != "off" and spec.promotion.is_open:
         message = "promotion.open shares everything, so nothing is judged; remove one of the two"
         yield Finding(facts, message, (("spec", "promotion", "open"),))
 
@@ -294,13 +294,14 @@ _HELD_BACK = (
 
 def _settings(manifest: HiveManifest) -> Iterator[Finding]:
     gossip, promotion = manifest.spec.gossip, manifest.spec.promotion
-    if gossip.suspect_after_s <= gossip.beat_s:
-        message = f"a node is silent for {gossip.beat_s:g} s between two beats; make suspectAfterS longer, three beats or more"
-        is_given = "suspect_after_s" in gossip.model_fields_set
+    if gossip.suspect_after_ms <= gossip.beat_ms:
+        beat_s = f"{gossip.beat_ms / 1000:g} s"
+        message = f"a node is silent for {beat_s} between two beats; make suspectAfterS longer, three beats or more"
+        is_given = "suspect_after_ms" in gossip.model_fields_set
         key, other = ("suspectAfterS", "beatS") if is_given else ("beatS", "suspectAfterS")
         yield Finding(("spec", "gossip", key), message, (("spec", "gossip", other),))
     for name, key in _HELD_BACK:
-        if promotion.open and name in promotion.model_fields_set and getattr(promotion, name):
+        if promotion.is_open and name in promotion.model_fields_set and getattr(promotion, name):
             message = "open: true shares everything, so nothing is held back; remove one of the two"
             yield Finding(("spec", "promotion", key), message, (("spec", "promotion", "open"),))
 
@@ -319,17 +320,17 @@ def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
 def _models(manifest: HiveManifest) -> Iterator[Finding]:
     spec = manifest.spec
     yield from _embedding(spec.embedding)
-    named: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.model)]
-    named.append((("spec", "judge", "model"), spec.judge.model))
+    named: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.llm)]
+    named.append((("spec", "judge", "model"), spec.judge.name))
     named += [((*_AGENTS, number, "model"), agent.model) for number, agent in enumerate(spec.agents)]
     for path, model in named:
         if model and not model.startswith("${") and not all(model.partition(":")):
             yield Finding(path, "names no provider; write it like openai:gpt-5-mini")
-    if spec.judge.facts == "model" and not (spec.judge.model or spec.llm.model):
+    if spec.judge.facts == "model" and not (spec.judge.name or spec.llm.llm):
         message = "model has facts judged by a language model, and none is named; add judge.model or llm.model, or judge by rules"
         yield Finding(("spec", "judge", "facts"), message, (("spec", "llm"),))
     for key in ("url", "key"):
-        if getattr(spec.llm, key) and not any(model for _, model in named):
+        if getattr(spec.llm, f"llm_{key}") and not any(model for _, model in named):
             message = "belongs to a language model, and none is named; add model"
             yield Finding(("spec", "llm", key), message, tuple(path for path, _ in named))
 
@@ -337,7 +338,7 @@ def _models(manifest: HiveManifest) -> Iterator[Finding]:
 def _embedding(embedding: Embedding) -> Iterator[Finding]:
     path: Path = ("spec", "embedding")
     for key in ("model", "url", "key"):
-        if not getattr(embedding, key):
+        if not getattr(embedding, f"embed_{key}"):
             continue
         if embedding.kind == "none":
             message = "has no effect with kind: none; name the kind, sentence_transformers or openai"

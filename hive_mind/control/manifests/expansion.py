@@ -22,7 +22,7 @@ def env_key(agent: Agent) -> tuple[tuple[str, str], ...]:
 
 def expanded(manifest: HiveManifest, groups_before: Mapping[str, str] = _NONE) -> tuple[Agent, ...]:
     """All agents in the manifest's order. `groups_before`: in which groups they were, by name."""
-    agents = tuple(spec for agent in manifest.spec.agents for spec in _counted(agent, manifest.spec.llm.model))
+    agents = tuple(spec for agent in manifest.spec.agents for spec in _counted(agent, manifest.spec.llm.llm))
     if not reads(manifest.spec.topology.kind, "groups"):
         return tuple(_in_group(agent, "") for agent in agents)
     return _dealt(agents, group_names(manifest), groups_before)

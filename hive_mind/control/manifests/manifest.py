@@ -7,11 +7,10 @@ a manifest that is kept, shown or compared holds no secret.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from hive_mind.bus.schemes import in_words
 from hive_mind.control.manifests.sections import (
-    OFF,
     Embedding,
     Health,
     Identity,
@@ -20,19 +19,21 @@ from hive_mind.control.manifests.sections import (
     Notify,
     Queen,
     WrittenIdentity,
+    off,
 )
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
 from hive_mind.hive.trust.ratings import TrustSettings
-from hive_mind.judge.judge_settings import ModelReviewConfig, ReviewConfig
+from hive_mind.judge.judge_settings import JudgedBy, ModelReviewConfig
 from hive_mind.judge.rules import EvaluationRule
-from hive_mind.memory.gate.instructions import RuleName
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.workers import config as worker
@@ -45,14 +46,9 @@ PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubern
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-# Defaults are those of the parts that a field tunes.
-_GATE, _RANKING = PromotionSettings(), RankingSettings()
-_EXPIRY, _TRUST = ExpirySettings(), TrustSettings()
-_HIVE, _GOSSIP, _BEATS = HiveSettings(), GossipSettings(), MembershipSettings()
-_REVIEW = ModelReviewConfig()
-# They name back ends and forms by strings, which pydantic checks.
-_MODELS: Any = worker.ModelsConfig()
-_SEEN: Any = worker.SeenConfig()
+QUOTA_MAX = PolicySettings().quota_per_agent
+# A back end's name is a string, which pydantic checks.
+_STORE: Any = worker.ModelsConfig().store
 
 
 class Metadata(ManifestSection):
@@ -146,182 +142,60 @@ def _url(given: str) -> str:
     return "memory:" if given == "memory" else given
 
 
-class Bus(ManifestSection):
+class Bus(ManifestSection, worker.BusConfig):
     """The message bus between processes. May be written as its URL alone."""
 
     url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
-    searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
-    credential: str = Field("", description="The part that is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
-    searches_credential: str = Field("", description="The same for `searches`.")
 
 
-class Gossip(ManifestSection):
+class Gossip(ManifestSection, MembershipSettings, GossipSettings):
     """How nodes bring each other up to date."""
 
-    period_s: float = Field(
-        _GOSSIP.period_ms / 1000,
-        gt=0,
-        le=3600,
-        description="Between two rounds of a node. Lower: lost messages are noticed sooner.",
-    )
-    fanout: int = Field(_GOSSIP.fanout, ge=1, le=20, description="Peers a round goes to.")
-    beat_s: float = Field(
-        _BEATS.beat_ms / 1000, gt=0, le=600, description="Between two signs of life. Raise it for hives of hundreds of nodes."
-    )
-    suspect_after_s: float = Field(
-        _BEATS.suspect_after_ms / 1000, gt=0, le=3600, description="Silence after which a node is asked last."
-    )
 
-
-class Lifecycle(ManifestSection):
+class Lifecycle(ManifestSection, HiveSettings, ExpirySettings):
     """How a hive forgets. Off by default."""
 
-    forget: bool = Field(_EXPIRY.is_on, description="Whether facts fade and expire at all.")
-    ttl_hours: float = Field(
-        _EXPIRY.max_age_hours, gt=0, le=8784, description="How long a fact that names no time of its own is found."
-    )
-    decay_per_hour: float = Field(
-        _EXPIRY.decay_per_hour, ge=0, le=1, description="How fast confidence fades: 0.01 leaves 79 % after a day."
-    )
-    gc_period_s: float = Field(
-        _HIVE.housekeeping_ms / 1000, gt=0, le=86400, description="Time between two checks for expired facts."
-    )
 
-
-class Promotion(ManifestSection):
+class Promotion(ManifestSection, PromotionSettings):
     """The gate: which facts an agent shares."""
 
-    confidence_min: Share = Field(_GATE.confidence_min, description="Facts less sure than this stay with their agent.")
-    words_min: int = Field(_GATE.words_min, ge=0, le=100, description="Facts of fewer words stay.")
-    letters_share_min: Share = Field(
-        _GATE.letters_share_min, description="Facts with a smaller share of letters stay: tables, numbers, noise."
-    )
-    hold_back_secrets: bool = Field(_GATE.hold_back_secrets, description="Facts that hold a credential stay.")
-    hold_back_personal: bool = Field(
-        _GATE.hold_back_personal, description="Facts with e-mail addresses, telephone, card or account numbers stay."
-    )
-    hold_back_instructions: bool = Field(
-        _GATE.hold_back_instructions, description="Facts made to be obeyed, or in another's name, stay."
-    )
-    allow_instructions: list[RuleName] = Field(
-        default_factory=list, description="Rules of these that don't count here; the reason at a fact names its rule."
-    )
-    open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
-
-class Judge(ManifestSection):
+class Judge(ManifestSection, ModelReviewConfig, JudgedBy):
     """The judge of facts that the gate would let through, before others learn of them, and of what runs give."""
 
-    facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
-        ReviewConfig().facts,
-        description="off: no review. rules: shared unless a rule objects; a rule may ask a person. people: a person "
-        "decides where no rule does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
-    )
     desk: str = Field(
         "",
         description="The agent at whose desk people decide for the whole fleet (hive-mind inbox); left out, the first.",
     )
-    model: str = Field(
-        "", description="The model that judges, such as openai:gpt-5-mini; by default the agent's, or the fleet's."
-    )
-    threshold: Share = Field(
-        _REVIEW.threshold, description="How sure a judge has to be to decide alone, until calibrated from people's decisions."
-    )
-    calls_per_minute: int = Field(
-        _REVIEW.calls_per_minute, ge=1, le=1000, description="model: calls of an agent, each about 20 facts; others wait at home."
-    )
-    unattended: Literal["escalate", "hold", "accept"] = Field(
-        _REVIEW.unattended,
-        description="Where a judge may not decide alone. escalate: a person is asked. hold: a fact stays home, a node of a run "
-        "has failed. accept: it passes unjudged. A failure goes to a person in any case.",
-    )
-    degrade: bool = Field(
-        _REVIEW.degrade,
-        description="Runs: what a judge is a little too unsure to accept is tried again or planned anew while attempts last.",
-    )
-    audit: Share = Field(_REVIEW.audit, description="The share of what a judge accepts that a person looks at afterwards.")
-    weights: Literal["equal", "learned"] = Field(
-        _REVIEW.weights,
-        description="How a judge's confidence and what others confirm count. learned: by what people decided (hive-mind judge).",
-    )
-    functions: dict[str, str] = Field(
-        default_factory=dict,
-        description="Judges and checks of your own in Python, by the names that workers give: FILE.py:NAME, relative to the "
-        "manifest, or MODULE:NAME.",
-    )
+    _off = field_validator("facts", mode="before")(off)
 
 
-class Mcp(ManifestSection):
+class Mcp(ManifestSection, worker.McpConfig):
     """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
 
     name: Name = Field(description="The name that workers use.")
-    command: list[str] = Field(default_factory=list, description="The program that is started, and its arguments.")
-    url: str = Field("", description="Where it is, instead of a command.")
-    env: dict[str, str] = Field(default_factory=dict, description="Variables that its process sees; may be references.")
-    idempotent: list[str] = Field(default_factory=list, description='Tools that may be called twice, such as "get_*".')
 
 
-class Trust(ManifestSection):
+class Trust(ManifestSection, TrustSettings):
     """The hive's trust in agents."""
 
     moderators: list[str] = Field(
         default_factory=list, description="Agents that may retract what others said and pin their trust."
     )
-    half_life_days: float = Field(_TRUST.half_life_days, gt=0, le=3660, description="Half-life of a rating.")
     quota_per_agent: int | None = Field(
         None,
         ge=1,
-        le=_HIVE.standing.quota_per_agent,
+        le=QUOTA_MAX,
         description="Facts that an agent may share, of which the newest stay. By default "
-        f"{worker.QUOTA_OF_THE_PROVEN:,} in a new fleet that requires identity, else {_HIVE.standing.quota_per_agent:,}.",
-    )
-    quarantine_below: float = Field(
-        _TRUST.quarantine_trust, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found."
+        f"{worker.QUOTA_OF_THE_PROVEN:,} in a new fleet that requires identity, else {QUOTA_MAX:,}.",
     )
 
 
-class Retrieval(ManifestSection):
+class Retrieval(ManifestSection, ScatterSettings, RankingSettings):
     """How candidates become a ranking."""
 
     config: str = Field(
         "", description="Configuration of a retrieval workspace, relative to the manifest; it says semanticWeight to rerankModel."
-    )
-    semantic_weight: Share = Field(
-        _RANKING.semantic_weight, description="Weight of meaning against that of words, where there are embeddings."
-    )
-    evidence_strength: Share = Field(
-        _RANKING.evidence_strength, description="How much confidence and confirmations may lift a fact."
-    )
-    depth: int = Field(
-        _RANKING.depth, ge=1, le=10_000, description="Candidates each index gives before they are ranked together."
-    )
-    fusion: Literal["linear", "rrf"] = Field(
-        _RANKING.fusion, description="How words and meaning are put together; rrf: by rank alone."
-    )
-    rrf_k: int = Field(_RANKING.rrf_k, ge=1, le=1000, description="rrf: the larger, the less the first ranks count.")
-    rerank: int = Field(
-        _RANKING.rerank,
-        ge=0,
-        le=1000,
-        description="How many of the best a cross-encoder looks at again, within deadlineS; 0: none.",
-    )
-    rerank_model: str = Field(
-        _RANKING.rerank_model, min_length=1, max_length=300, description="Its name on the hub, or its folder."
-    )
-    rerank_weight: Share = Field(_RANKING.rerank_weight, description="The most that it adds to the score.")
-    neighbour_weight: Share = Field(
-        _RANKING.neighbour_weight, description="Matches around a turn of a conversation add this to its score."
-    )
-    second_hop: bool = Field(
-        _RANKING.second_hop, description="Ask for what the best passages name, too: one more round of questions."
-    )
-    expansion: Literal["none", "feedback", "model"] = Field(
-        _RANKING.expansion,
-        description="feedback: ask again with words of the best passage, one more round of questions. "
-        "model: with words of the language model, within deadlineS.",
-    )
-    deadline_s: float = Field(
-        _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="Deadline of a question; then the answer is partial."
     )
 
 
@@ -329,12 +203,8 @@ class Retrieval(ManifestSection):
 RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k", "rerank", "rerank_model")
 
 
-class Observability(ManifestSection):
+class Observability(ManifestSection, worker.SeenConfig):
     """Logs, metrics and traces of the fleet."""
-
-    log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
-    metrics: bool = Field(_SEEN.metrics, description="Answer Prometheus at /metrics, where the extra is installed.")
-    trace: str = Field("", description="Where spans go: console, or the URL of an OTLP collector.")
 
 
 class Platform(ManifestSection):
@@ -386,7 +256,7 @@ class Spec(ManifestSection):
     topology: _Topology = Field(default_factory=lambda: Topology())
     agents: list[Agent] = Field(min_length=1, description="The agents. Each runs in one process: its database has one writer.")
     bus: _Bus = Field(default_factory=lambda: Bus())
-    store: _Store = Field(_MODELS.store, description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
+    store: _Store = Field(_STORE, description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
     embedding: Embedding = Field(default_factory=lambda: Embedding())
     llm: Llm = Field(default_factory=lambda: Llm())
     gossip: Gossip = Field(default_factory=lambda: Gossip())

@@ -1,14 +1,22 @@
-"""Sections of a manifest: the base of all, and those about identity, about models, and about who looks after runs."""
+"""Sections of a manifest: the base of all, and those about identity, about models, and about who looks after runs.
 
-from typing import Annotated, Any, Literal
+A section that tunes a part of the program inherits from that part's own settings: bounds, defaults and help stand there once. Of
+its fields a section has those that are marked as a `Setting`, under the name and in the unit that people write.
+"""
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from hive_mind.judge.health import HealthSettings
-from hive_mind.judge.items import REPLY_HOURS
-from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
-from hive_mind.runtime.workers import config as worker
+from hive_mind.model.setting import Setting
+from hive_mind.runtime.workers.config import ModelsConfig, NotifyConfig
 
 
 class ManifestSection(BaseModel):
@@ -16,13 +24,67 @@ class ManifestSection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own, inherited = dict(vars(cls).get("__annotations__", {})), dict[str, Any]()
+        for base in filter(is_dataclass, cls.__bases__):
+            for name, kind, field in _fields(base, cls.__name__):
+                if name not in own:
+                    inherited[name] = kind
+                    if field is not None:
+                        setattr(cls, name, field)
+        cls.__annotations__ = inherited | own
 
-def _off(given: Any) -> Any:
-    return "off" if given is False else given
+
+def _fields(settings: type[Any], section: str) -> Iterator[tuple[str, Any, Any]]:
+    """Fields of settings as those of a section: name, type, default and bounds. Those that nobody writes are none of it."""
+    hints, help = get_type_hints(settings, include_extras=True), _docstrings(settings)
+    for field in fields(settings):
+        hint = hints[field.name]
+        setting = next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
+        place, _, name = (setting.name if setting else "").rpartition(".")
+        if setting is None or (place and place != section.lower()):
+            yield field.name, ClassVar[Any], None
+            continue
+        bounds = {key: getattr(setting, key) for key in ("gt", "ge", "le", "min_length", "max_length")}
+        default: dict[str, Any] = {"default": setting.written(field.default)}
+        kind, more = hint.__origin__, tuple[Any, ...]()
+        if get_origin(kind) is tuple:
+            kind, more = list[kind.__args__[0]], (AfterValidator(tuple),)  # type: ignore[name-defined]
+            default = {"default_factory": tuple}
+        elif field.default_factory is not MISSING:
+            default = {"default_factory": field.default_factory}
+        elif setting.per > 1:
+            kind, more = float, (AfterValidator(_whole(setting.per)), PlainSerializer(setting.written))
+            default["validate_default"] = True
+        alias = {"alias": to_camel(name)} if name else {}
+        options = default | alias | bounds | {"description": help[field.name]}
+        yield field.name, Annotated[(kind, setting, *more)], Field(**options)
 
 
-# To YAML `off` is a truth value.
-OFF = BeforeValidator(_off)
+def _whole(per: int) -> Any:
+    # At least one: 0 often means "never".
+    return lambda value: max(round(value * per), 1)
+
+
+def _docstrings(settings: type[Any]) -> dict[str, str]:
+    """The docstrings of its fields, and of those it has from settings of another part."""
+    texts: dict[str, str] = {}
+    for kind in reversed([base for base in settings.__mro__ if is_dataclass(base)]):
+        (tree,) = ast.parse(inspect.getsource(kind)).body
+        for field, text in pairwise(getattr(tree, "body", ())):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(words))):
+                    texts[name] = " ".join(words.split())
+    return texts
+
+
+def off(value: Any) -> Any:
+    """The word that YAML takes for a truth value."""
+    return "off" if value is False else value
+
+
+OFF = BeforeValidator(off)
 
 
 IdentityMode = Literal["off", "warn", "require"]
@@ -42,41 +104,26 @@ class Identity(ManifestSection):
     )
 
 
-def _with_mode(given: Any) -> Any:
-    return {"mode": given} if given is None or isinstance(given, str | bool) else given
+def _with_mode(value: Any) -> Any:
+    return {"mode": value} if value is None or isinstance(value, str | bool) else value
 
 
 WrittenIdentity = Annotated[Identity, BeforeValidator(_with_mode, json_schema_input_type=Identity | IdentityMode)]
 
 
-# They name back ends by strings, which pydantic checks.
-_MODELS: Any = worker.ModelsConfig()
+# A back end's name is a string, which pydantic checks.
+_MODELS: Any = ModelsConfig()
 
 
-class Embedding(ManifestSection):
+class Embedding(ManifestSection, ModelsConfig):
     """How text becomes vectors."""
 
     kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
-    model: str = Field("", description=f"Name or folder of the model; by default {DEFAULT_EMBEDDING_MODEL}.")
-    url: str = Field("", description="openai: a compatible endpoint.")
-    key: str = Field("", description="openai: a reference, ${env:NAME} or ${credential:NAME}.")
     index: Literal["exact", "quantised", "usearch"] = Field(_MODELS.ann, description="How vectors are searched.")
 
 
-class Llm(ManifestSection):
+class Llm(ManifestSection, ModelsConfig):
     """The language model that reads and answers, where there is one."""
-
-    model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
-    url: str = Field("", description="A compatible endpoint.")
-    key: str = Field("", description="A reference, ${env:NAME} or ${credential:NAME}.")
-    timeout_s: int = Field(
-        _MODELS.llm_timeout_s, ge=1, le=3600, description="How long a reply, or its next piece, may take; after that it quotes."
-    )
-    tries: int = Field(_MODELS.llm_tries, ge=1, le=20, description="How often it is asked while it fails; not if it is late.")
-    token_budget: int = Field(_MODELS.token_budget, ge=0, description="Tokens an agent may cost from start to stop.")
-
-
-_HEALTH = HealthSettings()
 
 
 class Queen(ManifestSection):
@@ -87,24 +134,11 @@ class Queen(ManifestSection):
     )
 
 
-class Health(ManifestSection):
+class Health(ManifestSection, HealthSettings):
     """The watch over the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
-    every_s: float = Field(_HEALTH.every_s, gt=0, description="Time between two checks.")
-    warn: int = Field(_HEALTH.warn, ge=1, description="Steps in a row without anything accepted: a line in the log.")
-    degraded: int = Field(_HEALTH.degraded, ge=1, description="Stalled steps before a ticket is opened.")
-    critical: int = Field(_HEALTH.critical, ge=1, description="Stalled steps before a ticket, and the queen holds the run up.")
-    stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
-class Notify(ManifestSection):
+class Notify(ManifestSection, NotifyConfig):
     """The recipient of a notice about each item of a run that waits for a person. By default there are none."""
-
-    url: str = Field("", description="A webhook; each notice is signed with HIVE_MIND_HOOK_SECRET. May hold ${credential:…}.")
-    command: list[str] = Field(default_factory=list, description="A command that gets each notice on its standard input.")
-    link: str = Field(
-        "",
-        description="Where people reach the worker of the desk, such as https://hive.example; notices then have links to reply.",
-    )
-    hours: float = Field(REPLY_HOURS, gt=0, le=8760, description="How long such a link is of use.")

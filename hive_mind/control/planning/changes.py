@@ -1,7 +1,7 @@
 """Differences of two configurations of a process, in the words of a manifest.
 
-The other way round than `tuned`: settings are read back in a manifest's units. Settings without such a field are shown by
-its own name, so that nothing changes without being shown. Sources are left out: learning them needs no restart.
+Settings are read back in a manifest's names and units. Those without such a field are shown by their own name, so that nothing
+changes without being shown. Sources are left out: learning them needs no restart.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,8 +9,30 @@ from typing import Any
 
 import msgspec
 
+from hive_mind.control.manifests.manifest import Spec
+from hive_mind.forms.form import fields, section_of
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.trust.ratings import TrustSettings
+from hive_mind.judge.health import HealthSettings
+from hive_mind.judge.judge_settings import JudgedBy, ModelReviewConfig
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.sensitive import credential_in
-from hive_mind.runtime.workers.config import AgentConfig, McpConfig, TriggerConfig, WorkerConfig
+from hive_mind.model.setting import Setting
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.workers.config import (
+    AgentConfig,
+    BusConfig,
+    McpConfig,
+    ModelsConfig,
+    NotifyConfig,
+    SeenConfig,
+    TriggerConfig,
+    WorkerConfig,
+)
 
 Read = Callable[[WorkerConfig], Any]
 
@@ -26,89 +48,66 @@ class Change(msgspec.Struct, frozen=True):
         return f"{self.path}: {shown(self.old)} → {shown(self.new)}"
 
 
-READ: Mapping[str, Read] = {
+# Where a process has the settings of each part that sections of a manifest inherit from.
+_PARTS: Mapping[type[Any], Read] = {
+    BusConfig: lambda c: c.bus,
+    ModelsConfig: lambda c: c.models,
+    GossipSettings: lambda c: c.tuning.gossip,
+    MembershipSettings: lambda c: c.membership,
+    ExpirySettings: lambda c: c.tuning.standing.expiry,
+    HiveSettings: lambda c: c.tuning,
+    PromotionSettings: lambda c: c.gate,
+    JudgedBy: lambda c: c.review,
+    ModelReviewConfig: lambda c: c.review.model,
+    HealthSettings: lambda c: c.watch,
+    NotifyConfig: lambda c: c.notify,
+    TrustSettings: lambda c: c.tuning.standing.trust,
+    ScatterSettings: lambda c: c.tuning.scatter,
+    RankingSettings: lambda c: c.ranking,
+    SeenConfig: lambda c: c.seen,
+}
+# What follows from more than one field, or is made of it.
+_MADE: Mapping[str, Read] = {
     "spec.topology.kind": lambda c: c.hive.topology,
     "spec.topology.replicas": lambda c: c.hive.replicas,
     "spec.topology.broadcastThreshold": lambda c: c.hive.broadcast_threshold,
     "spec.topology.groups.domain": lambda c: c.hive.domains,
     "spec.topology.domainRouting": lambda c: c.domain_routing,
     "spec.bus.url": lambda c: c.bus.url,
-    "spec.bus.searches": lambda c: c.bus.searches,
-    "spec.bus.credential": lambda c: c.bus.credential,
-    "spec.bus.searchesCredential": lambda c: c.bus.searches_credential,
     "spec.store": lambda c: c.models.store,
     "spec.embedding.kind": lambda c: c.models.embed,
-    "spec.embedding.model": lambda c: c.models.embed_model,
-    "spec.embedding.url": lambda c: c.models.embed_url,
-    "spec.embedding.key": lambda c: c.models.embed_key,
     "spec.embedding.index": lambda c: c.models.ann,
-    "spec.llm.model": lambda c: c.models.llm,
-    "spec.llm.url": lambda c: c.models.llm_url,
-    "spec.llm.key": lambda c: c.models.llm_key,
-    "spec.llm.timeoutS": lambda c: c.models.llm_timeout_s,
-    "spec.llm.tries": lambda c: c.models.llm_tries,
-    "spec.llm.tokenBudget": lambda c: c.models.token_budget,
-    "spec.gossip.periodS": lambda c: c.tuning.gossip.period_ms / 1000,
-    "spec.gossip.fanout": lambda c: c.tuning.gossip.fanout,
-    "spec.gossip.beatS": lambda c: c.membership.beat_ms / 1000,
-    "spec.gossip.suspectAfterS": lambda c: c.membership.suspect_after_ms / 1000,
-    "spec.lifecycle.forget": lambda c: c.tuning.standing.expiry.is_on,
-    "spec.lifecycle.ttlHours": lambda c: c.tuning.standing.expiry.max_age_hours,
-    "spec.lifecycle.decayPerHour": lambda c: c.tuning.standing.expiry.decay_per_hour,
-    "spec.lifecycle.gcPeriodS": lambda c: c.tuning.housekeeping_ms / 1000,
-    "spec.promotion.confidenceMin": lambda c: c.gate.confidence_min,
-    "spec.promotion.wordsMin": lambda c: c.gate.words_min,
-    "spec.promotion.lettersShareMin": lambda c: c.gate.letters_share_min,
-    "spec.promotion.holdBackSecrets": lambda c: c.gate.hold_back_secrets,
-    "spec.promotion.holdBackPersonal": lambda c: c.gate.hold_back_personal,
-    "spec.promotion.holdBackInstructions": lambda c: c.gate.hold_back_instructions,
-    "spec.promotion.allowInstructions": lambda c: c.gate.allowed_instructions,
-    "spec.promotion.open": lambda c: c.gate.is_open,
     "spec.judge.desk": lambda c: c.review.desk.agent,
-    "spec.judge.facts": lambda c: c.review.facts,
-    "spec.judge.model": lambda c: c.review.model.name,
-    "spec.judge.threshold": lambda c: c.review.model.threshold,
-    "spec.judge.callsPerMinute": lambda c: c.review.model.calls_per_minute,
-    "spec.judge.unattended": lambda c: c.review.model.unattended,
-    "spec.judge.audit": lambda c: c.review.model.audit,
-    "spec.judge.weights": lambda c: c.review.model.weights,
-    "spec.judge.degrade": lambda c: c.review.model.degrade,
-    "spec.judge.functions": lambda c: c.review.functions,
     "spec.rules": lambda c: c.review.rules,
     "spec.mcp": lambda c: [_server(config) for config in c.mcp],
     "spec.queen.agent": lambda c: c.watch.queen or c.review.desk.agent,
     "spec.health.agent": lambda c: c.watch.watcher,
-    "spec.health.everyS": lambda c: c.watch.every_s,
-    "spec.health.warn": lambda c: c.watch.warn,
-    "spec.health.degraded": lambda c: c.watch.degraded,
-    "spec.health.critical": lambda c: c.watch.critical,
-    "spec.health.stallMin": lambda c: c.watch.stall_min,
-    "spec.notify.url": lambda c: c.notify.url,
-    "spec.notify.command": lambda c: list(c.notify.command),
-    "spec.notify.link": lambda c: c.notify.link,
-    "spec.notify.hours": lambda c: c.notify.hours,
     "spec.trust.moderators": lambda c: c.tuning.standing.moderators,
-    "spec.trust.halfLifeDays": lambda c: c.tuning.standing.trust.half_life_days,
     "spec.trust.quotaPerAgent": lambda c: c.tuning.standing.quota_per_agent,
-    "spec.trust.quarantineBelow": lambda c: c.tuning.standing.trust.quarantine_trust,
-    "spec.retrieval.semanticWeight": lambda c: c.ranking.semantic_weight,
-    "spec.retrieval.evidenceStrength": lambda c: c.ranking.evidence_strength,
-    "spec.retrieval.depth": lambda c: c.ranking.depth,
-    "spec.retrieval.fusion": lambda c: c.ranking.fusion,
-    "spec.retrieval.rrfK": lambda c: c.ranking.rrf_k,
-    "spec.retrieval.neighbourWeight": lambda c: c.ranking.neighbour_weight,
-    "spec.retrieval.secondHop": lambda c: c.ranking.second_hop,
-    "spec.retrieval.expansion": lambda c: c.ranking.expansion,
-    "spec.retrieval.rerank": lambda c: c.ranking.rerank,
-    "spec.retrieval.rerankModel": lambda c: c.ranking.rerank_model,
-    "spec.retrieval.rerankWeight": lambda c: c.ranking.rerank_weight,
-    "spec.retrieval.deadlineS": lambda c: c.ask_deadline_ms / 1000,
     "spec.identity.mode": lambda c: c.identity.mode,
     "spec.identity.encryption": lambda c: c.identity.encryption,
-    "spec.observability.log": lambda c: c.seen.log,
-    "spec.observability.metrics": lambda c: c.seen.metrics,
-    "spec.observability.trace": lambda c: c.seen.trace,
 }
+
+
+def _reads() -> dict[str, Read]:
+    """Every field of a manifest that processes depend on, in its order, and how to read it from a process."""
+    reads, order = dict(_MADE), list(fields(Spec))
+    for top, section in ((name, section_of(info)) for name, info in fields(Spec).items()):
+        if section is None or f"spec.{top}" in _MADE:
+            continue
+        for name, info in section.model_fields.items():
+            setting = next((mark for mark in info.metadata if isinstance(mark, Setting)), None)
+            part = next((_PARTS[base] for base in section.__bases__ if name in getattr(base, "__match_args__", ())), None)
+            if setting and part:
+                reads[f"spec.{top}.{info.alias}"] = _reader(part, name, setting)
+    return dict(sorted(reads.items(), key=lambda read: order.index(read[0].split(".")[1])))
+
+
+def _reader(part: Read, name: str, setting: Setting) -> Read:
+    return lambda config: setting.written(getattr(part(config), name))
+
+
+READ: Mapping[str, Read] = _reads()
 
 _OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
     "domain": lambda a: a.domain,

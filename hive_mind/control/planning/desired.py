@@ -7,7 +7,7 @@ are, but for files, which are named from everywhere.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,9 +20,10 @@ from hive_mind.control.manifests.sections import IdentityMode, Notify
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
-from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
+from hive_mind.control.planning.tuned import filled, gate, models, ranking, review, tuning, watch
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.regex import regex
@@ -37,6 +38,7 @@ from hive_mind.runtime.workers.config import (
     ModelsConfig,
     NodeConfig,
     NotifyConfig,
+    SeenConfig,
     SourceConfig,
     TriggerConfig,
     WorkerConfig,
@@ -155,11 +157,11 @@ class _Shared:
             notify=self._notify(spec.notify),
             mcp=tuple(self._mcp(mcp) for mcp in spec.mcp),
             tuning=tuning(spec, self.hive.quota_per_agent),
-            membership=membership(spec.gossip),
+            membership=filled(MembershipSettings, spec.gossip),
             ranking=ranking(spec.retrieval),
             domain_routing=spec.topology.domain_routing,
-            ask_deadline_ms=round(spec.retrieval.deadline_s * 1000),
-            seen=seen(spec.observability),
+            ask_deadline_ms=spec.retrieval.deadline_ms,
+            seen=filled(SeenConfig, spec.observability),
             identity=IdentityConfig()
             if self.identity == "off"
             else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys", encryption=spec.identity.encryption),
@@ -198,9 +200,9 @@ class _Shared:
 
     def _absolute_models(self) -> ModelsConfig:
         config = models(self.manifest.spec)
-        keys = {"embed_key": config.embed_key, "llm_key": config.llm_key}
         model = f"{self.folder}/{config.embed_model}" if config.embed_model.startswith(("./", "../")) else config.embed_model
-        return msgspec.structs.replace(config, embed_model=model, **{k: self._seen_from_here(v) for k, v in keys.items()})
+        embed_key, llm_key = map(self._seen_from_here, (config.embed_key, config.llm_key))
+        return replace(config, embed_model=model, embed_key=embed_key, llm_key=llm_key)
 
     def _seen_from_here(self, text: str) -> str:
         return files_from(self.folder, text)

@@ -124,7 +124,7 @@ def _ports(workers: list[Contained], before: Mapping[str, int]) -> dict[str, int
 
 
 def _config(worker: Contained, ports: Mapping[str, int]) -> str:
-    config = msgspec.structs.replace(worker.config.seen, port=ports[worker.config.process])
+    config = replace(worker.config.seen, port=ports[worker.config.process])
     return msgspec.structs.replace(worker.config, seen=config).packed().decode() + "\n"
 
 

@@ -7,7 +7,7 @@ come from the code that uses them, so they agree. Secrets are names in a key vau
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
@@ -261,7 +261,7 @@ def _groups(config: WorkerConfig) -> Iterator[str]:
 def _with_groups(config: WorkerConfig) -> BusConfig:
     bus = config.bus
     for group in _groups(config):
-        bus = msgspec.structs.replace(bus, url=_in_group(bus.url, group), searches=_in_group(bus.searches, group))
+        bus = replace(bus, url=_in_group(bus.url, group), searches=_in_group(bus.searches, group))
     return bus
 
 

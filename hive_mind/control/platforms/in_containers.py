@@ -151,8 +151,8 @@ def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
         agents=tuple(
             msgspec.structs.replace(agent, sources=_sources(agent.sources, folder), roots=(SOURCES,)) for agent in moved.agents
         ),
-        models=msgspec.structs.replace(moved.models, embed_model=_model(moved.models.embed_model, folder)),
-        seen=msgspec.structs.replace(moved.seen, port=PORT),
+        models=replace(moved.models, embed_model=_model(moved.models.embed_model, folder)),
+        seen=replace(moved.seen, port=PORT),
         identity=_identity(moved),
     )
     plain, secret = _variables(fitted)

@@ -14,6 +14,7 @@ Only decides. Clocks: differences of the own monotonic one.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
@@ -35,6 +36,7 @@ from hive_mind.hive.topology.log import (
     wanted,
 )
 from hive_mind.model.messages import AnnouncedTopology, Heartbeat, MembershipMessage, TopologyRequest, TopologyUpdate
+from hive_mind.model.setting import Setting
 
 MEMBERSHIP = "membership"
 TOPOLOGIES = b"topologies"
@@ -48,14 +50,14 @@ _FINDINGS_MAX = 100
 _TOO_FAR = "an epoch that no hive can have reached yet"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MembershipSettings:
     """Times in milliseconds. All members of a hive should have the same."""
 
-    beat_ms: int = 1_000
-    """Between two beats. Each goes to everybody: raise it for hives of hundreds, and `suspect_after_ms` with it."""
-    suspect_after_ms: int = 3_500
-    """So long a member is silent before it is asked last and waited for no longer: three beats may get lost."""
+    beat_ms: Annotated[int, Setting("beat_s", gt=0, le=600, per=1000)] = 1_000
+    """Between two signs of life. Each goes to everybody: raise it for hives of hundreds of nodes, and suspectAfterS with it."""
+    suspect_after_ms: Annotated[int, Setting("suspect_after_s", gt=0, le=3600, per=1000)] = 3_500
+    """Silence after which a node is asked last and waited for no longer: three beats may get lost."""
     gone_after_ms: int = 0
     """So long it is silent before it is a member no longer and others take over what it held. 0: never, because it comes back.
     Copying everything it held costs more than waiting for a restart, so no less than some minutes."""

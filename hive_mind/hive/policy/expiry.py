@@ -7,9 +7,11 @@ old one does not touch.
 
 from dataclasses import dataclass
 from math import exp
+from typing import Annotated
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.evidence import Assertion, Stamp
+from hive_mind.model.setting import Setting
 
 HOUR_MS = 3_600_000
 DECAY_PER_HOUR = 0.01
@@ -18,16 +20,16 @@ MAX_AGE_HOURS = 24.0
 TTL_MAX_MS = 366 * 24 * HOUR_MS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExpirySettings:
     """Whether and how fast a hive forgets. Off by default: a day would take a fleet's knowledge with it."""
 
-    is_on: bool = False
-    """Off: nothing fades, expires or is collected. Times to live are kept all the same, for when it is turned on."""
-    max_age_hours: float = MAX_AGE_HOURS
-    """For assertions without a time to live of their own. Raise it and old facts stay findable longer."""
-    decay_per_hour: float = DECAY_PER_HOUR
-    """0.01: after a day 79 % of the confidence is left. Raise it and newer facts pass confidence limits sooner."""
+    is_on: Annotated[bool, Setting("forget")] = False
+    """Whether facts fade and expire at all. Times to live are kept in any case, for when it is turned on."""
+    max_age_hours: Annotated[float, Setting("ttl_hours", gt=0, le=TTL_MAX_MS // HOUR_MS)] = MAX_AGE_HOURS
+    """How long a fact that names no time of its own is found."""
+    decay_per_hour: Annotated[float, Setting(ge=0, le=1)] = DECAY_PER_HOUR
+    """How fast confidence fades: 0.01 leaves 79 % after a day."""
     grace_ms: int = 900_000
     """Between expired (not found any more) and collected: a refresh under way is not taken for a new fact, and clocks of
     members may differ by as much. Raise it for members that exchange rarely; costs the space of what is expired."""

@@ -6,14 +6,18 @@ Shared by all questions of a node, so that a member that has died costs one ques
 from collections import deque
 from dataclasses import dataclass
 from math import ceil
+from typing import Annotated
+
+from hive_mind.model.setting import Setting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScatterSettings:
     """How members are asked. Times in milliseconds."""
 
-    deadline_ms: int = 2_000
-    """Default deadline. A longer one hears slow members more often, and waits longer for dead ones."""
+    deadline_ms: Annotated[int, Setting("deadline_s", gt=0, le=60, per=1000)] = 2_000
+    """Deadline of a question; then the answer is partial. A longer one hears slow members more often, and waits longer for dead
+    ones."""
     deepening_share: float = 0.25
     """Of the deadline, at least for asking for more candidates. Raise it and more is found of members that have much of what is
     asked for; slow members are waited for alone for less long."""

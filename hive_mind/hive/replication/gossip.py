@@ -6,9 +6,11 @@ the next of a shuffled round of all, so no peer waits longer than that round. Th
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now
+from hive_mind.model.setting import Setting
 from hive_mind.ranking.fusion import TRUST_MAX
 
 # Drawing again until trust accepts: at the lowest weight one draw in ten is accepted, so this many almost never all fail.
@@ -17,14 +19,16 @@ DRAWS_MAX = 64
 BUCKETS_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GossipSettings:
     """How much traffic agreement may cost."""
 
     # Two: a fact reaches a thousand nodes in six rounds; one takes eight, three save one round for half as much traffic again.
-    fanout: int = 2
+    fanout: Annotated[int, Setting(ge=1, le=20)] = 2
+    """Peers a round goes to."""
     # Twice as long halves the idle traffic (some 28 bytes a second and node) and doubles how long a lost delta stays unnoticed.
-    period_ms: int = 10_000
+    period_ms: Annotated[int, Setting("period_s", gt=0, le=3600, per=1000)] = 10_000
+    """Between two rounds of a node. Lower: lost messages are noticed sooner."""
     # A node that starts knows little: its first round comes within this time, at random, so that a fleet does not start as one.
     first_ms: int = 1_000
     # How soon a round follows news, and the rest of an exchange that had too much to say; also the shortest time between rounds.

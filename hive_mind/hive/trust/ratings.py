@@ -12,10 +12,12 @@ agents that praise each other gets none unless somebody inside the flow praises 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.setting import Setting
 from hive_mind.ranking.fusion import TRUST_MAX
 
 TRUST_DEFAULT = 1.0
@@ -28,18 +30,18 @@ RESTART = 0.2
 ITERATIONS = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TrustSettings:
     """How ratings become trust."""
 
-    half_life_days: float = 30.0
-    """Lower it and agents recover, and fall, sooner; experience is then worth less."""
+    half_life_days: Annotated[float, Setting(gt=0, le=3660)] = 30.0
+    """Half-life of a rating. Lower it and agents recover, and fall, sooner; experience is then worth less."""
     pair_evidence_max: float = 20.0
     """Most one rater can say about one agent. Raise it and few raters can say more: for the good and for the bad."""
     eigentrust_agents_min: int = 51
     """From this many agents on, raters weigh by EigenTrust; smaller hives have too few ratings for it."""
-    quarantine_trust: float = 0.6
-    """Agents below are kept from searches once `quarantine_evidence` experiences by two raters or a moderator say so."""
+    quarantine_trust: Annotated[float, Setting("quarantine_below", ge=0, le=2)] = 0.6
+    """Trust (0 to 2) below which what an agent says is not found, once enough experience of two raters or a moderator says so."""
     quarantine_evidence: float = 5.0
     refresh_ms: int = 3_600_000
     """Trust is computed as of the last full hour: everywhere the same, and not anew for every fact. An hour fades 0.1 %."""

@@ -10,8 +10,8 @@ Orders to a model in German, French, Spanish, Italian and Portuguese: patterns b
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
+from hive_mind.memory.gate.promotion_settings import RuleName
 from hive_mind.regex import regex
 
 _BEGIN = (
@@ -178,19 +178,6 @@ _WORD = regex(r"[^\W\d_]+")
 def is_elsewhere(text: str) -> bool:
     """Whether a text may be in one of these languages."""
     return not _WORDS_OF_THEIRS.isdisjoint(_WORD.findall(text.lower()))
-
-
-RuleName = Literal[
-    "ignore-instructions",
-    "role-marker",
-    "new-role",
-    "how-to-answer",
-    "keep-from-people",
-    "give-out",
-    "use-tool",
-    "to-models",
-    "speaks-for-another",
-]
 
 
 @dataclass(frozen=True, slots=True)

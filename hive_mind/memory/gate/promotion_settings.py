@@ -1,25 +1,40 @@
 """The gate's settings. Apart from it: configurations are read everywhere, and its patterns take long to compile."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from hive_mind.model.setting import SHARE, Setting
+
+RuleName = Literal[
+    "ignore-instructions",
+    "role-marker",
+    "new-role",
+    "how-to-answer",
+    "keep-from-people",
+    "give-out",
+    "use-tool",
+    "to-models",
+    "speaks-for-another",
+]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PromotionSettings:
     """Conditions on a fact to be shared."""
 
-    confidence_min: float = 0.3
-    """Raise it and less of doubtful worth is shared; others then confirm less, too."""
-    words_min: int = 2
-    """Shorter texts mean nothing without their context. Raise it and terse facts ("Pump 3: red") stay home."""
-    letters_share_min: float = 0.5
-    """Share of letters and digits in what is not white space. Raise it and formulas stay home, lower it and markup leaves."""
-    hold_back_secrets: bool = True
-    """Keys, tokens, passwords, connection strings."""
-    hold_back_personal: bool = True
-    """E-mail addresses, telephone, card, bank account and identity numbers; names are fine."""
-    hold_back_instructions: bool = True
-    """Text made to be obeyed, or in another's name, by the rules of `memory.gate.instructions`."""
-    allowed_instructions: tuple[str, ...] = ()
-    """Names of rules that don't count here."""
-    is_open: bool = False
-    """Everything passes, secrets too: for measuring topologies against one another, not for use."""
+    confidence_min: Annotated[float, SHARE] = 0.3
+    """Facts less sure than this stay with their agent. Raise it and less of doubtful worth is shared; others confirm less."""
+    words_min: Annotated[int, Setting(ge=0, le=100)] = 2
+    """Facts of fewer words stay: they mean nothing without their context."""
+    letters_share_min: Annotated[float, SHARE] = 0.5
+    """Facts with a smaller share of letters and digits stay: tables, numbers, noise."""
+    hold_back_secrets: Annotated[bool, Setting()] = True
+    """Facts that hold a credential stay: keys, tokens, passwords, connection strings."""
+    hold_back_personal: Annotated[bool, Setting()] = True
+    """Facts with e-mail addresses, telephone, card, account or identity numbers stay; names are fine."""
+    hold_back_instructions: Annotated[bool, Setting()] = True
+    """Facts made to be obeyed, or in another's name, stay."""
+    allowed_instructions: Annotated[tuple[RuleName, ...], Setting("allow_instructions")] = ()
+    """Rules of these that don't count here; the reason at a fact names its rule."""
+    is_open: Annotated[bool, Setting("open")] = False
+    """Share everything, secrets too: for measuring, not for use."""

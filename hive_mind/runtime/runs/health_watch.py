@@ -86,7 +86,7 @@ class HealthWatch:
     ) -> None:
         self._config, self._agent, self._ledger, self._keeper, self._member = config, agent, ledger, keeper, member
         self._run = run
-        self.settings = HealthSettings(config.every_s, config.warn, config.degraded, config.critical, config.stall_min)
+        self.settings: HealthSettings = config
         self._watcher = Watcher(agent, ledger, opener(settings), self.settings)
         self._fleet, self._open, self._events_heard = _directory(config, settings, agent, ledger), opener(settings), HeardEvents()
         self._tasks: list[asyncio.Task[None]] = []

@@ -3,8 +3,9 @@
 It holds references (`${env:NAME}`, `${credential:NAME}`) and never a secret; the worker resolves them when it starts.
 """
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,6 +22,7 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 
@@ -28,7 +30,7 @@ STOP_TIMEOUT_S = 20.0
 """How long a process may take to finish when it is told to stop."""
 QUOTA_OF_THE_PROVEN = 10_000
 """Facts that each agent of a new fleet that requires identity may share."""
-_SETTINGS, _HEALTH = Settings(), HealthSettings()
+_SETTINGS = Settings()
 
 
 class SourceConfig(msgspec.Struct, frozen=True):
@@ -120,33 +122,48 @@ class IdentityConfig(msgspec.Struct, frozen=True):
     encryption: bool = False
 
 
-class ModelsConfig(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class ModelsConfig:
     """Back ends of an agent's memory, as in `runtime.settings.Settings`. Keys are references."""
 
     store: str = _SETTINGS.store
     embed: str = "none"
-    embed_model: str = ""
-    embed_url: str = ""
-    embed_key: str = ""
+    embed_model: Annotated[str, Setting("embedding.model")] = ""
+    """Name or folder of the model; by default BAAI/bge-base-en-v1.5."""
+    embed_url: Annotated[str, Setting("embedding.url")] = ""
+    """openai: a compatible endpoint."""
+    embed_key: Annotated[str, Setting("embedding.key")] = ""
+    """openai: a reference, ${env:NAME} or ${credential:NAME}."""
     ann: str = _SETTINGS.ann
-    llm: str = ""
-    llm_url: str = ""
-    llm_key: str = ""
-    llm_timeout_s: int = _SETTINGS.llm_timeout_s
-    llm_tries: int = _SETTINGS.llm_tries
-    token_budget: int = _SETTINGS.token_budget
+    llm: Annotated[str, Setting("llm.model")] = ""
+    """Such as openai:gpt-5-mini; empty: read and answer by quoting."""
+    llm_url: Annotated[str, Setting("llm.url")] = ""
+    """A compatible endpoint."""
+    llm_key: Annotated[str, Setting("llm.key")] = ""
+    """A reference, ${env:NAME} or ${credential:NAME}."""
+    llm_timeout_s: Annotated[int, Setting("llm.timeout_s", ge=1, le=3600)] = _SETTINGS.llm_timeout_s
+    """How long a reply, or its next piece, may take; after that it quotes."""
+    llm_tries: Annotated[int, Setting("llm.tries", ge=1, le=20)] = _SETTINGS.llm_tries
+    """How often it is asked while it fails; not if it is late."""
+    token_budget: Annotated[int, Setting("llm.token_budget", ge=0)] = _SETTINGS.token_budget
+    """Tokens an agent may cost from start to stop."""
 
 
-class BusConfig(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class BusConfig:
     """`url` "memory:" joins the nodes of this process alone. Credentials are references."""
 
     url: str = "memory:"
-    searches: str = ""
-    credential: str = ""
-    searches_credential: str = ""
+    searches: Annotated[str, Setting()] = ""
+    """Another bus for questions, such as Event Hubs beside Service Bus."""
+    credential: Annotated[str, Setting()] = ""
+    """The part that is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}."""
+    searches_credential: Annotated[str, Setting()] = ""
+    """The same for `searches`."""
 
 
-class WatchConfig(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class WatchConfig(HealthSettings):
     """Which agent looks after the runs of the fleet, and which acts on what it finds; "" for nobody.
 
     `agents`: what each agent knows about, by its name; only told to the processes of these two.
@@ -154,35 +171,39 @@ class WatchConfig(msgspec.Struct, frozen=True):
 
     watcher: str = ""
     queen: str = ""
-    every_s: float = _HEALTH.every_s
-    warn: int = _HEALTH.warn
-    degraded: int = _HEALTH.degraded
-    critical: int = _HEALTH.critical
-    stall_min: float = _HEALTH.stall_min
-    agents: dict[str, tuple[str, ...]] = {}
+    agents: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class McpConfig(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class McpConfig:
     """A server whose tools workers may name `mcp:NAME/…`. References in `env` are resolved when it is started."""
 
     name: str
-    command: tuple[str, ...] = ()
-    url: str = ""
-    env: dict[str, str] = {}
-    idempotent: tuple[str, ...] = ()
+    command: Annotated[tuple[str, ...], Setting()] = ()
+    """The program that is started, and its arguments."""
+    url: Annotated[str, Setting()] = ""
+    """Where it is, instead of a command."""
+    env: Annotated[dict[str, str], Setting()] = field(default_factory=dict)
+    """Variables that its process sees; may be references."""
+    idempotent: Annotated[tuple[str, ...], Setting()] = ()
+    """Tools that may be called twice, such as "get_*"."""
 
 
-class NotifyConfig(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class NotifyConfig:
     """The recipient of notices about items of runs that wait: a webhook, a command, or nobody where both are empty.
 
-    `link`: where the desk's worker is reached by people who reply, for `hours`; "" for notices without links.
-    References in them are resolved when the desk is opened.
+    References are resolved when the desk is opened.
     """
 
-    url: str = ""
-    command: tuple[str, ...] = ()
-    link: str = ""
-    hours: float = REPLY_HOURS
+    url: Annotated[str, Setting()] = ""
+    """A webhook; each notice is signed with HIVE_MIND_HOOK_SECRET. May hold ${credential:…}."""
+    command: Annotated[tuple[str, ...], Setting()] = ()
+    """A command that gets each notice on its standard input."""
+    link: Annotated[str, Setting()] = ""
+    """Where people reach the worker of the desk, such as https://hive.example; notices then have links to reply."""
+    hours: Annotated[float, Setting(gt=0, le=8760)] = REPLY_HOURS
+    """How long such a link is of use."""
 
     @property
     def is_on(self) -> bool:
@@ -190,12 +211,16 @@ class NotifyConfig(msgspec.Struct, frozen=True):
         return bool(self.url or self.command)
 
 
-class SeenConfig(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class SeenConfig:
     """Logs, metrics, traces, and the port they are seen at. `port` 0: any free one."""
 
-    log: str = "text"
-    metrics: bool = True
-    trace: str = ""
+    log: Annotated[Literal["text", "json", "hops"], Setting()] = "text"
+    """hops: json, and every step of every question."""
+    metrics: Annotated[bool, Setting()] = True
+    """Answer Prometheus at /metrics, where the extra is installed."""
+    trace: Annotated[str, Setting()] = ""
+    """Where spans go: console, or the URL of an OTLP collector."""
     port: int = 0
 
 

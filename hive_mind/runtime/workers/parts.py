@@ -6,10 +6,10 @@ References of the configuration are resolved here, when the worker starts; their
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -53,8 +53,8 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
     models, bus, home = config.models, config.bus, Path(config.home)
     worker_config = msgspec.structs.replace(
         config,
-        bus=msgspec.structs.replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
-        models=msgspec.structs.replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
+        bus=replace(bus, **_values(bus, home, "url", "searches", "credential", "searches_credential")),
+        models=replace(models, **_values(models, home, "embed_url", "embed_key", "llm_url", "llm_key")),
         mcp=tuple(_served(mcp_config, home) for mcp_config in config.mcp),
         agents=tuple(_agent(agent, home) for agent in config.agents),
     )
@@ -63,7 +63,7 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
 
 
 def settings_of(config: WorkerConfig) -> Settings:
-    models = msgspec.structs.asdict(config.models)
+    models = asdict(config.models)
     # Keys are references, and resolved where they are used.
     del models["embed_key"], models["llm_key"]
     models["embed_model"] = models["embed_model"] or Settings().embed_model
@@ -186,7 +186,7 @@ async def open_parts(config: WorkerConfig, hidden: Redaction, hosting: Hosting) 
 
 def _served(server: McpConfig, home: Path) -> McpConfig:
     env = {name: resolved_here(value, home=home) for name, value in server.env.items()}
-    return msgspec.structs.replace(server, env=env, url=resolved_here(server.url, home=home))
+    return replace(server, env=env, url=resolved_here(server.url, home=home))
 
 
 def _agent(agent: AgentConfig, home: Path) -> AgentConfig:
@@ -194,7 +194,7 @@ def _agent(agent: AgentConfig, home: Path) -> AgentConfig:
     return msgspec.structs.replace(agent, **_values(agent, home, "prompt"), triggers=triggers)
 
 
-def _values(part: msgspec.Struct, home: Path, *fields: str) -> dict[str, str]:
+def _values(part: object, home: Path, *fields: str) -> dict[str, Any]:
     return {field: resolved_here(getattr(part, field), home=home) for field in fields}
 
 

@@ -94,7 +94,7 @@ def test_an_anchor_saves_writing_the_same_twice():
 
 @pytest.mark.parametrize("written", ["yes", "on", "True", "true"])
 def test_yes_and_on_are_true_where_true_or_false_is_asked(written):
-    assert read(within(f"  promotion: {{open: {written}}}\n")).spec.promotion.open is True
+    assert read(within(f"  promotion: {{open: {written}}}\n")).spec.promotion.is_open is True
 
 
 @pytest.mark.parametrize("name", ["'on'", '"12"', "007", "2024-01-01", "a12"])
