@@ -3,6 +3,8 @@
 A bus publishes and delivers; requests, replies and deadlines are the business of `hive`. A back end is one module with
 `async def open(address: BusAddress, settings: BusSettings) -> EventBus`, which raises `ConfigError` for an address it can't take,
 `BackendRejected` for credentials or entities the broker refuses, and `BackendUnavailable` where it can't be reached in time.
+
+Counts what is published, by type of message.
 """
 
 from collections import Counter
@@ -388,3 +390,27 @@ def correlation_of(message: Message) -> str:
     name: str = getattr(message, "query", "") or getattr(message, "request", "")
     # Ours are short; a longer one came from somebody else, and its answer must still be an envelope.
     return name[:CORRELATION_CHARS_MAX]
+
+
+class Meter:
+    """Counts nothing without a measure."""
+
+    def __init__(self, measure: Measure | None) -> None:
+        self._measure = measure
+        self._traffic: dict[str, Traffic] = {}
+
+    @property
+    def is_on(self) -> bool:
+        return self._measure is not None
+
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        return dict(self._traffic)
+
+    def count(self, envelope: Envelope, copies: int) -> None:
+        """Count the copies of an envelope that were sent."""
+        if self._measure is None:
+            return
+        former = self._traffic.get(envelope.type, Traffic(0, 0))
+        size = former.bytes + copies * self._measure(envelope.message)
+        self._traffic[envelope.type] = Traffic(former.messages + copies, size)

@@ -15,7 +15,6 @@ from typing import Protocol
 
 import msgspec
 
-from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
     DEAD_LETTERS_SHOWN,
@@ -30,6 +29,7 @@ from hive_mind.bus.base import (
     Envelope,
     Inbox,
     Measure,
+    Meter,
     QueueState,
     Subscription,
     Traffic,

@@ -16,7 +16,7 @@ import msgspec
 from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.converging import ConvergenceResult, Converging
-from hive_mind.control.evicting import Evicted, HiveMember, Members, hive_members
+from hive_mind.control.evicting import Evicted, HiveMember, Members, Remains, hive_members, remains
 from hive_mind.control.issuing import shut_out
 from hive_mind.control.manifests.missing import refuse_uninstalled
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, scaled, settled
@@ -24,14 +24,12 @@ from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.planning import plan as plans
 from hive_mind.control.planning.plan import Plan, summary
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
-from hive_mind.control.refounding import Remains, remains
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.removal import refuse_taken_names
 from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock, fleets
 from hive_mind.control.status.conditions import fleet_status
 from hive_mind.control.status.fleet_status import FleetStatus
-from hive_mind.control.status.kept_facts import KeptFacts
-from hive_mind.control.status.watching import PERIOD_S, Watching, pause
+from hive_mind.control.status.watching import PERIOD_S, KeptFacts, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.secrets.keys import KeyFolder

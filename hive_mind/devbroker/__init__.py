@@ -6,7 +6,7 @@ nothing over a restart. `BrokerThread` is what a test starts; `hive-mind broker`
 
 from hive_mind.devbroker.amqp.switchboard import Limits
 from hive_mind.devbroker.broker import KEY, KEY_NAME, Broker, BrokerSettings
-from hive_mind.devbroker.eventhubs.partition import Retention
+from hive_mind.devbroker.eventhub import Retention
 from hive_mind.devbroker.faults import Fault
 from hive_mind.devbroker.thread import BrokerThread
 

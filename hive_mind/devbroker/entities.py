@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 
 from hive_mind.devbroker.entity import Entity, EntityHost
-from hive_mind.devbroker.eventhubs.eventhub import EventHub, hub_of, is_hub_path
-from hive_mind.devbroker.eventhubs.partition import Retention
+from hive_mind.devbroker.eventhub import EventHub, Retention, hub_of, is_hub_path
 from hive_mind.devbroker.servicebus.namespace import Namespace
 from hive_mind.errors import InvalidInput
 

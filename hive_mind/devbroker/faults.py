@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, cast, get_args
 
-from hive_mind.devbroker.amqp.error import NOT_FOUND, SERVER_BUSY, UNAUTHORIZED
+from hive_mind.devbroker.amqp.encoding import NOT_FOUND, SERVER_BUSY, UNAUTHORIZED
 from hive_mind.errors import InvalidInput
 
 FaultKind = Literal["send", "attach", "cbs", "mgmt"]

@@ -10,10 +10,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.error import NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY, UNAUTHORIZED, AmqpError
+from hive_mind.devbroker.amqp.encoding import NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY, UNAUTHORIZED, AmqpError, Int, Symbol
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, REPLY_TO, Message, split, value_message
 from hive_mind.devbroker.amqp.switchboard import RoutedLink, Switchboard
-from hive_mind.devbroker.amqp.types import Int, Symbol
 from hive_mind.devbroker.entity import DeliveryOutcome, ManagementReply
 
 CBS, MANAGEMENT = "$cbs", "$management"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
-from hive_mind.devbroker.amqp.error import SERVER_BUSY
+from hive_mind.devbroker.amqp.encoding import SERVER_BUSY
 from hive_mind.devbroker.broker import Broker, BrokerSettings
 from hive_mind.devbroker.config import apply
 from hive_mind.devbroker.entities import PARTITIONS

@@ -60,7 +60,7 @@ def over_event_hubs() -> Iterator[tuple[str, Send]]:
     from azure.eventhub import EventData, EventHubProducerClient
 
     from hive_mind.bus.eventhubs.clients import Event, pack
-    from hive_mind.bus.eventhubs.partitions import partition_of
+    from hive_mind.bus.eventhubs.state import partition_of
 
     with BrokerThread(settings=BrokerSettings(auto_partitions=PARTITIONS)) as broker, ExitStack() as stack:
         to = EventHubProducerClient.from_connection_string(broker.connection_string(), eventhub_name="hive")

@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.bus.base import Envelope
-from hive_mind.bus.servicebus.dead_letters import taken_off
+from hive_mind.bus.servicebus.admin import taken_off
 from hive_mind.model.messages import Receipt
 from tests.contract.bus_builders import World, only_where, texts
 from tests.contract.buses.servicebus import Harness as ServiceBus
@@ -101,7 +101,7 @@ async def test_what_comes_meanwhile_goes_as_well(world: World, monkeypatch: pyte
             await world.publish(later.pop(), to=("cleo",))
         return taken
 
-    monkeypatch.setattr("hive_mind.bus.servicebus.scrubbing.taken_off", taken_off_while_another_comes)
+    monkeypatch.setattr("hive_mind.bus.servicebus.admin.taken_off", taken_off_while_another_comes)
     why = await backends.load("bus", "servicebus").scrub(
         world.harness.address(), world.harness.settings(), [world.hive], ["cleo"], is_meant
     )

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.journal import sqlite
-from hive_mind.journal.sqlite import database
 
 # A write-back every few dozen writes, so that many of the kills can hit one.
 PAGES_BETWEEN_WRITE_BACKS = 40
@@ -58,5 +57,5 @@ async def main(path: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    database.FORMAT = replace(database.FORMAT, log_bytes=PAGES_BETWEEN_WRITE_BACKS * database.FORMAT.page_bytes)
+    sqlite.FORMAT = replace(sqlite.FORMAT, log_bytes=PAGES_BETWEEN_WRITE_BACKS * sqlite.FORMAT.page_bytes)
     asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

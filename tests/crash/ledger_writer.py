@@ -14,7 +14,6 @@ from pathlib import Path
 
 from hive_mind.ledger import sqlite
 from hive_mind.ledger.base import Ledger
-from hive_mind.ledger.sqlite import database
 from hive_mind.model.entry import Entry
 
 # A write-back every few dozen appends, so that many of the kills can hit one.
@@ -76,5 +75,5 @@ async def main(path: Path, what: str, name: str, number: int) -> None:
 
 
 if __name__ == "__main__":
-    database.FORMAT = replace(database.FORMAT, log_bytes=PAGES_BETWEEN_WRITE_BACKS * database.FORMAT.page_bytes)
+    sqlite.FORMAT = replace(sqlite.FORMAT, log_bytes=PAGES_BETWEEN_WRITE_BACKS * sqlite.FORMAT.page_bytes)
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hive_mind.hive.effects import Put
 from hive_mind.journal import sqlite
-from hive_mind.journal.sqlite.database import FORMAT
+from hive_mind.journal.sqlite import FORMAT
 
 FRAME_BYTES = FORMAT.page_bytes + 24
 LOG_HEADER_BYTES = 32

@@ -16,9 +16,7 @@ import numpy as np
 
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.journal import sqlite as journals
-from hive_mind.journal.sqlite import database
 from hive_mind.ledger import sqlite as ledgers
-from hive_mind.ledger.sqlite import database as ledger_database
 from hive_mind.model.content import Episode
 from hive_mind.model.entry import Entry
 from hive_mind.model.fact import Fact, Relation
@@ -104,7 +102,7 @@ class JournalWorkload(Workload):
         return int(state.get(("meta", COUNTER.encode()), b"0")), state
 
     def with_small_logs(self) -> None:
-        database.FORMAT = replace(database.FORMAT, log_bytes=24 * database.FORMAT.page_bytes)
+        journals.FORMAT = replace(journals.FORMAT, log_bytes=24 * journals.FORMAT.page_bytes)
 
 
 def _key(row: int, place: int) -> bytes:
@@ -231,7 +229,7 @@ class LedgerWorkload(Workload):
         return max((entry.at_ms for entry in entries), default=0), state
 
     def with_small_logs(self) -> None:
-        ledger_database.FORMAT = replace(ledger_database.FORMAT, log_bytes=24 * ledger_database.FORMAT.page_bytes)
+        ledgers.FORMAT = replace(ledgers.FORMAT, log_bytes=24 * ledgers.FORMAT.page_bytes)
 
 
 WORKLOADS: Mapping[str, type[Workload]] = {"journal": JournalWorkload, "record": RecordWorkload, "ledger": LedgerWorkload}

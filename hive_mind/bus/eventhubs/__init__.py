@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from operator import itemgetter
 
 from hive_mind.bus import codec
-from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
     DEAD_LETTERS_SHOWN,
@@ -27,6 +26,7 @@ from hive_mind.bus.base import (
     Envelope,
     Inbox,
     Key,
+    Meter,
     QueueState,
     Subscription,
     Traffic,
@@ -35,11 +35,9 @@ from hive_mind.bus.base import (
 )
 from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, clients_for
 from hive_mind.bus.eventhubs.hub import Hub, opened
-from hive_mind.bus.eventhubs.inbox import Box, Watching
-from hive_mind.bus.eventhubs.keeping import Chores, Letters, Positions
-from hive_mind.bus.eventhubs.partitions import Position
+from hive_mind.bus.eventhubs.inbox import Box, Chores, Letters, Positions, Watching
 from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
-from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, keeper
+from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, Position, keeper
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 from hive_mind.bus.base import EVERYONE, BusSettings, Envelope
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, off_loop, translating
 from hive_mind.bus.eventhubs.partition_sender import PartitionSender
-from hive_mind.bus.eventhubs.partitions import partition_of
 from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
+from hive_mind.bus.eventhubs.state import partition_of
 from hive_mind.errors import BackendUnavailable
 
 L = TypeVar("L", bound=Listener)

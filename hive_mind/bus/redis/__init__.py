@@ -5,14 +5,17 @@ is published while it is away, for as long as `kept_s`; messages to a name that 
 that begin with the earliest. Brief messages have streams of their own, of which no more than a minute is kept. The server must
 keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if they are to outlive it. Any server from 6.2
 on will do that is not one of a cluster: a reader waits for four streams at once, which have to be in one place.
+
+Seeing everything that is published in a hive: reads all its streams, and takes nothing from anybody.
 """
 
 import asyncio
+import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress, refuse_plaintext
 from hive_mind.bus.base import (
     DEAD_LETTERS_SHOWN,
@@ -26,21 +29,35 @@ from hive_mind.bus.base import (
     DeadLetter,
     Envelope,
     Inbox,
+    Key,
+    Meter,
     QueueState,
     Subscription,
     Traffic,
     added,
+    key_of,
 )
-from hive_mind.bus.codec import encode
-from hive_mind.bus.redis import dead_letters, keys
+from hive_mind.bus.codec import decode, encode
+from hive_mind.bus.redis import admin, keys
+from hive_mind.bus.redis.admin import scrub
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
 from hive_mind.bus.redis.reader import DeadLetterToWrite, StreamReader
-from hive_mind.bus.redis.scrubbing import scrub
-from hive_mind.bus.redis.server import ENVELOPE_BYTES_MAX, inspected, look, refuse_full
-from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
-from hive_mind.bus.redis.watch import BusWatch
-from hive_mind.bus.redis.wire import AdminClient, Command, Packed, ServerAddress, begin, pack
-from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
+from hive_mind.bus.redis.server import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, trim
+from hive_mind.bus.redis.wire import (
+    REPLY_WITHIN_S,
+    AdminClient,
+    Command,
+    Packed,
+    ServerAddress,
+    Wire,
+    begin,
+    keep_reading,
+    pack,
+    pairs,
+    value,
+)
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge, WireError
+from hive_mind.retry import RetrySettings
 
 __all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
 
@@ -136,7 +153,7 @@ class RedisBus:
         self._hives.add(subscription.hive)
         return reader
 
-    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> BusWatch:
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "BusWatch":
         self._refuse_if_closed()
         watcher = BusWatch(self._place, hive, on_envelope, self._watchers.remove)
         try:
@@ -149,17 +166,17 @@ class RedisBus:
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """The server's counts. Messages a subscriber has read ahead count as unacknowledged."""
-        return await self._admin.ask(lambda wire: dead_letters.states(wire, hive))
+        return await self._admin.ask(lambda wire: admin.states(wire, hive))
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        return await self._admin.ask(lambda wire: dead_letters.listed(wire, hive, limit))
+        return await self._admin.ask(lambda wire: admin.listed(wire, hive, limit))
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
         """Send them again, each to its name alone."""
-        return await self._admin.ask(lambda wire: dead_letters.replayed(wire, hive, ids))
+        return await self._admin.ask(lambda wire: admin.replayed(wire, hive, ids))
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        return await self._admin.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
+        return await self._admin.ask(lambda wire: admin.dropped(wire, hive, ids))
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Read nothing more, wait until what was read is acknowledged or the time is up, and hang up."""
@@ -182,7 +199,7 @@ class RedisBus:
 
     def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, then: Callable[[], None]) -> None:
         self._letters += 1
-        command = dead_letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
+        command = admin.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
         self.outgoing.post(command, len(letter.data), then)
         self.look_whether_drained()
 
@@ -269,3 +286,78 @@ class RedisBus:
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise BackendUnavailable("redis", "the bus is closed; open another one")
+
+
+_log = logging.getLogger(__name__)
+
+# New names are noticed within this time; nothing that was sent to them meanwhile is missed.
+_BLOCK_MS = 250
+_COUNT = 256
+# An envelope to many is in many streams, and shown once.
+_SHOWN_MAX = 10_000
+
+
+class BusWatch:
+    """See `base.Watch`. Begins with `start`."""
+
+    def __init__(self, place: ServerAddress, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
+        self._wire, self._hive, self._on_envelope, self._forget = Wire(place), hive, on_envelope, forget
+        self._read_up_to: dict[bytes, bytes] = {}
+        self._shown: OrderedDict[Key, None] = OrderedDict()
+        self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
+        self._rng = random.Random()  # noqa: S311 - jitter
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Connect, and note where everything ends now. Raises `BackendError`."""
+        await self._wire.connect()
+        names = await self._wire.one("HKEYS", keys.names(self._hive))
+        streams = self._streams(names)
+        for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", one) for one in streams)), strict=True):
+            self._read_up_to[stream] = b"0" if isinstance(reply, Exception) else pairs(reply)[b"last-generated-id"]
+        reading = keep_reading(self._wire, self._read, self._delays, self._rng, on=f"watching hive {self._hive}")
+        self._task = begin(reading, f"redis watch of {self._hive}", lambda _: None)
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+            self._forget(self)
+        await self._wire.close()
+
+    async def _read(self) -> None:
+        for stream in self._streams(await self._wire.one("HKEYS", keys.names(self._hive))):
+            # A stream that was not there before began later, so all of it is new.
+            self._read_up_to.setdefault(stream, b"0")
+        streams: Command = ("STREAMS", *self._read_up_to, *self._read_up_to.values())
+        (reply,) = await self._wire.call(
+            ("XREAD", "COUNT", _COUNT, "BLOCK", _BLOCK_MS, *streams), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000
+        )
+        found = [(entry, stream) for stream, entries in value(reply) or () for entry in entries]
+        found.sort(key=lambda one: keys.time_of(one[0][0]))
+        for (id, fields), stream in found:
+            self._read_up_to[stream] = id
+            self._show(fields[1])
+
+    def _streams(self, names: Iterable[bytes]) -> list[bytes]:
+        """All that there may be, each once."""
+        common = keys.everyone(self._hive), keys.brief(self._hive)
+        streams = [stream for name in names for stream in keys.read_by(self._hive, name.decode())]
+        return list(dict.fromkeys([*common, *streams]))
+
+    def _show(self, data: bytes) -> None:
+        try:
+            envelope = decode(data)
+        except WireError:
+            # Its reader puts it aside.
+            return
+        key = key_of(envelope)
+        if key not in self._shown:
+            self._shown[key] = None
+            while len(self._shown) > _SHOWN_MAX:
+                self._shown.popitem(last=False)
+            self._on_envelope(envelope)
+
+
+Forget = Callable[[BusWatch], None]

@@ -18,7 +18,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription, added
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.servicebus.account import NAME, Account
-from hive_mind.bus.servicebus.dead_letters import description_of
+from hive_mind.bus.servicebus.admin import description_of
 from hive_mind.bus.servicebus.messages import (
     TARGET,
     LockedMessage,

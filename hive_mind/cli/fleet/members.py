@@ -16,8 +16,7 @@ from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 
 if TYPE_CHECKING:
-    from hive_mind.control.evicting import Evicted, HiveMember
-    from hive_mind.control.refounding import Remains
+    from hive_mind.control.evicting import Evicted, HiveMember, Remains
 
 _FLEET_HELP = "Recover the hive of a fleet when members lost what they had."
 _HELP = "See the members of a fleet's hive, and evict dead or hostile ones."

@@ -1,29 +1,259 @@
-"""A whole fleet in one file: its manifest, what every agent remembers, and what the hive holds, with all evidence.
+"""From an archive to a fleet: everything is checked and made in a folder beside, then put in place, and the state comes last.
+
+An import leaves a fleet that is known and stopped. The next `apply`, of the manifest in the archive or of any other, starts it
+and moves the hive's facts into the topology which that manifest wants, as it does whenever the topology changes. After an
+interruption, importing the same file again resumes there.
+
+A whole fleet in one file: its manifest, what every agent remembers, and what the hive holds, with all evidence.
 
 While the fleet runs, agents are asked for what they remember, and journals are read as they are at this moment. `restoring` is
 the way back.
 """
 
 import asyncio
+import shutil
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+import yaml
+
 import hive_mind
-from hive_mind.control.archives.archive_file import HIVE, MANIFEST, Archived, Writer, writing
-from hive_mind.control.archives.restoring import import_, settings_at
+from hive_mind.control.archives.archive_file import HIVE, MANIFEST, Archive, Archived, Writer, digest_of, reading, writing
+from hive_mind.control.files import checked_name, private_folder
+from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S
-from hive_mind.control.state import FleetFolder, FleetState
-from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.control.state import FleetFolder, FleetState, fleet_lock
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.memory.transfer.examining import Lines
+from hive_mind.memory.transfer.importing import import_all
+from hive_mind.replacing import sync_folder, write_whole
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.members.generations import snapshot_of
-from hive_mind.runtime.members.snapshot_lines import lines_of
+from hive_mind.runtime.members.generations import Moved, settle, snapshot_of
+from hive_mind.runtime.members.snapshot_lines import lines_of, snapshot_in
 from hive_mind.runtime.secrets.keys import KeyFolder
-from hive_mind.runtime.wiring import open_memory
-from hive_mind.runtime.workers.config import read_config
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_memory, unindexed
+from hive_mind.runtime.workers.config import HiveConfig, read_config
+
+_NODE = "archive"
+_COMPLETE = "complete"
+
+
+async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Archived:
+    """Restore a fleet into a home that has neither it nor its agents; `fleet`: under another name. It stays stopped.
+
+    `root`: the first digits of the key that must have signed it; without one anybody's archive is taken.
+
+    Raises `HiveError`, and has changed nothing then.
+    """
+    with reading(path) as archive:
+        _refuse_other_root(archive, root)
+        name = checked_name(fleet or archive.about.fleet, "fleet")
+        manifest = _manifest(archive, name)
+        folder = FleetFolder(home, name)
+        work = _Import(archive, folder, manifest, folder.home / f".import-{name}")
+        _refuse_taken(work)
+        try:
+            return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
+        except OSError as error:
+            raise BackendError("archive", f"{folder.home}: {error.strerror or error}; check the folder and the disk") from error
+
+
+def _refuse_other_root(archive: Archive, root: str) -> None:
+    signer = archive.about.root_id
+    if root and not (signer and signer.startswith(root.lower())):
+        by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
+        raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
+
+
+async def _carried_out(work: "_Import", *, is_home_new: bool) -> Archived:
+    private_folder(work.folder.path)
+    async with fleet_lock(work.folder.lock, work.folder.fleet, 0.0):
+        try:
+            return await work.carry_out()
+        except BaseException:
+            await asyncio.to_thread(_tidy, work.folder, is_home_new=is_home_new)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """Everything is made in a folder beside, and then put in place piece by piece; the state comes last."""
+
+    archive: Archive
+    folder: FleetFolder
+    manifest: str
+    staging: Path
+
+    async def carry_out(self) -> Archived:
+        digest = await asyncio.to_thread(digest_of, self.archive.path)
+        if not self.is_complete(digest):
+            try:
+                done = await self._built()
+                write_whole(self.staging / _COMPLETE, digest.encode() + b"\n" + msgspec.json.encode(done))
+            except BaseException:
+                await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
+                raise
+        done = msgspec.json.decode((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1], type=Archived)
+        await asyncio.to_thread(self._put_in_place, done)
+        return done
+
+    def is_complete(self, digest: str) -> bool:
+        """Whether somebody was killed who had made all of it and perhaps put some of it in place."""
+        try:
+            found = (self.staging / _COMPLETE).read_text("utf-8").split("\n")[0]
+        except FileNotFoundError:
+            return False
+        if found != digest:
+            raise InvalidInput(
+                f"another archive was imported as {self.folder.fleet!r} and not to the end: import that one again first"
+            )
+        # Otherwise that fleet was begun and purged since; only the folder beside was forgotten.
+        homes = (self.staging, self.folder.home)
+        return all(any((home / "agents" / agent).exists() for home in homes) for agent in self.archive.agents)
+
+    async def _built(self) -> Archived:
+        await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
+        private_folder(self.staging)
+        snapshot = await asyncio.to_thread(self._snapshot)
+        lines = 0
+        for agent in self.archive.agents:
+            restored = await _restored(self.staging, agent, partial(self.archive.each_line, f"agents/{agent}.jsonl"))
+            snapshot = _without_former(snapshot, agent, restored.former)
+            lines += restored.lines
+            if self.archive.has(f"agents/{agent}.sources"):
+                _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
+        moved = await self._settled(snapshot)
+        return Archived(
+            self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry, self.archive.about.root_id
+        )
+
+    async def _settled(self, snapshot: JournalSnapshot) -> Moved:
+        """Journals of a hive that holds this, if there is anything."""
+        tenants = sorted({claim.assertion.tenant for claim in snapshot.vouched})
+        if len(tenants) > 1:
+            raise InvalidInput(f"{self.archive.path} holds facts of several tenants ({', '.join(tenants)}): a hive is of one")
+        if not (snapshot.vouched or snapshot.entries):
+            return Moved()
+        standing = HiveSettings().standing
+        tuning = HiveSettings(standing=replace(standing, tenant=tenants[0]) if tenants else standing)
+        return await settle(self.staging, snapshot, self._hive(), {}, tuning)
+
+    def _snapshot(self) -> JournalSnapshot:
+        return snapshot_in(self.archive.lines(HIVE)) if self.archive.has(HIVE) else JournalSnapshot()
+
+    def _hive(self) -> HiveConfig:
+        """One node that nobody will run: the next generation begins with its journal."""
+        return HiveConfig(self.folder.fleet, "flat", {"": (_NODE,)})
+
+    def targets(self) -> list[Path]:
+        """The folders to put in place, relative to a home."""
+        return [*(Path("agents") / agent for agent in self.archive.agents), Path("hives") / self.folder.fleet]
+
+    def _put_in_place(self, done: Archived) -> None:
+        for target in self.targets():
+            if (self.staging / target).exists():
+                private_folder((self.folder.home / target).parent)
+                (self.staging / target).rename(self.folder.home / target)
+                sync_folder((self.folder.home / target).parent)
+        self.folder.make().keep_manifest(self.manifest, 1)
+        self.folder.keep(self._state(done))
+        (self.staging / _COMPLETE).unlink()
+        shutil.rmtree(self.staging, ignore_errors=True)
+
+    def _state(self, done: Archived) -> FleetState:
+        has_hive = done.assertions + done.registry > 0
+        return FleetState(
+            # Alone for now: so whichever topology is applied, facts move there from the last hive.
+            hive=HiveConfig(self.folder.fleet, "single"),
+            last_hive=self._hive() if has_hive else None,
+            nodes=(_NODE,) if has_hive else (),
+            revision=1,
+            folder=str(self.folder.path),
+            agents=done.agents,
+            hives=(self.folder.fleet,),
+            is_stopped=True,
+        )
+
+
+def _manifest(archive: Archive, fleet: str) -> str:
+    """The manifest, checked; under another name where that is wanted."""
+    text = archive.text(MANIFEST)
+    source = read_text(text, archive.path.parent, f"{archive.path}: {MANIFEST}")
+    if source.manifest.metadata.name == fleet:
+        return text
+    value = yaml.safe_load(text)
+    value["metadata"]["name"] = fleet
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+
+
+def _refuse_taken(work: _Import) -> None:
+    home, fleet = work.folder.home, work.folder.fleet
+    if work.folder.exists:
+        raise InvalidInput(f"{home} has a fleet {fleet!r} already: purge it, take another name, or import into another home")
+    is_begun = (work.staging / _COMPLETE).exists()
+    for target in work.targets():
+        is_placed = is_begun and not (work.staging / target).exists()
+        if (home / target).exists() and not is_placed:
+            raise InvalidInput(f"{home / target} is there already: remove it, or import into another home")
+
+
+@dataclass(frozen=True, slots=True)
+class _Restored:
+    """How many lines an agent remembers, and the ids of facts that are not current any more."""
+
+    lines: int
+    former: frozenset[str]
+
+
+async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
+    try:
+        async with unindexed(settings_at(home), agent) as target:
+            import_result = await import_all(lines, target.keep, target.meta)
+            former = [fact.id async for facts in target.store.facts() for fact in facts if not fact.is_current]
+            return _Restored(import_result.lines, frozenset(former))
+    except InvalidInput as error:
+        raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
+
+
+def _without_former(snapshot: JournalSnapshot, agent: str, former: frozenset[str]) -> JournalSnapshot:
+    """Without what an agent takes back: it will not know any more that the hive was ever told."""
+    claims = [claim for claim in snapshot.vouched if claim.assertion.agent != agent or claim.assertion.fact_id not in former]
+    return replace(snapshot, vouched=tuple(claims))
+
+
+def _restore_sources(folder: Path, text: str) -> None:
+    try:
+        msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"the list of what {folder.name} has learned can't be read: {error}") from error
+    write_whole(private_folder(folder) / "sources.json", text.encode())
+
+
+def settings_at(home: Path) -> Settings:
+    """Of memories that are only read and written: their workers embed what has no vector."""
+    return Settings(home=home, store="sqlite", embed="none", ann="exact")
+
+
+def _tidy(folder: FleetFolder, *, is_home_new: bool) -> None:
+    """Remove what an incomplete fleet left, and empty folders."""
+    if folder.exists:
+        return
+    for path in (folder.lock, folder.manifest):
+        path.unlink(missing_ok=True)
+    above = [folder.path.parent, *([folder.home] if is_home_new else [])]
+    for path in [*folder.path.glob("*/"), folder.path, *above]:
+        with suppress(OSError):
+            path.rmdir()
+
 
 __all__ = ["Archived", "Call", "export", "import_"]
 

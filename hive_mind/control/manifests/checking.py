@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 from hive_mind.agents.judging.functions import parted
 from hive_mind.bus.address import BusAddress
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
-from hive_mind.control.manifests.expansion import names_of
+from hive_mind.control.manifests.expansion import AGENTS_MAX, name_findings, names_of, number_of_agents, platform_findings
 from hive_mind.control.manifests.manifest import RANKED, HiveManifest, Retrieval, Topology, Trigger
-from hive_mind.control.manifests.naming import AGENTS_MAX, name_findings, number_of_agents, platform_findings
 from hive_mind.control.manifests.sections import Embedding
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.tree import Finding, Path

@@ -21,9 +21,8 @@ from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.control.manifests.checking import contradictions
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
-from hive_mind.control.manifests.missing import missing, unresolved
+from hive_mind.control.manifests.missing import missing, text_findings, unresolved
 from hive_mind.control.manifests.named_files import file_findings, with_named_files
-from hive_mind.control.manifests.texts import text_findings
 from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, WorkerFileError, WorkspaceError
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, text_of, tree_of, validated
 from hive_mind.forms.tree import Finding, Path, Tree, spelled

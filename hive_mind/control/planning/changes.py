@@ -66,7 +66,7 @@ _PARTS: Mapping[type[Any], Read] = {
     RankingSettings: lambda c: c.ranking,
     SeenConfig: lambda c: c.seen,
 }
-# What follows from more than one field, or is made of it.
+# Read otherwise: made of several fields, or the whole of a section.
 _MADE: Mapping[str, Read] = {
     "spec.topology.kind": lambda c: c.hive.topology,
     "spec.topology.replicas": lambda c: c.hive.replicas,

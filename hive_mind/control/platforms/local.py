@@ -15,8 +15,17 @@ from signal import Signals
 from typing import Any
 
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
-from hive_mind.control.processes.children import Child, begin, end_all
-from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
+from hive_mind.control.processes.process_files import (
+    Child,
+    ProcessFiles,
+    begin,
+    checked_folder,
+    digest_of,
+    end_all,
+    open_log,
+    prepare,
+    processes_in,
+)
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.runtime import asking
 from hive_mind.runtime.members.members_seen import MembersSeen

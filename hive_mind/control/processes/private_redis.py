@@ -29,9 +29,8 @@ import msgspec
 import psutil
 
 from hive_mind import backends
-from hive_mind.control.processes.children import Child, begin, end_all
 from hive_mind.control.processes.log_reading import last_lines
-from hive_mind.control.processes.process_files import open_log, own_folder, read_own
+from hive_mind.control.processes.process_files import Child, begin, end_all, open_log, own_folder, read_own
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.file_lock import is_locked
 from hive_mind.replacing import write_whole

@@ -9,9 +9,13 @@ from typing import Any
 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.encoding import (
+    DECODE_ERROR,
     FALSE,
+    NOT_ALLOWED,
     NULL,
+    RESOURCE_LIMIT,
     TRUE,
+    AmqpError,
     boolean,
     described,
     encode,
@@ -22,7 +26,6 @@ from hive_mind.devbroker.amqp.encoding import (
     ulong,
     ushort,
 )
-from hive_mind.devbroker.amqp.error import DECODE_ERROR, NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
 from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ID_MASK, ServerLink, ordered, rejected_state
 from hive_mind.devbroker.amqp.performatives import Attach, Begin, Disposition, Flow, Performative, Terminus
 from hive_mind.devbroker.amqp.switchboard import Peer

@@ -1,11 +1,85 @@
-"""Values to bytes, in the shortest form each has. Everything that `decoding` yields can be encoded again."""
+"""The error that a peer gets for what is refused: a condition for programs, a description for people.
+
+The types AMQP tells apart and Python does not: kinds of integers, symbols, timestamps, arrays and described values.
+
+A plain `int` stands for AMQP's long, a `str` for its string, `bytes` for binary, a `list` for a list and a `dict` for a map. A
+value that is decoded and encoded again has the same meaning, though not always the same bytes: there are several forms for most
+values.
+
+Values to bytes, in the shortest form each has. Everything that `decoding` yields can be encoded again.
+"""
 
 import struct
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from hive_mind.devbroker.amqp.types import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort
+# Conditions used in more than one place; the names are AMQP's and the service's own.
+NOT_FOUND = "amqp:not-found"
+NOT_ALLOWED = "amqp:not-allowed"
+INVALID_FIELD = "amqp:invalid-field"
+DECODE_ERROR = "amqp:decode-error"
+FRAMING_ERROR = "amqp:connection:framing-error"
+RESOURCE_LIMIT = "amqp:resource-limit-exceeded"
+UNAUTHORIZED = "amqp:unauthorized-access"
+FORCED = "amqp:connection:forced"
+SERVER_BUSY = "com.microsoft:server-busy"
+
+
+class AmqpError(Exception):
+    """Refuses what a peer asked for. Where it is caught decides what ends: a delivery, a link, a session or the connection."""
+
+    def __init__(self, condition: str, description: str = "", info: Mapping[Any, Any] | None = None) -> None:
+        super().__init__(f"{condition}: {description}")
+        self.condition, self.description, self.info = condition, description, dict(info or {})
+
+    def encoded(self) -> bytes:
+        """The error as it stands in `detach`, `end`, `close` and in a rejected outcome."""
+        return described(0x1D, (encode(Symbol(self.condition)), encode(self.description), encode(self.info or None)))
+
+
+class Symbol(str):
+    """An ASCII name out of a constrained set."""
+
+    __slots__ = ()
+
+
+class UByte(int):
+    """8 bits without a sign."""
+
+
+class UShort(int):
+    """16 bits without a sign."""
+
+
+class UInt(int):
+    """32 bits without a sign."""
+
+
+class ULong(int):
+    """64 bits without a sign."""
+
+
+class Int(int):
+    """32 bits with a sign."""
+
+
+class Timestamp(int):
+    """Milliseconds since 1970, UTC."""
+
+
+class Array(list[Any]):
+    """Many values of one type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A value with a descriptor in front that says what it means."""
+
+    descriptor: Any
+    value: Any
+
 
 NULL, TRUE, FALSE = b"\x40", b"\x41", b"\x42"
 

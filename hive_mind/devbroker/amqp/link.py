@@ -11,8 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.encoding import described
-from hive_mind.devbroker.amqp.error import DECODE_ERROR, NOT_ALLOWED, AmqpError
+from hive_mind.devbroker.amqp.encoding import DECODE_ERROR, NOT_ALLOWED, AmqpError, described
 from hive_mind.devbroker.amqp.performatives import Attach, Flow, Transfer
 from hive_mind.devbroker.amqp.switchboard import Peer, Requests, RoutedLink
 from hive_mind.devbroker.entity import Entity

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from hive_mind.devbroker.amqp.decoding import DecodeError, decode, decode_only, skip
-from hive_mind.devbroker.amqp.encoding import NULL, described, encode, encoded_map
-from hive_mind.devbroker.amqp.types import Described
+from hive_mind.devbroker.amqp.encoding import NULL, Described, described, encode, encoded_map
 
 HEADER, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION, DATA, SEQUENCE, VALUE, FOOTER = range(0x70, 0x79)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError
 from hive_mind.devbroker.entity import Endpoint, Entity, EntityHost, Link
 from hive_mind.devbroker.faults import Fault
 

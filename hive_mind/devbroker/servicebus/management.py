@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError, Array
 from hive_mind.devbroker.amqp.sections import Message
-from hive_mind.devbroker.amqp.types import Array
 from hive_mind.devbroker.entity import ManagementReply
 from hive_mind.devbroker.requests import READ
 from hive_mind.devbroker.servicebus.message import milliseconds, rendered, text_of, wrong_argument

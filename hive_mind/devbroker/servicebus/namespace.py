@@ -22,15 +22,16 @@ from hive_mind.devbroker.entity import DeliveryOutcome, Entity, EntityHost, Link
 from hive_mind.devbroker.servicebus.management import Request, manage_queue, unknown_operation
 from hive_mind.devbroker.servicebus.message import (
     BrokeredMessage,
+    Filter,
     letters_of,
     not_allowed,
     properties_of,
     rendered,
+    rules_of,
     tag_of,
     text_of,
 )
 from hive_mind.devbroker.servicebus.queue import Duplicates, Queue
-from hive_mind.devbroker.servicebus.rules import Filter, rules_of
 from hive_mind.devbroker.servicebus.settings import QueueSettings, settings_of
 from hive_mind.errors import InvalidInput
 

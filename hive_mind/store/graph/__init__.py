@@ -5,7 +5,7 @@ loads Kuzu, within the walls of `guard`; `making` makes its database of the reco
 """
 
 from hive_mind.store.graph.client import Graph
+from hive_mind.store.graph.questions import Edge, Neighbourhood, Path, Rows, Thing
 from hive_mind.store.graph.schema import TABLES
-from hive_mind.store.graph.values import Edge, Neighbourhood, Path, Rows, Thing
 
 __all__ = ["TABLES", "Edge", "Graph", "Neighbourhood", "Path", "Rows", "Thing"]

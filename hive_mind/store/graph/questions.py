@@ -1,4 +1,6 @@
-"""The questions a graph answers, asked of the record itself: the surroundings of a thing, paths between two, derivations from a
+"""Answers of a graph: plain values that need no database behind them.
+
+The questions a graph answers, asked of the record itself: the surroundings of a thing, paths between two, derivations from a
 source, replacements.
 
 Plain functions over an open record; limits are the caller's. Each row carries its checksum, so nothing damaged is shown:
@@ -9,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
+from typing import Any
 
 import msgspec
 
@@ -17,10 +20,61 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN, entity_id
 from hive_mind.store.graph.schema import FACT, kind_of, state_of
-from hive_mind.store.graph.values import Edge, Neighbourhood, Path, Thing
 from hive_mind.store.sqlite import rows
 from hive_mind.store.sqlite.reading import RecordReader
 from hive_mind.store.sqlite.rows import RELATION_NUMBERS, RELATIONS, EdgeRow, NodeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A fact, an episode or an entity. `text` is its content, title or name; `state` is "" for what is no fact."""
+
+    kind: str
+    id: str
+    text: str
+    state: str = ""
+    """current, superseded or retracted"""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From a thing to what it derives from, supersedes, contradicts or mentions."""
+
+    relation: str
+    from_id: str
+    to_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Things around the first one, nearest first, and the edges by which they were found."""
+
+    things: tuple[Thing, ...]
+    edges: tuple[Edge, ...]
+    is_cut: bool = False
+    """Whether there is more than the limit let through."""
+
+    @property
+    def centre(self) -> Thing:
+        return self.things[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way from the first thing to the last: edge n lies between things n and n + 1, in either direction."""
+
+    things: tuple[Thing, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The answer to a query; `cut` says in a sentence what was left out, "" where nothing was."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    cut: str = ""
+
 
 _NAMES_SHOWN = 5
 # Paths of six edges in a large memory touch most of it.

@@ -14,10 +14,9 @@ from pathlib import Path
 from hive_mind.model.fact import Fact
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore
-from hive_mind.store.sqlite.backup import backup, restore
 from hive_mind.store.sqlite.reading import RecordReader, problems
 from hive_mind.store.sqlite.record import Health, RecordFile, RecordView
-from hive_mind.store.sqlite.repair import repair
+from hive_mind.store.sqlite.repair import backup, repair, restore
 from hive_mind.store.sqlite.store import SqliteStore, SqliteView
 
 __all__ = ["backup", "facts_in", "open", "open_for_reading", "problems", "repair", "restore"]

@@ -11,7 +11,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
-from hive_mind.store._checks import check
+from hive_mind.store._batch import check
 from hive_mind.store.base import Change, Link, Narrow
 from hive_mind.store.sqlite import record
 from hive_mind.store.sqlite.reading import Part, Reading

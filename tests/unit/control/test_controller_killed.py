@@ -10,8 +10,8 @@ import pytest
 from hive_mind.control import controller, remembering
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import ConvergenceResult
+from hive_mind.control.evicting import Remains
 from hive_mind.control.manifests.reading import Source
-from hive_mind.control.refounding import Remains
 from hive_mind.control.state import FleetFolder, FleetState
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import Killed, World, played, surroundings

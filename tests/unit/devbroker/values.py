@@ -5,9 +5,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from hive_mind.devbroker.amqp.encoding import encode
+from hive_mind.devbroker.amqp.encoding import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort, encode
 from hive_mind.devbroker.amqp.sections import Message
-from hive_mind.devbroker.amqp.types import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 _ASCII = st.text(st.characters(max_codepoint=127), max_size=300)

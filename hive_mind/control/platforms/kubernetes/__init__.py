@@ -15,16 +15,16 @@ import yaml
 
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import CONFIG_FILE, NO_KEYS, OWN_KEY_FILE, Contained, Keys, contained, secret_files
-from hive_mind.control.platforms.kubernetes.common import (
+from hive_mind.control.platforms.kubernetes.process import (
     PROCESS_CHARS_MAX,
     common_objects,
     key_secret,
     metadata,
     name_problems,
     process_labels,
+    process_objects,
     public_keys,
 )
-from hive_mind.control.platforms.kubernetes.process import process_objects
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError
 from hive_mind.runtime.workers.config import WorkerConfig
 

@@ -9,9 +9,8 @@ from azure.eventhub import EventData, EventHubProducerClient
 from azure.eventhub.amqp import AmqpAnnotatedMessage
 
 from hive_mind.bus.base import EVERYONE, Envelope, EventBus
-from hive_mind.bus.eventhubs import keeping as _eventhubs_keeping
-from hive_mind.bus.eventhubs.partitions import partition_of
-from hive_mind.bus.eventhubs.state import ConsumerState
+from hive_mind.bus.eventhubs import inbox as _eventhubs_inbox
+from hive_mind.bus.eventhubs.state import ConsumerState, partition_of
 from hive_mind.devbroker import BrokerThread
 from tests.contract.bus_builders import Listener, envelope, listener, text
 from tests.contract.buses.eventhubs import PARTITIONS
@@ -82,7 +81,7 @@ async def test_positions_are_written_while_it_runs_so_a_killed_process_repeats_l
     every_s: float,
     repeated_max: int,
 ) -> None:
-    monkeypatch.setattr(_eventhubs_keeping, "_EVERY_S", every_s)
+    monkeypatch.setattr(_eventhubs_inbox, "_EVERY_S", every_s)
 
     bus = await opened(broker, state=tmp_path)
     bob = await listener(bus)

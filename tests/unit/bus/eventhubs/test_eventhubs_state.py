@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.bus.eventhubs import state as _eventhubs_state
-from hive_mind.bus.eventhubs.partitions import Position, Watermark, partition_of
-from hive_mind.bus.eventhubs.state import ConsumerName, ConsumerState, Dead, Stop
+from hive_mind.bus.eventhubs.state import ConsumerName, ConsumerState, Dead, Position, Stop, Watermark, partition_of
 from hive_mind.errors import BackendError
 
 

@@ -11,7 +11,7 @@ from azure.core.exceptions import ClientAuthenticationError, ResourceExistsError
 from hive_mind.bus import servicebus
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
-from hive_mind.bus.servicebus import admin_client
+from hive_mind.bus.servicebus import admin
 from hive_mind.bus.servicebus.account import Account, Missing, account_of
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
@@ -71,7 +71,7 @@ def management(monkeypatch: pytest.MonkeyPatch) -> Management:
 
 def replaced(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> Management:
     made = Management(error)
-    monkeypatch.setattr(admin_client, "ServiceBusAdministrationClient", made)
+    monkeypatch.setattr(admin, "ServiceBusAdministrationClient", made)
     return made
 
 
@@ -94,7 +94,7 @@ def test_the_development_broker_makes_what_two_hives_ask_for_and_keeps_them_apar
 
 
 def test_in_the_cloud_a_subscription_gets_its_rules_before_it_loses_the_one_for_everything(management: Management) -> None:
-    assert asyncio.run(admin_client.AdminClient(CLOUD).make("hive.bob"))
+    assert asyncio.run(admin.AdminClient(CLOUD).make("hive.bob"))
 
     assert management.asked == [
         ("namespace", "bees.servicebus.windows.net"),
@@ -108,14 +108,14 @@ def test_in_the_cloud_a_subscription_gets_its_rules_before_it_loses_the_one_for_
 
 def test_one_that_somebody_else_made_meanwhile_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     management = replaced(monkeypatch, ResourceExistsError("there"))
-    assert asyncio.run(admin_client.AdminClient(CLOUD).make("hive.bob"))
+    assert asyncio.run(admin.AdminClient(CLOUD).make("hive.bob"))
     assert not [asked for asked in management.asked if "rule" in asked[0]]
 
 
 def test_who_may_not_manage_makes_nothing_and_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     replaced(monkeypatch, ClientAuthenticationError("no"))
-    assert not asyncio.run(admin_client.AdminClient(CLOUD).make("hive.bob"))
-    assert asyncio.run(admin_client.AdminClient(CLOUD).counts()) == {}
+    assert not asyncio.run(admin.AdminClient(CLOUD).make("hive.bob"))
+    assert asyncio.run(admin.AdminClient(CLOUD).counts()) == {}
 
 
 async def test_the_cloud_tells_what_waits_and_what_is_dead(management: Management) -> None:
@@ -127,8 +127,8 @@ async def test_the_cloud_tells_what_waits_and_what_is_dead(management: Managemen
 
 
 def test_nobody_asks_for_management_outside_the_cloud(management: Management) -> None:
-    assert not asyncio.run(admin_client.AdminClient(LOCAL).make("hive.bob"))
-    assert asyncio.run(admin_client.AdminClient(LOCAL).counts()) == {}
+    assert not asyncio.run(admin.AdminClient(LOCAL).make("hive.bob"))
+    assert asyncio.run(admin.AdminClient(LOCAL).counts()) == {}
     assert management.asked == []
 
 
@@ -143,4 +143,4 @@ def test_nobody_asks_for_management_outside_the_cloud(management: Management) ->
 )
 def test_what_is_missing_is_told_with_how_to_make_it(account: Account, path: str, says: str) -> None:
     with pytest.raises(Exception, match=says):
-        raise admin_client.AdminClient(account).advised(Missing("servicebus", "it does not exist"), path)
+        raise admin.AdminClient(account).advised(Missing("servicebus", "it does not exist"), path)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.archives import restoring
+from hive_mind.control.archives import archive as archive_module
 from hive_mind.control.archives.archive import Archived, export, import_
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
@@ -241,7 +241,7 @@ def test_whoever_is_killed_while_importing_imports_again(
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "rename", rename)
-            patch.setattr(restoring, "_tidy", lambda *_, **__: None)
+            patch.setattr(archive_module, "_tidy", lambda *_, **__: None)
             with suppress(Killed):
                 run(import_(archive, to))
         if is_killed := left[0] < 0:
@@ -287,7 +287,7 @@ def test_another_archive_waits_for_one_that_was_cut_short(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(restoring._Import, "_put_in_place", fail)
+        patch.setattr(archive_module._Import, "_put_in_place", fail)
         with suppress(Killed):
             run(import_(archive, tmp_path / "to"))
     run(export(home, "town", tmp_path / "b.zip"))

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from hive_mind.control.planning.leaving import hear_each_other
+from hive_mind.control.applying import hear_each_other
 from hive_mind.control.platforms.base import Running
 from hive_mind.runtime.workers.config import BusConfig, HiveConfig, IdentityConfig, WorkerConfig
 

@@ -3,8 +3,7 @@
 import pytest
 
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.amqp.types import Described, UByte, UInt, ULong
+from hive_mind.devbroker.amqp.encoding import AmqpError, Described, UByte, UInt, ULong
 from tests.unit.devbroker.peers import limits, with_peer
 from tests.unit.devbroker.values import section
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.encoding import encode
+from hive_mind.devbroker.amqp.encoding import Described, Symbol, ULong, encode
 from hive_mind.devbroker.amqp.sections import (
     BATCH_FORMAT,
     CORRELATION_ID,
@@ -15,7 +15,6 @@ from hive_mind.devbroker.amqp.sections import (
     unbatch,
     value_message,
 )
-from hive_mind.devbroker.amqp.types import Described, Symbol, ULong
 from tests.unit.devbroker.values import MESSAGES, damaged, section
 
 SEQUENCE = encode(Symbol("x-opt-sequence-number"))

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.encoding import described, encode
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError, Symbol, described, encode
 from hive_mind.devbroker.amqp.sections import (
     ANNOTATIONS,
     BATCH_FORMAT,
@@ -16,7 +15,6 @@ from hive_mind.devbroker.amqp.sections import (
     split,
     value_message,
 )
-from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.servicebus.management import OPERATIONS
 from hive_mind.devbroker.servicebus.namespace import Namespace

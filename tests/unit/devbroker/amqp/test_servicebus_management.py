@@ -5,10 +5,8 @@ from uuid import uuid4
 import pytest
 
 from hive_mind.devbroker.amqp.decoding import decode_only
-from hive_mind.devbroker.amqp.encoding import encode
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError, Array, UInt, encode
 from hive_mind.devbroker.amqp.sections import split
-from hive_mind.devbroker.amqp.types import Array, UInt
 from hive_mind.devbroker.servicebus.management import PEEK_MAX
 from hive_mind.devbroker.servicebus.namespace import Namespace
 from hive_mind.errors import InvalidInput

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp.decoding import DEPTH_MAX, DecodeError, decode, decode_only, skip
-from hive_mind.devbroker.amqp.encoding import encode
-from hive_mind.devbroker.amqp.types import Array, Described, Symbol, UInt, ULong
+from hive_mind.devbroker.amqp.encoding import Array, Described, Symbol, UInt, ULong, encode
 from tests.unit.devbroker.values import VALUES, damaged, is_same
 
 

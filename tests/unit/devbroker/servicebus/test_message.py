@@ -5,10 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from hive_mind.devbroker.amqp.encoding import described, encode
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError, Symbol, Timestamp, UInt, described, encode
 from hive_mind.devbroker.amqp.sections import ANNOTATIONS, HEADER, MESSAGE_ID, SUBJECT, annotations_section, split, value_message
-from hive_mind.devbroker.amqp.types import Symbol, Timestamp, UInt
 from hive_mind.devbroker.servicebus.message import ID_LENGTH_MAX, letter_of
 
 NOW = 1_000.0

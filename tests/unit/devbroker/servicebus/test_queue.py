@@ -5,8 +5,7 @@ A queue as clients reach it, over played links and a clock the test turns.
 
 import pytest
 
-from hive_mind.devbroker.amqp.encoding import encode
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError, encode
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
 from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.servicebus.namespace import QueueEntity

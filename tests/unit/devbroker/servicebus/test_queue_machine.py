@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hive_mind.devbroker.amqp.error import AmqpError
+from hive_mind.devbroker.amqp.encoding import AmqpError
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of

@@ -14,7 +14,7 @@ import pytest
 from hive_mind.errors import DatabaseUnreadable
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
 from hive_mind.journal import sqlite
-from hive_mind.journal.sqlite.database import FORMAT
+from hive_mind.journal.sqlite import FORMAT
 from tests.chance import seed_of_this_run
 
 FLIPS = 150

@@ -15,7 +15,7 @@ import pytest
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
 from hive_mind.ledger import sqlite
 from hive_mind.ledger.base import Ledger
-from hive_mind.ledger.sqlite.database import FORMAT, Database
+from hive_mind.ledger.sqlite import FORMAT, Database
 from hive_mind.model.entry import Entry, Head
 from tests.chance import seed_of_this_run
 from tests.servers.quota import files_of_at_most

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.journal.sqlite.database import checksum
+from hive_mind.journal.sqlite import checksum
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.members.town import Town, plan

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.store.graph import Graph, client
-from hive_mind.store.graph.guard import checked
+from hive_mind.store.graph.server import checked
 from tests.loops import about
 from tests.unit.store.graph_builders import content_of, content_of_record, pump, written
 
@@ -125,7 +125,7 @@ ATTACK = """
 import json, sys
 from pathlib import Path
 from hive_mind.store.graph.engine import Engine
-from hive_mind.store.graph.guard import confined
+from hive_mind.store.graph.server import confined
 
 engine = Engine(Path("graph.kuzu"), 256 << 20, read_only=True)
 told = {}
@@ -201,7 +201,7 @@ async def test_a_million_rows_and_a_hundred_large_ones_are_cut_and_it_is_said(tm
 async def test_a_query_that_ends_the_process_is_told_so_and_the_next_one_is_answered(tmp_path, monkeypatch):
     # As Kuzu's parser does where its stack overflows, but at once.
     refused = "lambda query, _: 'fatal' in query and os.abort() or query"
-    fatal = f"import os; from hive_mind.store.graph import guard; guard.checked = {refused}; "
+    fatal = f"import os; from hive_mind.store.graph import server; server.checked = {refused}; "
     monkeypatch.setattr(client, "_CHILD", fatal + client._CHILD)
 
     async with Graph(await written(tmp_path, pump())) as graph:

@@ -1,0 +1,341 @@
+"""Managing entities: in the cloud through the management API, given the right; elsewhere the broker's operator does it.
+
+The development broker makes subscriptions when they are asked for, Microsoft's emulator has them in its Config.json.
+
+Dead letters: Service Bus keeps those of a subscription in a queue beside it, a hive's are those of all its subscriptions.
+
+Looking takes nothing away. To replay or drop some, the queue is read until they are found; the others are given back.
+
+Removes all that a hive is to forget from Service Bus: in unread subscriptions, and in their dead letters.
+
+Messages in a member's hands just now it settles itself; they are gone then, or when they expire.
+"""
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from azure.core.exceptions import AzureError, ResourceExistsError
+from azure.servicebus import ServiceBusReceivedMessage, ServiceBusSubQueue
+from azure.servicebus.aio import ServiceBusReceiver
+from azure.servicebus.aio.management import ServiceBusAdministrationClient
+from azure.servicebus.management import CorrelationRuleFilter
+
+from hive_mind.bus import codec
+from hive_mind.bus.address import BusAddress
+from hive_mind.bus.base import UNREADABLE_BYTES_MAX, BusSettings, DeadLetter, Envelope
+from hive_mind.bus.servicebus.account import NAME, Account, Missing, account_of, short, silence, translated
+from hive_mind.bus.servicebus.messages import (
+    TARGET,
+    attempt_of,
+    data_of,
+    envelope_of,
+    is_ping,
+    message_to,
+    subscription_of,
+    target_of_all,
+    text_of,
+)
+from hive_mind.bus.servicebus.outgoing import TopicSender
+from hive_mind.errors import BackendRejected, WireError
+from hive_mind.regex import regex
+
+_log = logging.getLogger(__name__)
+
+# The longest allowed: fewer renewals, and a crashed receiver delays its messages by no more than this.
+_LOCK = timedelta(minutes=5)
+# Far more than a subscriber's own `attempts_max`: its dead letters say why, the broker's do not.
+_DELIVERIES_MAX = 100
+_DEFAULT_RULE = "$Default"
+
+Counts = dict[str, tuple[int | None, int | None]]
+"""Numbers of waiting and of dead messages, by subscription."""
+
+
+class AdminClient:
+    """Of one topic."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    async def make(self, path: str) -> bool:
+        """Make a subscription and its two rules; False where that is not for us to do."""
+        if not self._account.is_cloud:
+            return False
+        topic = self._account.topic
+        try:
+            async with self._client() as client:
+                try:
+                    await client.create_subscription(topic, path, lock_duration=_LOCK, max_delivery_count=_DELIVERIES_MAX)
+                except ResourceExistsError:
+                    return True
+                # First the rules, then away with the one that lets everything pass: better too much for a moment than too little.
+                for name, target in (("own", path), ("everyone", target_of_all(path))):
+                    await client.create_rule(topic, path, name, filter=CorrelationRuleFilter(properties={TARGET: target}))
+                await client.delete_rule(topic, path, _DEFAULT_RULE)
+        except AzureError as error:
+            _log.info("subscription %s could not be made: %s", path, short(error))
+            return False
+        return True
+
+    async def counts(self) -> Counts:
+        """Of all subscriptions; nothing where nobody tells us."""
+        if not self._account.is_cloud:
+            return {}
+        try:
+            async with self._client() as client:
+                return {
+                    str(properties.name): (properties.active_message_count, properties.dead_letter_message_count)
+                    async for properties in client.list_subscriptions_runtime_properties(self._account.topic)
+                }
+        except AzureError as error:
+            _log.debug("subscriptions can't be listed: %s", short(error))
+            return {}
+
+    def advised(self, error: Missing, path: str = "") -> BackendRejected:
+        """An error that says how to make what is missing."""
+        topic = self._account.topic
+        if not self._account.is_cloud:
+            advice = "start the broker as `hive-mind broker --auto-create`, or add it to the broker's Config.json"
+        else:
+            namespace = self._account.host.partition(".")[0]
+            advice = f"az servicebus topic create --namespace-name {namespace} --name {topic} --enable-duplicate-detection"
+        rules = ""
+        if path:
+            rules = (
+                f"; the subscription {path!r} needs two correlation rules, {TARGET} = {path!r} and {TARGET} = "
+                f"{target_of_all(path)!r}"
+            )
+            if self._account.is_cloud:
+                advice = "give this identity the right Manage (Azure Service Bus Data Owner) and it is made, or make it yourself"
+        return BackendRejected(NAME, f"{str(error).removeprefix(f'{NAME}: ')}: {advice}{rules}")
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[ServiceBusAdministrationClient]:
+        async with ServiceBusAdministrationClient(self._account.host, self._account.credential) as client:  # type: ignore[arg-type]
+            yield client
+
+
+_PAGE = 200
+READ_MAX = 10_000
+# Those that are there come at once; the first may have to wait for its link.
+_PATIENCE_S = 3.0
+_DESCRIPTION = regex(r"(\d+) attempts, at (\d+)")
+
+Act = Callable[[ServiceBusReceivedMessage], Awaitable[bool]]
+"""Does something with a dead letter; whether it is to be taken off."""
+
+_REPLAY_S = 10.0
+
+Paths = Mapping[str, str]
+"""Of subscriptions, by the node's name."""
+
+
+def description_of(attempts: int, at_ms: int) -> str:
+    """The description beside the reason of a dead letter."""
+    return f"{attempts} attempts, at {at_ms}"
+
+
+def revived(message: ServiceBusReceivedMessage) -> tuple[Envelope, str] | None:
+    """A dead letter's envelope, and what makes its message id a new one: the broker would take it for a duplicate."""
+    try:
+        return envelope_of(message), f"#{secrets.token_hex(4)}"
+    except WireError:
+        return None
+
+
+class DeadLetters:
+    """Of the subscription at `path`, of the node `name`."""
+
+    def __init__(self, account: Account, path: str, name: str) -> None:
+        self._account, self._path, self._name = account, path, name
+
+    async def list(self, limit: int) -> list[DeadLetter]:
+        """The oldest. Raises `BackendError`."""
+        async with self._receiver() as receiver:
+            return [self._letter(message) for message in await peek(receiver, limit)]
+
+    async def each(self, numbers: Collection[int], act: Act) -> int:
+        """Do something with some of them. How many were taken off. Raises `BackendError`."""
+        async with self._receiver() as receiver:
+            sequence_numbers = {message.sequence_number for message in await peek(receiver, READ_MAX)}
+            return await taken_off(receiver, sequence_numbers.intersection(numbers), act)
+
+    def _letter(self, message: ServiceBusReceivedMessage) -> DeadLetter:
+        envelope, data = None, b""
+        try:
+            envelope = envelope_of(message)
+        except WireError:
+            data = data_of(message)[:UNREADABLE_BYTES_MAX]
+        reason, description = text_of(message.dead_letter_reason), text_of(message.dead_letter_error_description)
+        ours = _DESCRIPTION.fullmatch(description)
+        attempts, at_ms = (int(ours[1]), int(ours[2])) if ours else (attempt_of(message), _enqueued_ms(message))
+        reason = reason if ours or not description else f"{reason}: {description}"
+        return DeadLetter(self._name, envelope, attempts, reason, f"{self._path}/{message.sequence_number}", at_ms, data)
+
+    @asynccontextmanager
+    async def _receiver(self) -> AsyncIterator[ServiceBusReceiver]:
+        line = self._account.from_subscription(self._path, sub_queue=ServiceBusSubQueue.DEAD_LETTER)
+        try:
+            yield await line.open()
+        except Exception as error:
+            raise translated(error, f"dead letters of subscription {self._path!r}") from error
+        finally:
+            await line.close()
+
+
+async def peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusReceivedMessage]:
+    """The oldest, with bodies; nothing is taken away."""
+    messages: list[ServiceBusReceivedMessage] = []
+    start = 1
+    while len(messages) < limit:
+        page = await receiver.peek_messages(min(_PAGE, limit - len(messages)), sequence_number=start)
+        if not page:
+            break
+        start = int(page[-1].sequence_number or 0) + 1
+        messages += [message for message in page if not is_ping(message)]
+    return messages
+
+
+async def taken_off(receiver: ServiceBusReceiver, wanted: set[int | None], act: Act) -> int:
+    """Do something with some, and give back what had to be read on the way. How many were taken off."""
+    messages: list[ServiceBusReceivedMessage] = []
+    try:
+        return await _take_off(receiver, wanted, messages, act)
+    finally:
+        for message in messages:
+            with suppress(Exception):
+                await receiver.abandon_message(message)
+
+
+async def forget(_: ServiceBusReceivedMessage) -> bool:
+    """An `Act`: take it off, no more."""
+    return True
+
+
+async def _take_off(
+    receiver: ServiceBusReceiver, wanted: set[int | None], others: list[ServiceBusReceivedMessage], act: Act
+) -> int:
+    taken = 0
+    while wanted and len(others) < READ_MAX:
+        messages = await receiver.receive_messages(1, max_wait_time=_PATIENCE_S)
+        if not messages:
+            break
+        for message in messages:
+            if message.sequence_number in wanted:
+                wanted.discard(message.sequence_number)
+                if await act(message):
+                    await receiver.complete_message(message)
+                    taken += 1
+                    continue
+            others.append(message)
+    return taken
+
+
+def _enqueued_ms(message: ServiceBusReceivedMessage) -> int:
+    return int(message.enqueued_time_utc.timestamp() * 1000) if message.enqueued_time_utc is not None else 0
+
+
+async def letters_in(account: Account, paths: Paths, limit: int) -> Sequence[DeadLetter]:
+    """The oldest. Raises `BackendError`."""
+    letters: list[DeadLetter] = []
+    for name, path in sorted(paths.items()):
+        # A known name may never have subscribed.
+        with suppress(Missing):
+            letters += await DeadLetters(account, path, name).list(limit)
+    return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
+
+
+async def replay(account: Account, outgoing: TopicSender, kept_s: float, paths: Paths, ids: Sequence[str]) -> int:
+    """Send some again, each to its name alone, and take them off. Raises `BackendError`."""
+    return await _each(account, paths, ids, lambda name: _sending_to(name, outgoing, kept_s))
+
+
+async def drop(account: Account, paths: Paths, ids: Sequence[str]) -> int:
+    """Take some off. Raises `BackendError`."""
+    return await _each(account, paths, ids, lambda _: forget)
+
+
+async def _each(account: Account, paths: Paths, ids: Sequence[str], doing: Callable[[str], Act]) -> int:
+    numbers: dict[str, set[int]] = {}
+    for path, _, number in (id.rpartition("/") for id in ids):
+        if number.isascii() and number.isdigit():
+            numbers.setdefault(path, set()).add(int(number))
+    done = 0
+    for name, path in paths.items():
+        if path in numbers:
+            done += await DeadLetters(account, path, name).each(numbers[path], doing(name))
+    return done
+
+
+def _sending_to(name: str, outgoing: TopicSender, kept_s: float) -> Act:
+    async def send_again(message: ServiceBusReceivedMessage) -> bool:
+        found = revived(message)
+        if found is None:
+            return False
+        envelope, suffix = found
+        await outgoing.publish([message_to(name, envelope, codec.encode(envelope), kept_s, suffix)], _REPLAY_S)
+        return True
+
+    return send_again
+
+
+# Members go on meanwhile: they pass on what is to be forgotten, and read what they have in hand.
+_PASSES = 3
+
+IsMeant = Callable[[Envelope], bool]
+
+
+async def scrub(
+    address: BusAddress, settings: BusSettings, hives: Sequence[str], names: Collection[str], is_meant: IsMeant
+) -> str:
+    """Take off what is meant; why some of it stays and until when, "" where nothing does. Raises `BackendError`."""
+    account = account_of(address, settings)
+    silence()
+    left: list[ServiceBusReceivedMessage] = []
+    try:
+        for path in sorted({subscription_of(hive, name) for hive in hives for name in names}):
+            left += await _scrubbed(account, path, ServiceBusSubQueue.DEAD_LETTER, is_meant)
+            left += await _scrubbed(account, path, None, is_meant)
+    finally:
+        await account.close()
+    if not left:
+        return ""
+    until = max(message.expires_at_utc or datetime.max.replace(tzinfo=UTC) for message in left)
+    return (
+        f"members are just reading what is to be erased: it is gone when they have read it, at the latest at "
+        f"{until:%Y-%m-%d %H:%M} UTC; erase again to see it here"
+    )
+
+
+async def _scrubbed(
+    account: Account, path: str, queue: ServiceBusSubQueue | None, is_meant: IsMeant
+) -> list[ServiceBusReceivedMessage]:
+    """The messages meant that are still there in the end; none where no node ever subscribed."""
+    line = account.from_subscription(path, sub_queue=queue)
+    try:
+        receiver = await line.open()
+        messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        for _ in range(_PASSES):
+            if messages:
+                await taken_off(receiver, {message.sequence_number for message in messages}, forget)
+                messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        return messages
+    except Exception as error:
+        if isinstance(failure := translated(error, f"subscription {path!r}"), Missing):
+            return []
+        raise failure from error
+    finally:
+        await line.close()
+
+
+def _meant(messages: Sequence[ServiceBusReceivedMessage], is_meant: IsMeant) -> Iterator[ServiceBusReceivedMessage]:
+    """Unreadable messages may hold anything."""
+    for message in messages:
+        try:
+            if is_meant(envelope_of(message)):
+                yield message
+        except WireError:
+            yield message

@@ -1,1 +1,0 @@
-"""Hubs with partitions, and their readers, with the semantics of Azure Event Hubs."""
