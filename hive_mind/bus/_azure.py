@@ -8,17 +8,17 @@ from hive_mind.errors import InvalidInput
 _SIGNATURE = "SharedAccessSignature "
 
 
-def credential_of(address: BusAddress, given: str, entity: str = "") -> AzureNamedKeyCredential | AzureSasCredential | None:
+def credential_of(address: BusAddress, credential: str, entity: str = "") -> AzureNamedKeyCredential | AzureSasCredential | None:
     """A key or a signature; None: the identity that is signed in. `given` is a signature, a connection string, or the key
     named in the address. Raises `InvalidInput` for an impossible one, such as a connection string for another `entity`."""
-    given = given.strip()
-    if given.startswith(_SIGNATURE):
-        return AzureSasCredential(given)
-    if is_connection_string(given):
-        return _from_connection_string(address, given, entity)
-    if address.user and (given or address.password):
-        return AzureNamedKeyCredential(address.user, given or address.password)
-    if given:
+    credential = credential.strip()
+    if credential.startswith(_SIGNATURE):
+        return AzureSasCredential(credential)
+    if is_connection_string(credential):
+        return _from_connection_string(address, credential, entity)
+    if address.user and (credential or address.password):
+        return AzureNamedKeyCredential(address.user, credential or address.password)
+    if credential:
         raise InvalidInput(
             "the credential is not a connection string, which has the parts Endpoint=…;SharedAccessKeyName=…;SharedAccessKey=…, "
             "nor a SharedAccessSignature, nor a key whose name is in the address"
@@ -27,8 +27,8 @@ def credential_of(address: BusAddress, given: str, entity: str = "") -> AzureNam
     return AzureNamedKeyCredential(*DEVELOPMENT_KEY) if address.is_loopback else None
 
 
-def _from_connection_string(address: BusAddress, given: str, entity: str) -> AzureNamedKeyCredential | AzureSasCredential:
-    parts = {name.strip().lower(): value.strip() for name, _, value in (part.partition("=") for part in given.split(";"))}
+def _from_connection_string(address: BusAddress, credential: str, entity: str) -> AzureNamedKeyCredential | AzureSasCredential:
+    parts = {name.strip().lower(): value.strip() for name, _, value in (part.partition("=") for part in credential.split(";"))}
     if parts.get("usedevelopmentemulator", "").lower() == "true" and not address.is_loopback:
         raise InvalidInput(f"{address} is not on this machine: UseDevelopmentEmulator would send facts unencrypted")
     _refuse_elsewhere(address, parts.get("endpoint", ""))

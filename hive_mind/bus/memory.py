@@ -216,9 +216,9 @@ class MemoryBus:
         for (its_hive, name), queues in sorted(self._queues.items()):
             if its_hive == hive:
                 waiting = sum(queue.waiting for queue in queues)
-                held = sum(len(queue.mailbox.held) - queue.mailbox.waiting for queue in queues)
+                held_count = sum(len(queue.mailbox.held) - queue.mailbox.waiting for queue in queues)
                 dead = sum(1 for where, letter in self._dead.values() if (where, letter.name) == (hive, name))
-                states.append(QueueState(name, waiting, held, dead))
+                states.append(QueueState(name, waiting, held_count, dead))
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
@@ -288,8 +288,8 @@ class MemoryBus:
         elif len(names) == 1 and len(alone := self._queues.get((envelope.hive, names[0]), ())) == 1:
             # As nearly always.
             return alone
-        found = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
-        return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.waiting) for queues in found]
+        queues_of_names = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
+        return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.waiting) for queues in queues_of_names]
 
     def _of(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
         return [self._dead[id][1] for id in dict.fromkeys(ids) if id in self._dead and self._dead[id][0] == hive]

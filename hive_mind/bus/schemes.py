@@ -51,5 +51,5 @@ def scheme_of(begin: str) -> BusScheme | None:
 
 def in_words() -> str:
     """As a help names them: "memory:, redis://… or eventhubs://…"."""
-    *others, last = (f"{name}://…" if scheme.has_broker else f"{name}:" for name, scheme in SCHEMES.items())
-    return f"{', '.join(others)} or {last}"
+    *urls, last = (f"{name}://…" if scheme.has_broker else f"{name}:" for name, scheme in SCHEMES.items())
+    return f"{', '.join(urls)} or {last}"

@@ -26,15 +26,15 @@ from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig
 
 
-def has_to_leave(config: WorkerConfig, wanted: Desired) -> bool:
+def has_to_leave(config: WorkerConfig, desired: Desired) -> bool:
     """Whether its nodes are members of the hive that stays: of no other can facts be handed over, and a single has none."""
-    return is_shared(config.hive.topology) and config.hive.id == wanted.hive.id
+    return is_shared(config.hive.topology) and config.hive.id == desired.hive.id
 
 
-def as_leaver(config: WorkerConfig, wanted: Desired) -> WorkerConfig:
+def as_leaver(config: WorkerConfig, desired: Desired) -> WorkerConfig:
     """The process with what the others have now, so that they hear each other, and without agents that run elsewhere."""
-    like = next(iter(wanted.processes.values()))
-    hosts = wanted.allocation.hosts
+    like = next(iter(desired.processes.values()))
+    hosts = desired.allocation.hosts
     staying = tuple(
         msgspec.structs.replace(agent, sources=())
         for agent in config.agents
@@ -56,22 +56,22 @@ def as_leaver(config: WorkerConfig, wanted: Desired) -> WorkerConfig:
     )
 
 
-def gives_away(seen: Running | None, wanted: Desired) -> bool:
+def gives_away(process: Running | None, desired: Desired) -> bool:
     """Whether it runs an agent that is to run elsewhere."""
-    if seen is None or not seen.is_alive or seen.config is None:
+    if process is None or not process.is_alive or process.config is None:
         return False
-    hosts = wanted.allocation.hosts
-    return any(hosts.get(agent.name, seen.process) != seen.process for agent in seen.config.agents)
+    hosts = desired.allocation.hosts
+    return any(hosts.get(agent.name, process.process) != process.process for agent in process.config.agents)
 
 
-def hear_each_other(seen: Running | None, config: WorkerConfig) -> bool:
+def hear_each_other(process: Running | None, config: WorkerConfig) -> bool:
     """Whether the process as it runs meets one of this configuration: the same hive over the same bus, at the same pace.
 
     Encrypted or not, they don't hear each other.
     """
-    if seen is None or seen.config is None:
+    if process is None or process.config is None:
         return False
-    worker_config = seen.config
+    worker_config = process.config
     if worker_config.identity.encryption != config.identity.encryption:
         return False
     return (worker_config.hive, worker_config.bus, worker_config.membership) == (config.hive, config.bus, config.membership)
@@ -82,9 +82,9 @@ def is_ready_to_leave(now: Running, leaver: WorkerConfig) -> bool:
     return hear_each_other(now, leaver) and mine == {agent.name for agent in leaver.agents}
 
 
-def has_left(seen: Running | None) -> bool:
+def has_left(process: Running | None) -> bool:
     """Whether all its nodes know that they are members no longer."""
-    status = seen.status if seen else None
+    status = process.status if process else None
     return status is not None and all(node.members and node.name not in node.members for node in status.nodes)
 
 
@@ -111,49 +111,49 @@ class Applying:
     """Whether a process that was of use no longer was after a restart; no other such one is restarted then."""
 
     async def carry_out(
-        self, actions: Iterable[Action], wanted: Desired, running: Mapping[str, Running], patience: Patience
+        self, actions: Iterable[Action], desired: Desired, running: Mapping[str, Running], patience: Patience
     ) -> None:
         """Everything but moving data. Failures are reported in `problems`, and the rest goes on."""
         self.problems.clear()
-        self.remembered.intend(wanted)
+        self.remembered.intend(desired)
         kinds = _by_kind(actions)
         processes = [running[name] for name in _subjects(kinds, "delete") if name in running]
-        changed = [name for name in _subjects(kinds, "restart", "replace", "update") if name in wanted.processes]
-        givers = [name for name in changed if gives_away(running.get(name), wanted)]
+        changed = [name for name in _subjects(kinds, "restart", "replace", "update") if name in desired.processes]
+        givers = [name for name in changed if gives_away(running.get(name), desired)]
         for name in _subjects(kinds, "restart"):
             self.remembered.note_restart(name, self.around.now_ms(), self.around.rng)
         await self._side_by_side(self._stopped(name) for name in givers)
-        await self._side_by_side(self._emptied(process, wanted) for process in processes if gives_away(process, wanted))
-        new = [name for name in _subjects(kinds, "create") if name in wanted.processes]
-        await self._side_by_side(self._started(wanted.processes[name]) for name in (*new, *givers))
-        await self._updated([name for name in changed if name not in givers], wanted, running, patience)
-        await self._side_by_side(self._learned(action, wanted, running, patience) for action in kinds.get("learn", ()))
+        await self._side_by_side(self._emptied(process, desired) for process in processes if gives_away(process, desired))
+        new = [name for name in _subjects(kinds, "create") if name in desired.processes]
+        await self._side_by_side(self._started(desired.processes[name]) for name in (*new, *givers))
+        await self._updated([name for name in changed if name not in givers], desired, running, patience)
+        await self._side_by_side(self._learned(action, desired, running, patience) for action in kinds.get("learn", ()))
         if processes:
-            await self._settled([*wanted.processes], patience)
-            await self._side_by_side(self._ended(process, wanted, patience) for process in processes)
+            await self._settled([*desired.processes], patience)
+            await self._side_by_side(self._ended(process, desired, patience) for process in processes)
 
     async def stop_all(self, running: Mapping[str, Running]) -> None:
         """Let every process finish."""
         self.problems.clear()
         await self._side_by_side((self._stopped(name) for name in running), at_once_max=len(running) or 1)
 
-    async def restart(self, names: Iterable[str], wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
+    async def restart(self, names: Iterable[str], desired: Desired, running: Mapping[str, Running], patience: Patience) -> None:
         """Stop and start these, a few at a time."""
         self.problems.clear()
-        await self._updated(list(names), wanted, running, patience)
+        await self._updated(list(names), desired, running, patience)
 
-    async def drain(self, seen: Running, wanted: Desired, patience: Patience) -> None:
+    async def drain(self, process: Running, desired: Desired, patience: Patience) -> None:
         """One process hands over what it holds and ends, and is not forgotten."""
         self.problems.clear()
-        await self._noting_problems(seen.process, self._gone(seen, wanted, patience))
+        await self._noting_problems(process.process, self._gone(process, desired, patience))
 
-    async def _updated(self, names: list[str], wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
-        together = [name for name in names if not hear_each_other(running.get(name), wanted.processes[name])]
+    async def _updated(self, names: list[str], desired: Desired, running: Mapping[str, Running], patience: Patience) -> None:
+        together = [name for name in names if not hear_each_other(running.get(name), desired.processes[name])]
         await self._side_by_side(self._stopped(name) for name in together)
-        await self._side_by_side(self._started(wanted.processes[name]) for name in together)
+        await self._side_by_side(self._started(desired.processes[name]) for name in together)
         # A dead process has nobody to spare, and comes back sooner with those that it would wait for.
         fallen = [name for name in names if name not in together and not ((process := running.get(name)) and process.is_alive)]
-        await self._side_by_side(self._restarted(name, wanted) for name in fallen)
+        await self._side_by_side(self._restarted(name, desired) for name in fallen)
         rolling = [name for name in names if name not in (*together, *fallen)]
         if rolling:
             await self._settled(fallen, patience)
@@ -166,7 +166,7 @@ class Applying:
         size = max(1, len(rolling) // _PARTS)
         for at in range(0, len(rolling), size):
             part = rolling[at : at + size]
-            await self._side_by_side(self._restarted(name, wanted) for name in part)
+            await self._side_by_side(self._restarted(name, desired) for name in part)
             settled = await self._settled(part, patience)
             if not all(is_of_use(settled.get(name)) for name in part if name in useful):
                 # The others still work as they were; to restart them too would only spread the trouble.
@@ -176,9 +176,9 @@ class Applying:
     async def _settled(self, names: list[str], patience: Patience) -> Mapping[str, Running]:
         return await until(self.platform, lambda processes: all(is_settled(processes.get(name)) for name in names), patience)
 
-    async def _restarted(self, name: str, wanted: Desired) -> None:
+    async def _restarted(self, name: str, desired: Desired) -> None:
         await self._stopped(name)
-        await self._started(wanted.processes[name])
+        await self._started(desired.processes[name])
 
     async def _started(self, config: WorkerConfig) -> None:
         self.report(f"start {config.process}")
@@ -190,38 +190,38 @@ class Applying:
         self.report(f"stop {name}")
         await self.platform.stop(name, self.stop_timeout_s)
 
-    async def _learned(self, action: Action, wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
-        agent, process = action.subject, wanted.allocation.hosts[action.subject]
-        paths = unlearned(wanted.processes[process], running.get(process), agent)
+    async def _learned(self, action: Action, desired: Desired, running: Mapping[str, Running], patience: Patience) -> None:
+        agent, process = action.subject, desired.allocation.hosts[action.subject]
+        paths = unlearned(desired.processes[process], running.get(process), agent)
         self.report(f"{agent} learns {action.why}")
         reply = await self.platform.call(process, agent, "learn_files", timeout_s=patience.left_s, paths=paths)
         for file in reply.get("skipped", ()):
             self.problems.append(f"agent {agent} can't learn {file['file']}: {file['reason']}")
 
-    async def _emptied(self, seen: Running, wanted: Desired) -> None:
+    async def _emptied(self, process: Running, desired: Desired) -> None:
         """Its agents go elsewhere; its nodes stay until they have handed over."""
-        await self._stopped(seen.process)
-        if seen.config is not None and has_to_leave(seen.config, wanted):
-            await self._started(as_leaver(seen.config, wanted))
+        await self._stopped(process.process)
+        if process.config is not None and has_to_leave(process.config, desired):
+            await self._started(as_leaver(process.config, desired))
 
-    async def _ended(self, seen: Running, wanted: Desired, patience: Patience) -> None:
-        await self._gone(seen, wanted, patience)
-        self.remembered.forget(seen.process)
+    async def _ended(self, process: Running, desired: Desired, patience: Patience) -> None:
+        await self._gone(process, desired, patience)
+        self.remembered.forget(process.process)
 
-    async def _gone(self, seen: Running, wanted: Desired, patience: Patience) -> None:
-        if seen.config is not None and has_to_leave(seen.config, wanted):
+    async def _gone(self, process: Running, desired: Desired, patience: Patience) -> None:
+        if process.config is not None and has_to_leave(process.config, desired):
             try:
-                await self._left(seen.config, wanted, patience)
+                await self._left(process.config, desired, patience)
             except HiveError as error:
                 if not self.allow_data_loss:
                     raise
-                self.report(f"{seen.process} could not hand over: {error}")
+                self.report(f"{process.process} could not hand over: {error}")
                 # The others still count on it: the next plan finds them a hive without it.
-                self.remembered.note_lost(node.name for node in seen.config.nodes)
-        await self._stopped(seen.process)
+                self.remembered.note_lost(node.name for node in process.config.nodes)
+        await self._stopped(process.process)
 
-    async def _left(self, config: WorkerConfig, wanted: Desired, patience: Patience) -> None:
-        leaver, name = as_leaver(config, wanted), config.process
+    async def _left(self, config: WorkerConfig, desired: Desired, patience: Patience) -> None:
+        leaver, name = as_leaver(config, desired), config.process
         nodes = {node.name for node in config.nodes}
         was_leaving = nodes <= set(self.remembered.state.left)
         # It may have ended, or never have begun: what it holds is handed over all the same.
@@ -242,8 +242,8 @@ class Applying:
         if was_leaving and has_left(settled):
             return
         if not is_of_use(settled):
-            what = f"{name} is not ready to hand over what it holds; hive-mind logs {name} says why"
-            raise BackendTimeout("hive", f"{what}, and --allow-data-loss goes on without it")
+            reason = f"{name} is not ready to hand over what it holds; hive-mind logs {name} says why"
+            raise BackendTimeout("hive", f"{reason}, and --allow-data-loss goes on without it")
         self.remembered.note_leavers(nodes)
         self.report(f"{name} hands over and leaves")
         await self.platform.leave(name, patience.left_s)
@@ -266,9 +266,9 @@ class Applying:
             self.problems.append(f"{name}: {error}" if name else str(error))
 
 
-def unlearned(config: WorkerConfig, seen: Running | None, agent: str) -> list[str]:
+def unlearned(config: WorkerConfig, process: Running | None, agent: str) -> list[str]:
     """Sources that an agent does not know as they are now."""
-    status = seen.status if seen else None
+    status = process.status if process else None
     known = next((agent_status.learned for agent_status in status.agents if agent_status.name == agent), {}) if status else {}
     sources = [source for agent_config in config.agents if agent_config.name == agent for source in agent_config.sources]
     return [source.path for source in sources if known.get(source.path) != source.digest]
@@ -281,5 +281,5 @@ def _by_kind(actions: Iterable[Action]) -> dict[str, list[Action]]:
     return kinds
 
 
-def _subjects(kinds: Mapping[str, list[Action]], *wanted: str) -> list[str]:
-    return [action.subject for kind in wanted for action in kinds.get(kind, ())]
+def _subjects(kinds: Mapping[str, list[Action]], *names: str) -> list[str]:
+    return [action.subject for kind in names for action in kinds.get(kind, ())]

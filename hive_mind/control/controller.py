@@ -133,10 +133,12 @@ class HiveController:
     async def _host_of(self, agent: str) -> tuple[Platform, str, str]:
         """The platform, the process and the name of an agent; "" for any that is ready."""
         state, name = self._folder.state(), agent or await self._any_agent()
-        hosts = {one: process for process, nodes in state.allocation.items() for names in nodes.values() for one in names}
+        hosts = {
+            agent_name: process for process, nodes in state.allocation.items() for names in nodes.values() for agent_name in names
+        }
         if name not in hosts:
-            known = ", ".join(sorted(hosts)) or "none"
-            raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {known}")
+            hosts_shown = ", ".join(sorted(hosts)) or "none"
+            raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {hosts_shown}")
         return await self._platform(state.platform), hosts[name], name
 
     async def members(self) -> list[HiveMember]:
@@ -144,7 +146,7 @@ class HiveController:
         self._refuse_unknown()
         processes = await self.observe()
         views = await Members(await self._platform(self._folder.state().platform), time.monotonic).seen(processes)
-        return hive_members([view for some in views.values() for view in some])
+        return hive_members([view for views_of_process in views.values() for view in views_of_process])
 
     async def evict(self, member: str, *, is_forced: bool = False, timeout_s: float = TIMEOUT_S) -> Evicted:
         """Put a member out of the hive for good; others take over what it held. Raises `HiveError` where nothing was done."""
@@ -183,8 +185,8 @@ class HiveController:
         for process, nodes in allocation.items():
             if name in {process, *(agent for names in nodes.values() for agent in names)}:
                 return process
-        known = ", ".join(sorted(allocation)) or "none"
-        raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent or process {name!r}; processes: {known}")
+        hosts_shown = ", ".join(sorted(allocation)) or "none"
+        raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent or process {name!r}; processes: {hosts_shown}")
 
     async def delete(self, *, purge: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Stop everything; memory stays, unless it is purged. Raises `HiveError` where something can't be stopped."""
@@ -212,10 +214,10 @@ class HiveController:
 
     async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Apply the manifest that was there before the last one, as a revision of its own."""
-        kept = self._folder.kept_revisions()
-        if len(kept) < 2:
+        revisions = self._folder.kept_revisions()
+        if len(revisions) < 2:
             raise InvalidInput(f"fleet {self._folder.fleet!r} has no former revision")
-        return await self.apply(self.source(kept[-2]), allow_data_loss=allow_data_loss, timeout_s=timeout_s)
+        return await self.apply(self.source(revisions[-2]), allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
     async def restart(self, agent: str | None = None, *, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Stop and start the process of an agent, or every one, a few at a time; all of a fleet that was deleted are started."""
@@ -276,8 +278,8 @@ class HiveController:
 
     def _refuse_unknown(self) -> None:
         if not self._folder.exists:
-            known = ", ".join(fleets(self._folder.home)) or "none"
-            raise InvalidInput(f"there is no fleet {self._folder.fleet!r} in {self._folder.home}; there are: {known}")
+            names = ", ".join(fleets(self._folder.home)) or "none"
+            raise InvalidInput(f"there is no fleet {self._folder.fleet!r} in {self._folder.home}; there are: {names}")
 
     @asynccontextmanager
     async def _changing(self, wait_s: float | None = None) -> AsyncIterator[bool]:
@@ -315,8 +317,8 @@ class HiveController:
             return
         revision = state.revision + 1
         self._folder.keep_manifest(source.text, revision)
-        kept = self._folder.kept_revisions()
-        folders = {number: folder for number, folder in state.folders.items() if number in kept}
+        revisions = self._folder.kept_revisions()
+        folders = {number: folder for number, folder in state.folders.items() if number in revisions}
         folders[revision] = folder = str(source.folder)
         remembered.keep(revision=revision, folder=folder, folders=folders, is_stopped=False, drained=())
 

@@ -57,8 +57,8 @@ class DataLoss(ConfigError):
     def __init__(self, actions: Sequence[Action]) -> None:
         self.actions = tuple(actions)
         losses = "; ".join(f"{action.kind} {action.subject}: {action.memory or action.why}" for action in actions)
-        what = "allow it with --allow-data-loss, or change the manifest"
-        super().__init__(f"this would lose facts, and nothing was changed: {losses}; {what}")
+        remedy = "allow it with --allow-data-loss, or change the manifest"
+        super().__init__(f"this would lose facts, and nothing was changed: {losses}; {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +189,11 @@ class Converging:
             return
         await applying.carry_out(actions, look.wanted, look.running, patience)
 
-    async def _settled(self, wanted: Desired, patience: Patience) -> None:
-        await until(self.platform, lambda processes: _is_quiet(wanted, processes), patience)
+    async def _settled(self, desired: Desired, patience: Patience) -> None:
+        await until(self.platform, lambda processes: _is_quiet(desired, processes), patience)
 
-    def _applying(self, wanted: Desired) -> Applying:
-        return Applying(self.platform, self.remembered, self.report, self.around, wanted.stop_timeout_s, self.allow_data_loss)
+    def _applying(self, desired: Desired) -> Applying:
+        return Applying(self.platform, self.remembered, self.report, self.around, desired.stop_timeout_s, self.allow_data_loss)
 
     def _outcome(self, look: Look, applying: Applying) -> ConvergenceResult:
         problems = [*shortcomings(look.wanted, look.running, look.plan)]
@@ -204,9 +204,9 @@ class Converging:
         return ConvergenceResult(tuple(self._done), tuple(problems), self.remembered.state.revision)
 
 
-def _is_quiet(wanted: Desired, running: Mapping[str, Running]) -> bool:
+def _is_quiet(desired: Desired, running: Mapping[str, Running]) -> bool:
     """Whether nothing comes of waiting."""
-    return all(is_done(running.get(name)) for name in wanted.processes) and not behind(running, wanted.processes)
+    return all(is_done(running.get(name)) for name in desired.processes) and not behind(running, desired.processes)
 
 
 def _key(action: Action) -> tuple[str, str]:
@@ -214,7 +214,7 @@ def _key(action: Action) -> tuple[str, str]:
 
 
 async def relocate(
-    wanted: Desired, running: Mapping[str, Running], applying: Applying, move: MoveFacts, *, allow_loss: bool
+    desired: Desired, running: Mapping[str, Running], applying: Applying, move: MoveFacts, *, allow_loss: bool
 ) -> None:
     """Raises `HiveError` where facts can't be moved; the fleet rests then, and nothing is lost."""
     from hive_mind.runtime.members.generations import Move
@@ -224,15 +224,15 @@ async def relocate(
     if applying.problems:
         return
     old = remembered.state.last_hive
-    if old is not None and is_shared(wanted.hive.topology):
-        report(f"move facts from {old.id} ({old.topology}) to {wanted.hive.id} ({wanted.hive.topology})")
-        like = next(iter(wanted.processes.values()))
+    if old is not None and is_shared(desired.hive.topology):
+        report(f"move facts from {old.id} ({old.topology}) to {desired.hive.id} ({desired.hive.topology})")
+        like = next(iter(desired.processes.values()))
         asked_move = Move(
             remembered.folder.home,
             old,
             remembered.state.nodes,
-            wanted.hive,
-            wanted.attached,
+            desired.hive,
+            desired.attached,
             like.tuning,
             replace=True,
             allow_loss=allow_loss,
@@ -240,7 +240,7 @@ async def relocate(
         )
         moved = await move(asked_move)
         report(f"{counted(moved.facts, 'fact')} moved")
-    remembered.intend(wanted, is_new_generation=True)
+    remembered.intend(desired, is_new_generation=True)
     await discard(remembered, report)
 
 

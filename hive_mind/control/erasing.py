@@ -81,17 +81,19 @@ async def _look(controller: Controller, state: FleetState, erasures: Sequence[Er
         erased.facts += reply["facts"]
 
 
-async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased, timeout_s: float) -> None:
-    await _look(controller, state, wanted, erased)
+async def _erase(
+    controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased, timeout_s: float
+) -> None:
+    await _look(controller, state, erasures, erased)
     # The texts found now are searched for at the end; nodes report the confirmations.
     erased.texts.update(erased.facts)
     erased.confirmed.clear()
     erased.owed.clear()
-    agent = await _said_by_a_moderator(controller, state, wanted)
+    agent = await _said_by_a_moderator(controller, state, erasures)
     nodes = {node for nodes in state.allocation.values() for node in nodes}
     until_s = time.monotonic() + timeout_s
     while True:
-        reply = await controller.call(agent, "erased", erasures=[erasure.key for erasure in wanted])
+        reply = await controller.call(agent, "erased", erasures=[erasure.key for erasure in erasures])
         confirmed = {node: value for node, value in reply["confirmed"].items() if value}
         everybody = nodes | set(reply["members"])
         if everybody <= confirmed.keys() or time.monotonic() > until_s:
@@ -102,7 +104,7 @@ async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Era
     ]
     why = "has not confirmed: it hears of it when it runs again; then erase again to see it here"
     erased.owed += [Owed(f"node {node}", why) for node in sorted(everybody - confirmed.keys())]
-    erased.owed += await _scrubbed_bus(controller.folder, state, everybody, wanted)
+    erased.owed += await _scrubbed_bus(controller.folder, state, everybody, erasures)
 
 
 async def _said_by_a_moderator(controller: Controller, state: FleetState, erasures: Sequence[Erasure]) -> str:
@@ -121,10 +123,12 @@ async def _said_by_a_moderator(controller: Controller, state: FleetState, erasur
     raise InvalidInput(f"only a moderator of fleet {controller.folder.fleet} can erase for all: {'; '.join(problems)}")
 
 
-async def _scrubbed_bus(folder: FleetFolder, state: FleetState, nodes: Collection[str], wanted: Sequence[Erasure]) -> list[Owed]:
+async def _scrubbed_bus(
+    folder: FleetFolder, state: FleetState, nodes: Collection[str], erasures: Sequence[Erasure]
+) -> list[Owed]:
     """Leave nothing of it on the bus, also of what those that are away have not read; where that can't be done."""
     config = _config(folder)
-    return await scrub(config.bus, state.hives, nodes, folder.home, quotes(wanted)) if config is not None else []
+    return await scrub(config.bus, state.hives, nodes, folder.home, quotes(erasures)) if config is not None else []
 
 
 def _config(folder: FleetFolder) -> WorkerConfig | None:

@@ -85,13 +85,17 @@ def lost_with(name: str, views: Sequence[MembersSeen]) -> list[str]:
     if newest is None:
         return []
     lacking = {view.node: frozenset(view.lacking) for view in views}
-    heard = {one for one in {name for holders in newest.holders.values() for name in holders} if _is_heard(one, views)}
+    heard_names = {
+        member for member in {name for holders in newest.holders.values() for name in holders} if _is_heard(member, views)
+    }
 
     def has(holder: str, partition: str) -> bool:
-        return holder != name and holder in heard and partition not in lacking.get(holder, ())
+        return holder != name and holder in heard_names and partition not in lacking.get(holder, ())
 
-    held = (partition for partition, holders in newest.holders.items() if name in holders)
-    return sorted(partition for partition in held if not any(has(one, partition) for one in newest.holders[partition]))
+    partitions = (partition for partition, holders in newest.holders.items() if name in holders)
+    return sorted(
+        partition for partition in partitions if not any(has(member, partition) for member in newest.holders[partition])
+    )
 
 
 def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_forced: bool) -> list[str]:
@@ -129,7 +133,9 @@ def evictor(name: str, views: Sequence[MembersSeen]) -> str:
 
 def still_to_hear(name: str, views: Sequence[MembersSeen]) -> tuple[str, ...]:
     return tuple(
-        view.node for view in views if view.node != name and any(one.name == name and one.is_member for one in view.members)
+        view.node
+        for view in views
+        if view.node != name and any(member.name == name and member.is_member for member in view.members)
     )
 
 
@@ -138,33 +144,37 @@ def _newest(views: Sequence[MembersSeen]) -> MembersSeen | None:
 
 
 def _member(name: str, views: Sequence[MembersSeen], newest: MembersSeen, *, is_member: bool) -> HiveMember:
-    seen = _last_heard(name, views)
-    silent_s = None if seen is None or seen.silent_ms is None else seen.silent_ms / 1000
-    state = "suspected" if seen is None else seen.state
-    held = sum(name in holders for holders in newest.holders.values())
-    alone = tuple(lost_with(name, views)) if held else ()
-    group = seen.group if seen is not None else ""
+    last_heard = _last_heard(name, views)
+    silent_s = None if last_heard is None or last_heard.silent_ms is None else last_heard.silent_ms / 1000
+    state = "suspected" if last_heard is None else last_heard.state
+    partitions = sum(name in holders for holders in newest.holders.values())
+    alone = tuple(lost_with(name, views)) if partitions else ()
+    group = last_heard.group if last_heard is not None else ""
     # Its own report is newer than its last beat.
     epoches = [view.epoch for view in views if view.node == name]
-    epoch = max([*epoches, seen.epoch if seen is not None else 0])
-    return HiveMember(name, state, is_member, silent_s, epoch, group, held, alone)
+    epoch = max([*epoches, last_heard.epoch if last_heard is not None else 0])
+    return HiveMember(name, state, is_member, silent_s, epoch, group, partitions, alone)
 
 
 def _last_heard(name: str, views: Sequence[MembersSeen]) -> MemberSeen | None:
     """As the member saw it that heard it last. A member hears itself; where no other is asked, that counts."""
-    others = [view for view in views if view.node != name] or views
-    members = [member for view in others for member in view.members if member.name == name]
+    other_views = [view for view in views if view.node != name] or views
+    members = [member for view in other_views for member in view.members if member.name == name]
     return min(members, key=lambda one: (one.silent_ms is None, one.silent_ms or 0), default=None)
 
 
 def _is_heard(name: str, views: Sequence[MembersSeen]) -> bool:
-    seen = _last_heard(name, views)
-    return seen is not None and seen.silent_ms is not None and seen.state != _ABSENT
+    last_heard = _last_heard(name, views)
+    return last_heard is not None and last_heard.silent_ms is not None and last_heard.state != _ABSENT
 
 
 def _listed(partitions: Sequence[str]) -> str:
-    named = ", ".join(partitions[:_NAMED])
-    return named if len(partitions) <= _NAMED else f"{named} and {counted(len(partitions) - _NAMED, 'more partition')}"
+    partition_names = ", ".join(partitions[:_NAMED])
+    return (
+        partition_names
+        if len(partitions) <= _NAMED
+        else f"{partition_names} and {counted(len(partitions) - _NAMED, 'more partition')}"
+    )
 
 
 class Members:
@@ -176,8 +186,8 @@ class Members:
     async def seen(self, processes: Mapping[str, Running]) -> Views:
         """The views of the processes that answer; others are left out."""
         names = [name for name, process in processes.items() if process.is_alive]
-        asked = (self._platform.members(name, _PATIENCE_S) for name in names)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        questions = (self._platform.members(name, _PATIENCE_S) for name in names)
+        answers = await asyncio.gather(*questions, return_exceptions=True)
         views: dict[str, tuple[MembersSeen, ...]] = {}
         for name, answer in zip(names, answers, strict=True):
             if isinstance(answer, BaseException):
@@ -194,20 +204,20 @@ class Members:
 
         Raises `HiveError` where nothing was done.
         """
-        seen = await self.seen(processes)
-        lost = refuse_harm(member, _all(seen), process, is_forced=is_forced)
-        node = evictor(member, _all(seen))
-        by = next(name for name, views in seen.items() if any(view.node == node for view in views))
+        last_heard = await self.seen(processes)
+        lost = refuse_harm(member, _all(last_heard), process, is_forced=is_forced)
+        node = evictor(member, _all(last_heard))
+        by = next(name for name, views in last_heard.items() if any(view.node == node for view in views))
         await self._platform.evict(by, member, timeout_s)
         until_s = self._now() + timeout_s
-        while (waiting := still_to_hear(member, _all(seen := await self.seen(processes)))) and self._now() < until_s:  # noqa: ASYNC110
+        while (waiting := still_to_hear(member, _all(last_heard := await self.seen(processes)))) and self._now() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
-        epoch = max((view.epoch for view in _all(seen)), default=0)
+        epoch = max((view.epoch for view in _all(last_heard)), default=0)
         return Evicted(member, by, epoch, tuple(lost), waiting)
 
 
 def _all(views: Views) -> list[MembersSeen]:
-    return [view for some in views.values() for view in some]
+    return [view for member_views in views.values() for view in member_views]
 
 
 class Remains(msgspec.Struct, frozen=True):

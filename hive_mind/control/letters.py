@@ -43,9 +43,12 @@ class FleetBus:
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """As the first process sees them, with the dead letters of all."""
-        first, *others = [await admin_of(bus).queues(hive) for bus in self._parts.values()]
-        more = added(*({queue.name: queue.dead or 0} for queues in others for queue in queues))
-        return [replace(queue, dead=(queue.dead or 0) + more[queue.name]) if more[queue.name] else queue for queue in first]
+        first, *other_queues = [await admin_of(bus).queues(hive) for bus in self._parts.values()]
+        dead_elsewhere = added(*({queue.name: queue.dead or 0} for queues in other_queues for queue in queues))
+        return [
+            replace(queue, dead=(queue.dead or 0) + dead_elsewhere[queue.name]) if dead_elsewhere[queue.name] else queue
+            for queue in first
+        ]
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
         return await next(iter(self._parts.values())).watch(hive, on_envelope)

@@ -50,31 +50,31 @@ class Remembered:
             self.folder.keep(state)
             self.state = state
 
-    def intend(self, wanted: Desired, *, is_new_generation: bool = False) -> None:
+    def intend(self, desired: Desired, *, is_new_generation: bool = False) -> None:
         """Remember a state that is about to be made. In a new generation nobody has to leave the former one."""
-        state, hive = self.state, wanted.hive
+        state, hive = self.state, desired.hive
         has_hive = is_shared(hive.topology)
-        nodes = tuple(wanted.allocation.nodes) if has_hive else ()
+        nodes = tuple(desired.allocation.nodes) if has_hive else ()
         is_same = state.last_hive is not None and state.last_hive.id == hive.id
         self.keep(
-            generation=wanted.generation,
+            generation=desired.generation,
             hive=hive,
             last_hive=hive if has_hive else state.last_hive,
             nodes=_with(state.nodes, nodes) if is_same or not has_hive else nodes,
-            allocation=wanted.allocation.processes if is_new_generation else wanted.allocation.beside(state.allocation),
+            allocation=desired.allocation.processes if is_new_generation else desired.allocation.beside(state.allocation),
             left=() if is_new_generation else state.left,
-            agents=_with(state.agents, wanted.allocation.attached),
+            agents=_with(state.agents, desired.allocation.attached),
             hives=_with(state.hives, [hive.id]),
             is_stopped=False,
             is_refounding=state.is_refounding and not is_new_generation,
         )
         for path in self.folder.members.glob("*.json") if is_new_generation else ():
             path.unlink()
-        for config in wanted.processes.values():
+        for config in desired.processes.values():
             self.note_member(config)
 
-    def finish(self, wanted: Desired) -> None:
-        self.keep(allocation=wanted.allocation.processes)
+    def finish(self, desired: Desired) -> None:
+        self.keep(allocation=desired.allocation.processes)
 
     def note_member(self, config: WorkerConfig) -> None:
         """It has nodes in the hive, or will have at once."""
@@ -98,9 +98,9 @@ class Remembered:
         drained = tuple(name for name in self.state.drained if name != process)
         self.keep(allocation=allocation, restarts=restarts, drained=drained)
 
-    def with_members(self, running: Mapping[str, Running], wanted: Iterable[str]) -> dict[str, Running]:
+    def with_members(self, running: Mapping[str, Running], desired: Iterable[str]) -> dict[str, Running]:
         """The running processes, and members that do not run and are not wanted: they are still to leave."""
-        names, processes = set(wanted), dict(running)
+        names, processes = set(desired), dict(running)
         for path in sorted(self.folder.members.glob("*.json")):
             process = processes.get(path.stem)
             if path.stem not in names and (process is None or process.config is None):
@@ -121,8 +121,8 @@ class Remembered:
         return self.folder.members / f"{checked_name(process, 'process')}.json"
 
 
-def _with(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*names, *more]))
+def _with(names: tuple[str, ...], added_names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*names, *added_names]))
 
 
 def _config_of(path: Path) -> WorkerConfig | None:
@@ -132,8 +132,8 @@ def _config_of(path: Path) -> WorkerConfig | None:
         return None
 
 
-def _with_config(seen: Running, config: WorkerConfig) -> Running:
-    return replace(seen, config=config)
+def _with_config(process: Running, config: WorkerConfig) -> Running:
+    return replace(process, config=config)
 
 
 def remembered(configs: Mapping[str, WorkerConfig]) -> FleetState:

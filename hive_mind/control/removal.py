@@ -36,11 +36,11 @@ def purge(folder: FleetFolder) -> None:
 def to_purge(folder: FleetFolder) -> Iterator[Path]:
     """The paths of this fleet outside its own folder."""
     state = folder.state()
-    others: set[str] = set()
+    other_agents: set[str] = set()
     for fleet in fleets(folder.home):
         if fleet != folder.fleet:
-            others |= agents_of(FleetFolder(folder.home, fleet))
-    yield from (folder.agent(name) for name in state.agents if name not in others)
+            other_agents |= agents_of(FleetFolder(folder.home, fleet))
+    yield from (folder.agent(name) for name in state.agents if name not in other_agents)
     for hive in state.hives:
         path = folder.hive(hive)
         # With what an interrupted move left beside it.
@@ -89,11 +89,11 @@ def refuse_taken_names(source: Source, folder: FleetFolder) -> None:
     names = {agent.name for agent in expanded(source.manifest)}
     problems = []
     for fleet in fleets(folder.home):
-        taken = sorted(names & agents_of(FleetFolder(folder.home, fleet))) if fleet != folder.fleet else []
-        if taken:
-            named = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
-            what = f"fleet {fleet!r} has {named} already: call them otherwise, purge that fleet, or use another home"
-            problems.append(Problem("spec.agents", 0, what))
+        taken_names = sorted(names & agents_of(FleetFolder(folder.home, fleet))) if fleet != folder.fleet else []
+        if taken_names:
+            shown_names = ", ".join(taken_names[:5]) + (f" and {len(taken_names) - 5} more" if len(taken_names) > 5 else "")
+            reason = f"fleet {fleet!r} has {shown_names} already: call them otherwise, purge that fleet, or use another home"
+            problems.append(Problem("spec.agents", 0, reason))
     if problems:
         raise ManifestError(problems, source.name)
 

@@ -42,8 +42,8 @@ async def among_others(change: Callable[[], Awaitable[ConvergenceResult]], patie
 
 
 async def _apply(controller: HiveController, agent: str, settings: Settings) -> ConvergenceResult:
-    known = controller.folder.state().agents if controller.folder.exists else ()
-    text = json.dumps(_manifest([*dict.fromkeys([*known, agent])], settings), indent=2)
+    agents = controller.folder.state().agents if controller.folder.exists else ()
+    text = json.dumps(_manifest([*dict.fromkeys([*agents, agent])], settings), indent=2)
     return await controller.apply(read_text(text, settings.home.absolute(), "the resident agents"))
 
 

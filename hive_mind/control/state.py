@@ -149,9 +149,9 @@ class FleetFolder:
         try:
             return path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            kept = ", ".join(map(str, self.kept_revisions())) or "none"
-            what = "no manifest was applied" if revision is None else f"there is no revision {revision}; kept: {kept}"
-            raise InvalidInput(f"fleet {self.fleet!r}: {what}") from None
+            revisions = ", ".join(map(str, self.kept_revisions())) or "none"
+            problem = "no manifest was applied" if revision is None else f"there is no revision {revision}; kept: {revisions}"
+            raise InvalidInput(f"fleet {self.fleet!r}: {problem}") from None
 
     def keep_manifest(self, text: str, revision: int) -> None:
         """Make it the last applied. Revisions beyond the last ten go."""
@@ -178,17 +178,17 @@ class FleetLocked(HiveError):
 
     def __init__(self, fleet: str, holder_pid: int) -> None:
         self.holder_pid = holder_pid
-        who = f"process {holder_pid}" if holder_pid else "another process"
-        super().__init__(f"fleet {fleet!r} is being changed by {who}: wait until that has ended, or stop it")
+        holder = f"process {holder_pid}" if holder_pid else "another process"
+        super().__init__(f"fleet {fleet!r} is being changed by {holder}: wait until that has ended, or stop it")
 
 
 class FleetChanged(HiveError):
     """Somebody else changed the fleet while this one waited to; nothing was done, as it would undo what nobody here has seen."""
 
     def __init__(self, fleet: str, steps: str) -> None:
-        what = f"now this would do: {steps}"
+        problem = f"now this would do: {steps}"
         advice = "look at it with hive-mind plan, take over into the manifest what is to stay, and apply again"
-        super().__init__(f"fleet {fleet!r} was changed by somebody else meanwhile, and nothing was done; {what}; {advice}")
+        super().__init__(f"fleet {fleet!r} was changed by somebody else meanwhile, and nothing was done; {problem}; {advice}")
 
 
 @asynccontextmanager

@@ -67,8 +67,8 @@ async def open_platform(kind: str, folder: FleetFolder) -> Platform:
             from hive_mind.control.platforms import inprocess
 
             return await inprocess.open(folder.path, folder.home)
-    what = "write its objects with --render and hand them to the cloud's own tools"
-    raise ConfigError(f"platform {kind!r} is not run from here: {what}")
+    remedy = "write its objects with --render and hand them to the cloud's own tools"
+    raise ConfigError(f"platform {kind!r} is not run from here: {remedy}")
 
 
 async def move(asked: "Move") -> "Moved":

@@ -34,34 +34,34 @@ class Patience:
         return self._clock() >= self._end
 
 
-def is_of_use(seen: Running | None) -> bool:
+def is_of_use(process: Running | None) -> bool:
     """Whether its nodes take part in their hive. Its agents may still be learning."""
-    status = seen.status if seen else None
+    status = process.status if process else None
     return status is not None and status.phase == "ready" and all(node.is_ready for node in status.nodes)
 
 
-def is_silent(seen: Running | None) -> bool:
+def is_silent(process: Running | None) -> bool:
     """Whether it is there and does not answer, though it has had the time to begin: it hangs, was stopped, or is very busy."""
-    return seen is not None and seen.is_alive and seen.status is None and bool(seen.error)
+    return process is not None and process.is_alive and process.status is None and bool(process.error)
 
 
-def is_ready(seen: Running | None) -> bool:
+def is_ready(process: Running | None) -> bool:
     """Whether everything in it is of use."""
-    return seen is not None and seen.status is not None and seen.status.is_ready
+    return process is not None and process.status is not None and process.status.is_ready
 
 
-def is_settled(seen: Running | None) -> bool:
+def is_settled(process: Running | None) -> bool:
     """Whether waiting changes nothing: it is of use, has ended, or has failed."""
-    if seen is None or not seen.is_alive or is_of_use(seen):
+    if process is None or not process.is_alive or is_of_use(process):
         return True
-    return seen.status is not None and seen.status.phase == "failed"
+    return process.status is not None and process.status.phase == "failed"
 
 
-def is_done(seen: Running | None) -> bool:
+def is_done(process: Running | None) -> bool:
     """The same of its agents: each is ready, asleep or has failed."""
-    status = seen.status if seen else None
-    if status is None or not is_of_use(seen):
-        return is_settled(seen)
+    status = process.status if process else None
+    if status is None or not is_of_use(process):
+        return is_settled(process)
     return all(agent.phase in ("ready", "asleep", "failed") for agent in status.agents)
 
 

@@ -47,8 +47,8 @@ class Keys:
         return f"Keys({', '.join(self.by_name)})"
 
     def is_login(self, name: str, key: str) -> bool:
-        known = self.by_name.get(name)
-        return known is not None and hmac.compare_digest(known.encode(), key.encode())
+        token = self.by_name.get(name)
+        return token is not None and hmac.compare_digest(token.encode(), key.encode())
 
     def check(self, token: str, audience: str, now: float) -> tuple[str, float]:
         """The path, in lower case, that a token opens, and until when. Raises `AmqpError`."""
@@ -119,16 +119,18 @@ class Router:
         return self._entity(link.address, is_hub=_means_hub(link))
 
     def _authorise(self, link: RoutedLink, path: str) -> None:
-        now, known, asked = self._host.now(), link.peer.authorised, path.lower()
-        if self._needs_token and not any(expires > now and is_within(asked, resource) for resource, expires in known.items()):
+        now, token, lower_path = self._host.now(), link.peer.authorised, path.lower()
+        if self._needs_token and not any(
+            expires > now and is_within(lower_path, resource) for resource, expires in token.items()
+        ):
             raise AmqpError(UNAUTHORIZED, f"there is no valid token for '{path}' on this connection")
 
     def _entity(self, path: str, *, is_hub: bool | None) -> Entity:
         entity = self._entities.find(path, is_hub=is_hub) or self._entities.make(path, is_hub=is_hub)
         if entity is None:
             kind = "event hub" if is_hub else "messaging entity"
-            other = "; what has this name is of the other kind" if self._entities.find(path) else ""
-            raise AmqpError(NOT_FOUND, f"the {kind} '{path}' could not be found{other}")
+            remark = "; what has this name is of the other kind" if self._entities.find(path) else ""
+            raise AmqpError(NOT_FOUND, f"the {kind} '{path}' could not be found{remark}")
         return entity
 
     def _put_token(self, link: RoutedLink, request: Message) -> ManagementReply:

@@ -98,20 +98,20 @@ class Partition:
         match = _SELECTOR.fullmatch(selector) if len(selector) <= _SELECTOR_LENGTH_MAX else None
         if match is None:
             raise AmqpError(INVALID_FIELD, f"unsupported selector: {selector[:_SELECTOR_LENGTH_MAX]!r}")
-        what, is_inclusive, value = match[1], match[2] == ">=", match[3] or match[4] or ""
+        field_name, is_inclusive, value = match[1], match[2] == ">=", match[3] or match[4] or ""
         if value == "@latest":
             return self.end
         if not _WHOLE.fullmatch(value):
             raise AmqpError(INVALID_FIELD, f"a position must be a whole number, not {value!r}")
         number = int(value)
-        match what:
+        match field_name:
             case "x-opt-offset":
                 return self._after_offset(number, is_inclusive=is_inclusive)
             case "x-opt-sequence-number":
                 return max(self.begin, min(self.end, number if is_inclusive else number + 1))
             case "x-opt-enqueued-time":
                 return self._search(self._times_ms, number, is_inclusive=is_inclusive)
-        raise AmqpError(INVALID_FIELD, f"events can't be looked up by {what!r}")
+        raise AmqpError(INVALID_FIELD, f"events can't be looked up by {field_name!r}")
 
     def _after_offset(self, offset: int, *, is_inclusive: bool) -> int:
         if offset > self._next_offset:
@@ -268,12 +268,12 @@ class EventHub:
 
     def manage(self, request: Message) -> ManagementReply:
         """Describe the hub, or a partition of it."""
-        asked = request.application_map
-        match asked.get("type"):
+        application = request.application_map
+        match application.get("type"):
             case "com.microsoft:eventhub":
                 return ManagementReply(200, "OK", self._description())
             case "com.microsoft:partition":
-                return ManagementReply(200, "OK", self._partition_description(self._partition(str(asked.get("partition")))))
+                return ManagementReply(200, "OK", self._partition_description(self._partition(str(application.get("partition")))))
         return ManagementReply(400, "only hubs and partitions can be read", {})
 
     def _description(self) -> dict[str, Any]:

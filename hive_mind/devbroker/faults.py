@@ -82,9 +82,9 @@ class Faults:
 
 def parse_fault(text: str) -> Fault:
     """Of `KIND:ADDRESS:WHAT[:times=N][:skip=N][:delay=SECONDS]`; WHAT is an action or a condition. Raises `InvalidInput`."""
-    kind, address, what, *details = [*text.split(":"), "", ""]
+    kind, address, action_name, *details = [*text.split(":"), "", ""]
     numbers = dict(detail.partition("=")[::2] for detail in details if detail)
-    action, condition = (what, SERVER_BUSY) if what in ACTIONS else ("error", _CONDITIONS.get(what, ""))
+    action, condition = (action_name, SERVER_BUSY) if action_name in ACTIONS else ("error", _CONDITIONS.get(action_name, ""))
     try:
         times, skip, delay_s = int(numbers.pop("times", 1)), int(numbers.pop("skip", 0)), float(numbers.pop("delay", DELAY_S))
     except ValueError:

@@ -99,10 +99,10 @@ class RequestEntity:
 
 def note_audience(link: RoutedLink, path: str, expires: float) -> None:
     """From now on the connection may use what lies at a path and below it."""
-    known = link.peer.authorised
-    if len(known) >= _AUDIENCES_MAX and path not in known:
+    token = link.peer.authorised
+    if len(token) >= _AUDIENCES_MAX and path not in token:
         raise AmqpError(RESOURCE_LIMIT, "too many tokens on one connection")
-    known[path] = expires
+    token[path] = expires
 
 
 def _description(error: Exception) -> str:
@@ -122,8 +122,8 @@ def _answer_to(request: Message, handle: Callable[[], ManagementReply], broker: 
         reply = ManagementReply(_STATUS.get(condition, 400), _description(error), {})
         broker.count(f"failed requests {condition}")
     # Two spellings: one service's clients look for the first, the other's for the second.
-    said: dict[str, Any] = {"status-code": Int(reply.status), "status-description": reply.text}
-    said |= {"statusCode": Int(reply.status), "statusDescription": reply.text}
+    properties: dict[str, Any] = {"status-code": Int(reply.status), "status-description": reply.text}
+    properties |= {"statusCode": Int(reply.status), "statusDescription": reply.text}
     if condition:
-        said["errorCondition"] = Symbol(condition)
-    return value_message(reply.body, properties={CORRELATION_ID: request.message_id}, application=said)
+        properties["errorCondition"] = Symbol(condition)
+    return value_message(reply.body, properties={CORRELATION_ID: request.message_id}, application=properties)

@@ -81,9 +81,9 @@ class Database:
         self._file = File(path, FORMAT)
         try:
             with self._file.reading() as connection:
-                ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
-            if found != "ok":
-                raise unreadable(self._file.path, f"is damaged ({found})", FORMAT.when_damaged)
+                ((verdict,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+            if verdict != "ok":
+                raise unreadable(self._file.path, f"is damaged ({verdict})", FORMAT.when_damaged)
         except BaseException:
             self._file.close()
             raise
@@ -187,8 +187,8 @@ def _load_copy(path: Path, copy: Path) -> list[Put]:
 def _whole(copy: Path, record: Kept) -> Put:
     """The record. Without it the journal would say that something was taken back which only is lost."""
     if isinstance(record, SetAside):
-        what = f"has a damaged record ({record.table} {record.key.hex()})"
-        raise unreadable(copy.resolve(), what, "start its node: it sets the record aside and has it from others again")
+        problem = f"has a damaged record ({record.table} {record.key.hex()})"
+        raise unreadable(copy.resolve(), problem, "start its node: it sets the record aside and has it from others again")
     return record
 
 

@@ -124,10 +124,10 @@ def beyond_end(stream: str, seq: int, length: int) -> InvalidInput:
     return InvalidInput(f"stream {stream!r} has {length:,} entries: entry {seq:,} can't be appended before entry {length:,}")
 
 
-def _check_name(what: str, name: str) -> None:
+def _check_name(kind: str, name: str) -> None:
     # Printable, so that it can be shown in a message and has a place in every order.
     if not 0 < len(name) <= NAME_MAX_CHARACTERS or not name.isprintable():
-        raise InvalidInput(f"{what} {name[:NAME_MAX_CHARACTERS]!r}: use 1 to {NAME_MAX_CHARACTERS} printable characters")
+        raise InvalidInput(f"{kind} {name[:NAME_MAX_CHARACTERS]!r}: use 1 to {NAME_MAX_CHARACTERS} printable characters")
 
 
 class Arrivals:

@@ -54,10 +54,10 @@ class _MemoryLedger:
 
     def _keep(self, stream: str, seq: int, entries: Sequence[Entry]) -> None:
         first_pos = len(self._all) + 1
-        kept = [replace(e, stream=stream, seq=seq + n, pos=first_pos + n) for n, e in enumerate(entries)]
-        if kept:
-            self._all += kept
-            self._streams.setdefault(stream, []).extend(kept)
+        numbered = [replace(e, stream=stream, seq=seq + n, pos=first_pos + n) for n, e in enumerate(entries)]
+        if numbered:
+            self._all += numbered
+            self._streams.setdefault(stream, []).extend(numbered)
             self._arrivals.notify()
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
@@ -71,9 +71,9 @@ class _MemoryLedger:
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
         self._refuse_if_closed()
-        found = self._all[max(since_pos, 0) : max(since_pos, 0) + PAGE_ENTRIES]
-        upto = max(since_pos, 0) + len(found) if found else since_pos
-        return Page([entry for entry in found if entry is not None and entry.stream.startswith(prefix)], upto)
+        entries = self._all[max(since_pos, 0) : max(since_pos, 0) + PAGE_ENTRIES]
+        upto = max(since_pos, 0) + len(entries) if entries else since_pos
+        return Page([entry for entry in entries if entry is not None and entry.stream.startswith(prefix)], upto)
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         return followed(lambda since: self.newer(since, prefix), self._arrivals, since_pos, every_s=None)

@@ -176,9 +176,9 @@ class Database:
     def _refuse_damaged(self) -> None:
         """An entry that is missing in the index would be appended a second time. 0.1 s for 100,000 entries."""
         with self._file.reading() as connection:
-            ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
-        if found != "ok":
-            raise unreadable(self._file.path, f"is damaged ({found})", FORMAT.when_damaged)
+            ((verdict,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        if verdict != "ok":
+            raise unreadable(self._file.path, f"is damaged ({verdict})", FORMAT.when_damaged)
 
     def _log_damaged(self, rows: Sequence[_Row]) -> None:
         for row in rows:

@@ -350,9 +350,9 @@ def _kind(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def unreadable(path: Path, what: str, advice: str) -> DatabaseUnreadable:
+def unreadable(path: Path, problem: str, advice: str) -> DatabaseUnreadable:
     """The error for a file that can't be used as it is; says that nothing was changed and what to do."""
-    return DatabaseUnreadable("sqlite", f"{path} {what}. Nothing was changed; {advice}")
+    return DatabaseUnreadable("sqlite", f"{path} {problem}. Nothing was changed; {advice}")
 
 
 def remove(path: Path) -> None:

@@ -82,13 +82,13 @@ def in_use_by(database: Path) -> int | None:
 def locked_error(database: Path, owner: str, holder_pid: int = 0) -> DatabaseLocked:
     """The error for finding an `owner`'s file taken by `holder_pid`, 0 where that is not known."""
     if holder_pid == os.getpid():
-        what = f"this process has it open already; use that {owner}, or close it first"
+        problem = f"this process has it open already; use that {owner}, or close it first"
     elif holder_pid:
         stop = "stop it (hive-mind serve --stop, if serve, mcp or ui started it)"
-        what = f"process {holder_pid}{_command(holder_pid)} has it open; {stop}, or give this {owner} another path"
+        problem = f"process {holder_pid}{_command(holder_pid)} has it open; {stop}, or give this {owner} another path"
     else:
-        what = f"another process has it open; find it with `fuser` and stop it, or give this {owner} another path"
-    return DatabaseLocked("sqlite", f"{database}: {what}", holder_pid or None)
+        problem = f"another process has it open; find it with `fuser` and stop it, or give this {owner} another path"
+    return DatabaseLocked("sqlite", f"{database}: {problem}", holder_pid or None)
 
 
 def _command(pid: int) -> str:

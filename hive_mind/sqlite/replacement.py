@@ -56,8 +56,8 @@ def _carry_out(path: Path) -> None:
         planned = msgspec.json.decode(_note(path).read_bytes(), type=_Replacement)
     except msgspec.DecodeError as error:
         advice = f"move {_note(path).name} away, and look at what is there: hive-mind doctor"
-        what = f"{path} was being replaced, and the note on it is damaged. Nothing was changed; {advice}"
-        raise DatabaseUnreadable("sqlite", what) from error
+        problem = f"{path} was being replaced, and the note on it is damaged. Nothing was changed; {advice}"
+        raise DatabaseUnreadable("sqlite", problem) from error
     made_path, kept_path = path.with_name(planned.made), path.with_name(planned.kept)
     if made_path.exists():
         for source, target in ((log_path(path), log_path(kept_path)), (path, kept_path)):
@@ -68,8 +68,8 @@ def _carry_out(path: Path) -> None:
         where = f"its former file is {kept_path}" if kept_path.exists() else "there was none before"
         raise DatabaseUnreadable("sqlite", f"{path} is missing, and so is what was to take its place, {made_path.name}; {where}")
     # Before the file: with another one's log it would be neither. And nobody has opened the new one yet.
-    for beside in (log_path(path), path.with_name(f"{path.name}-shm")):
-        beside.unlink(missing_ok=True)
+    for log_file in (log_path(path), path.with_name(f"{path.name}-shm")):
+        log_file.unlink(missing_ok=True)
     sync_folder(path.parent)
     if made_path.exists():
         made_path.replace(path)

@@ -52,8 +52,10 @@ class _Reader:
     def __init__(self, path: Path, log: Path, page_bytes: int, is_sound: Sound) -> None:
         self.file = path.read_bytes() if path.exists() else b""
         self._page_bytes, self._is_sound = page_bytes, is_sound
-        found = read_log(log)
-        frames = list(zip(found.pages, found.images, strict=True)) if found and found.page_bytes == page_bytes else []
+        rows_read = read_log(log)
+        frames = (
+            list(zip(rows_read.pages, rows_read.images, strict=True)) if rows_read and rows_read.page_bytes == page_bytes else []
+        )
         self.logged = [(int(number), image.tobytes()) for number, image in frames]
         self._newest = dict(self.logged)
 
@@ -65,9 +67,9 @@ class _Reader:
         kind = page[start] if len(page) == self._page_bytes else 0
         if kind in _NOT_ROWS:
             return
-        found = list(self._by_pointers(page, start)) if kind == _LEAF else []
-        yield from (row for row, _ in found if row is not None)
-        if kind != _LEAF or any(row is None or not row.is_sound for row, _ in found) or not _adds_up(page, start, found):
+        rows_read = list(self._by_pointers(page, start)) if kind == _LEAF else []
+        yield from (row for row, _ in rows_read if row is not None)
+        if kind != _LEAF or any(row is None or not row.is_sound for row, _ in rows_read) or not _adds_up(page, start, rows_read):
             yield from self._by_searching(page)
 
     def _by_pointers(self, page: bytes, start: int) -> Iterator[tuple[SalvagedRow | None, int]]:
@@ -96,33 +98,33 @@ class _Reader:
         if size < 2 or body + local > len(page) or size > len(self.file) + len(self.logged) * self._page_bytes:
             raise _Unparsable
         _check_header(page, body)
-        payload, taken = page[body : body + local], body + local - at
+        payload, position = page[body : body + local], body + local - at
         if local < size:
             payload += self._overflow(int.from_bytes(page[body + local : body + local + 4], "big"), size - local)
-            taken += 4
+            position += 4
         values = _values(payload)
-        return SalvagedRow(rowid, values, self._is_sound(rowid, values)), max(taken, 4)
+        return SalvagedRow(rowid, values, self._is_sound(rowid, values)), max(position, 4)
 
-    def _overflow(self, number: int, wanted: int) -> bytes:
+    def _overflow(self, number: int, remaining: int) -> bytes:
         parts: list[bytes] = []
-        while wanted > 0:
+        while remaining > 0:
             page = self._newest.get(number) or self.page(number)
             if number < 1 or len(page) < self._page_bytes:
                 raise _Unparsable
-            parts.append(page[4 : 4 + wanted])
-            wanted -= len(parts[-1])
+            parts.append(page[4 : 4 + remaining])
+            remaining -= len(parts[-1])
             number = int.from_bytes(page[:4], "big")
         return b"".join(parts)
 
 
-def _adds_up(page: bytes, start: int, found: Sequence[tuple[SalvagedRow | None, int]]) -> bool:
+def _adds_up(page: bytes, start: int, rows_read: Sequence[tuple[SalvagedRow | None, int]]) -> bool:
     """Whether header, pointers, rows, free blocks and gap fill the page exactly."""
     count, content = int.from_bytes(page[start + 3 : start + 5], "big"), int.from_bytes(page[start + 5 : start + 7], "big")
     free, block, steps = page[start + 7], int.from_bytes(page[start + 1 : start + 3], "big"), 0
     while block and block + 4 <= len(page) and steps < len(page):
         free += int.from_bytes(page[block + 2 : block + 4], "big")
         block, steps = int.from_bytes(page[block : block + 2], "big"), steps + 1
-    return count == len(found) and (content or len(page)) + free + sum(size for _, size in found) == len(page)
+    return count == len(rows_read) and (content or len(page)) + free + sum(size for _, size in rows_read) == len(page)
 
 
 def _local_bytes(size: int, page_bytes: int) -> int:

@@ -43,9 +43,9 @@ def connect_copy(path: Path, log: Path, change: Callable[[sqlite3.Connection], N
         return begun(reading(copy, "&immutable=1"))
 
 
-def reading(path: Path, more: str = "") -> sqlite3.Connection:
+def reading(path: Path, options: str = "") -> sqlite3.Connection:
     """A connection that changes nothing, for any thread, one after the other; `more` are parameters of SQLite's address."""
-    address = f"{path.as_uri()}?mode=ro{more}"
+    address = f"{path.as_uri()}?mode=ro{options}"
     return sqlite3.connect(address, uri=True, isolation_level=None, timeout=5, check_same_thread=False)
 
 

@@ -82,8 +82,8 @@ class Worker(Generic[_Database, _Item]):
 
     async def do(self, work: Callable[[_Database], _Result]) -> _Result:
         """The result of `work`, run by the thread after every write handed in before."""
-        found: _Result = await self._ask(_Job(_new_waiter(), work=work))
-        return found
+        result: _Result = await self._ask(_Job(_new_waiter(), work=work))
+        return result
 
     async def close(self) -> None:
         """Finish what was handed in, close the file, end the thread. Any number of tasks may wait for it."""

@@ -169,8 +169,8 @@ def _check_vector(model: str, key: str, vector: Vector) -> None:
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(f"vector {key!r} of {model!r} has shape {vector.shape}; one row of numbers is wanted")
     with np.errstate(over="ignore", invalid="ignore"):
-        kept = vector.astype(np.float16)
-    if not np.isfinite(kept).all():
+        half = vector.astype(np.float16)
+    if not np.isfinite(half).all():
         raise InvalidInput(
             f"vector {key!r} of {model!r} holds NaN, infinity or a number beyond float16; normalise it and write again"
         )

@@ -133,8 +133,8 @@ class MemoryStore:
         return {id: self._kept.facts[id] for id in ids if id in self._kept.facts}
 
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
-        others = self._kept.others
-        return {id: episode for id in ids if isinstance(episode := others.get(id), Episode)}
+        other_values = self._kept.others
+        return {id: episode for id in ids if isinstance(episode := other_values.get(id), Episode)}
 
     async def all_episodes(self) -> AsyncIterator[Sequence[Episode]]:
         for episodes in _in_batches(self._kept.episodes().values()):

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,7 @@ def test_a_file_that_is_no_configuration_ends_with_2(town: Town) -> None:
 
 
 def test_variables_of_the_configuration_are_set_and_the_log_is_json_where_it_should_be(town: Town) -> None:
-    seen = msgspec.structs.replace(town.config.seen, log="json")
+    seen = replace(town.config.seen, log="json")
     town.write(env={"HIVE_MIND_WORKER_TOKEN": "${env:GIVEN}"}, seen=seen)
     process = town.start(GIVEN="a-token-of-ours")
     town.ready(process)

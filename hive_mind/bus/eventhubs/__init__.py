@@ -153,11 +153,11 @@ class EventHubsBus:
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
         self._refuse_if_closed()
-        known: OrderedDict[Key, None] = OrderedDict()
+        shown_keys: OrderedDict[Key, None] = OrderedDict()
         watch = _Watch()
 
         async def look(partition: int) -> None:
-            listener = await self._hub.listen(partition, lambda bounds: Watching(hive, bounds.end, known, on_envelope))
+            listener = await self._hub.listen(partition, lambda bounds: Watching(hive, bounds.end, shown_keys, on_envelope))
             watch.eyes.append((self._hub.reader(partition), listener))
 
         exceptions = await asyncio.gather(*map(look, range(self._hub.partitions)), return_exceptions=True)
@@ -172,12 +172,12 @@ class EventHubsBus:
         self._positions.write()
         stops, dead = await self._positions.all(hive), await self._letters.counts(hive)
         partitions = sorted({stop.partition for stop in stops.values() if stop.partition < self._hub.partitions})
-        found = await asyncio.gather(*(self._hub.reader(partition).bounds() for partition in partitions))
-        ends = {partition: bounds.end for partition, bounds in zip(partitions, found, strict=True)}
+        all_bounds = await asyncio.gather(*(self._hub.reader(partition).bounds() for partition in partitions))
+        ends = {partition: bounds.end for partition, bounds in zip(partitions, all_bounds, strict=True)}
         states = []
         for name, stop in sorted(stops.items(), key=itemgetter(0)):
-            waiting, held = self._waiting(ConsumerName(hive, name), stop.at, ends.get(stop.partition, stop.at.next))
-            states.append(QueueState(name, waiting, held, dead.get(name, 0)))
+            waiting, open_count = self._waiting(ConsumerName(hive, name), stop.at, ends.get(stop.partition, stop.at.next))
+            states.append(QueueState(name, waiting, open_count, dead.get(name, 0)))
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:

@@ -78,7 +78,7 @@ class Hub:
 
     async def send(self, events: Mapping[int, Sequence[Event]], timeout_s: float) -> None:
         """Send to some partitions at a time, and return when the broker has accepted all."""
-        sends = [self._senders[partition].send(some, timeout_s) for partition, some in events.items()]
+        sends = [self._senders[partition].send(partition_events, timeout_s) for partition, partition_events in events.items()]
         try:
             if sends:
                 await asyncio.wait(sends, timeout=timeout_s + _GRACE_S)

@@ -64,21 +64,21 @@ class Box:
     def position(self) -> Position:
         return self._mark.position()
 
-    def take_event(self, seen: SequencedEvent) -> None:
+    def take_event(self, event: SequencedEvent) -> None:
         """Keep it, if it is new and for this name."""
-        number, what = seen.number, seen.what
+        number, content = event.number, event.what
         if self.is_behind or number < self._mark.next:
             return
-        if isinstance(what, Envelope) and self.mailbox.wants(what):
+        if isinstance(content, Envelope) and self.mailbox.wants(content):
             if self.mailbox.is_heavy or self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
                 self.is_behind = True
             elif self._mark.begin(number):
-                self.mailbox.offer(number, what, size=seen.size)
-        elif isinstance(what, Unreadable) and what.hive == self.hive and self._mark.begin(number):
-            self.mailbox.unreadable[codec.misfit(what.data)] += 1
-            self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, what.reason, _now_ms(), what.data))
+                self.mailbox.offer(number, content, size=event.size)
+        elif isinstance(content, Unreadable) and content.hive == self.hive and self._mark.begin(number):
+            self.mailbox.unreadable[codec.misfit(content.data)] += 1
+            self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, content.reason, _now_ms(), content.data))
         else:
-            if isinstance(what, Unreadable) and not what.hive:
+            if isinstance(content, Unreadable) and not content.hive:
                 # Counted only: whose dead letter would it be?
                 self.mailbox.unreadable[OTHER_PROGRAM] += 1
             self._mark.skip(number)
@@ -123,20 +123,22 @@ class Watching:
 
     is_behind = False
 
-    def __init__(self, hive: str, start: int, known: OrderedDict[Key, None], on_envelope: Callable[[Envelope], None]) -> None:
-        self.hive, self.next, self._known, self._on_envelope = hive, start, known, on_envelope
+    def __init__(
+        self, hive: str, start: int, shown_keys: OrderedDict[Key, None], on_envelope: Callable[[Envelope], None]
+    ) -> None:
+        self.hive, self.next, self._known, self._on_envelope = hive, start, shown_keys, on_envelope
 
-    def take_event(self, seen: SequencedEvent) -> None:
+    def take_event(self, event: SequencedEvent) -> None:
         """Show it, unless another partition did."""
-        if seen.number < self.next:
+        if event.number < self.next:
             return
-        self.next = seen.number + 1
-        if not isinstance(seen.what, Envelope) or seen.what.hive != self.hive or (key := key_of(seen.what)) in self._known:
+        self.next = event.number + 1
+        if not isinstance(event.what, Envelope) or event.what.hive != self.hive or (key := key_of(event.what)) in self._known:
             return
         self._known[key] = None
         if len(self._known) > _SEEN_MAX:
             self._known.popitem(last=False)
-        self._on_envelope(seen.what)
+        self._on_envelope(event.what)
 
     def jump(self, number: int) -> None:
         self.next = number

@@ -54,7 +54,7 @@ class Listener(Protocol):
         """Whether it has no room, and will ask for a `rewind` when it has."""
         ...
 
-    def take_event(self, seen: SequencedEvent) -> None:
+    def take_event(self, event: SequencedEvent) -> None:
         """An event, perhaps one that it saw already."""
         ...
 
@@ -98,13 +98,13 @@ class PartitionReader:
     def add(self, listener: Listener) -> None:
         """Read for one more, from its `next` on."""
         self._listeners.append(listener)
-        self._hives = frozenset(one.hive for one in self._listeners)
+        self._hives = frozenset(each.hive for each in self._listeners)
         self.rewind(listener)
 
     def remove(self, listener: Listener) -> None:
         if listener in self._listeners:
             self._listeners.remove(listener)
-            self._hives = frozenset(one.hive for one in self._listeners)
+            self._hives = frozenset(each.hive for each in self._listeners)
         if not self._is_needed:
             self._halt()
 
@@ -152,10 +152,10 @@ class PartitionReader:
         client = self._clients.consumer()
         try:
             with translating():
-                found = client.get_partition_properties(str(self._partition))
+                properties = client.get_partition_properties(str(self._partition))
         finally:
             client.close()
-        return Bounds(int(found["beginning_sequence_number"]), int(found["last_enqueued_sequence_number"]) + 1)
+        return Bounds(int(properties["beginning_sequence_number"]), int(properties["last_enqueued_sequence_number"]) + 1)
 
     def _halt(self) -> None:
         self._has_heard = False

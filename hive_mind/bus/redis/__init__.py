@@ -131,15 +131,19 @@ class RedisBus:
         commands, size = self._commands(envelopes)
         until = asyncio.get_running_loop().time() + timeout_s
         for start in range(0, len(commands), COMMANDS_MAX):
-            some = commands[start : start + COMMANDS_MAX]
+            batch = commands[start : start + COMMANDS_MAX]
             left_s = max(until - asyncio.get_running_loop().time(), 0.0) if start else timeout_s
-            await self.outgoing.send(some, size * len(some) // len(commands), left_s)
+            await self.outgoing.send(batch, size * len(batch) // len(commands), left_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Give a name its group of readers."""
         self._refuse_if_closed()
         place = subscription.hive, subscription.name
-        same = [one.subscription for one in self._readers if (one.subscription.hive, one.subscription.name) == place]
+        same = [
+            open_reader.subscription
+            for open_reader in self._readers
+            if (open_reader.subscription.hive, open_reader.subscription.name) == place
+        ]
         if same and not (subscription.is_shared and same[0].is_shared):
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
         reader = StreamReader(self, self._place, subscription, on_ready)
@@ -197,10 +201,10 @@ class RedisBus:
 
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, then: Callable[[], None]) -> None:
+    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, on_kept: Callable[[], None]) -> None:
         self._letters += 1
         command = admin.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
-        self.outgoing.post(command, len(letter.data), then)
+        self.outgoing.post(command, len(letter.data), on_kept)
         self.look_whether_drained()
 
     def forget(self, reader: StreamReader) -> None:
@@ -279,9 +283,9 @@ class RedisBus:
             rounds += 1
             if rounds % _VITALS_EVERY:
                 continue
-            own = [(reader.subscription.hive, reader.subscription.name) for reader in self._readers]
+            readers_here = [(reader.subscription.hive, reader.subscription.name) for reader in self._readers]
             with suppress(BackendError):
-                self._vitals = await self._admin.ask(lambda wire, own=own: look(wire, own))  # type: ignore[misc]
+                self._vitals = await self._admin.ask(lambda wire, readers_here=readers_here: look(wire, readers_here))  # type: ignore[misc]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
@@ -313,7 +317,7 @@ class BusWatch:
         await self._wire.connect()
         names = await self._wire.one("HKEYS", keys.names(self._hive))
         streams = self._streams(names)
-        for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", one) for one in streams)), strict=True):
+        for stream, reply in zip(streams, await self._wire.call(*(("XINFO", "STREAM", key) for key in streams)), strict=True):
             self._read_up_to[stream] = b"0" if isinstance(reply, Exception) else pairs(reply)[b"last-generated-id"]
         reading = keep_reading(self._wire, self._read, self._delays, self._rng, on=f"watching hive {self._hive}")
         self._task = begin(reading, f"redis watch of {self._hive}", lambda _: None)
@@ -334,9 +338,9 @@ class BusWatch:
         (reply,) = await self._wire.call(
             ("XREAD", "COUNT", _COUNT, "BLOCK", _BLOCK_MS, *streams), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000
         )
-        found = [(entry, stream) for stream, entries in value(reply) or () for entry in entries]
-        found.sort(key=lambda one: keys.time_of(one[0][0]))
-        for (id, fields), stream in found:
+        entries_read = [(entry, stream) for stream, entries in value(reply) or () for entry in entries]
+        entries_read.sort(key=lambda entry_of_stream: keys.time_of(entry_of_stream[0][0]))
+        for (id, fields), stream in entries_read:
             self._read_up_to[stream] = id
             self._show(fields[1])
 

@@ -46,11 +46,11 @@ async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:
     for letter in await _of(wire, hive, ids):
         if letter.envelope is None:
             continue
-        again = encode(letter.envelope)
+        data = encode(letter.envelope)
         replies = await wire.call(
             ("MULTI",),
             ("HSETNX", keys.names(hive), letter.name, 0),
-            ("XADD", keys.inbox(hive, letter.name), "*", keys.BODY, again),
+            ("XADD", keys.inbox(hive, letter.name), "*", keys.BODY, data),
             ("XDEL", keys.letters(hive), letter.id),
             ("EXEC",),
         )
@@ -60,8 +60,8 @@ async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:
 
 
 async def dropped(wire: Wire, hive: str, ids: Sequence[str]) -> int:
-    known = [letter.id for letter in await _of(wire, hive, ids)]
-    return int(await wire.one("XDEL", keys.letters(hive), *known)) if known else 0
+    known_ids = [letter.id for letter in await _of(wire, hive, ids)]
+    return int(await wire.one("XDEL", keys.letters(hive), *known_ids)) if known_ids else 0
 
 
 async def states(wire: Wire, hive: str) -> list[QueueState]:
@@ -122,10 +122,10 @@ async def _entries(wire: Wire, stream: bytes) -> AsyncIterator[tuple[bytes, dict
 
 
 async def _of(wire: Wire, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
-    wanted = [id for id in dict.fromkeys(ids) if all(part.isdecimal() for part in id.split("-", 1))]
-    if not wanted:
+    letter_ids = [id for id in dict.fromkeys(ids) if all(part.isdecimal() for part in id.split("-", 1))]
+    if not letter_ids:
         return []
-    replies = await wire.call(*(("XRANGE", keys.letters(hive), id, id) for id in wanted))
+    replies = await wire.call(*(("XRANGE", keys.letters(hive), id, id) for id in letter_ids))
     return [_letter(id, pairs(fields)) for reply in replies for id, fields in value(reply)]
 
 
@@ -164,13 +164,13 @@ async def scrub(
 
 
 async def _streams(wire: Wire, hive: str) -> list[bytes]:
-    found: set[bytes] = set()
+    streams: set[bytes] = set()
     cursor = b"0"
     while True:
-        cursor, some = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _PAGE, "TYPE", "stream")
-        found.update(some)
+        cursor, page = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _PAGE, "TYPE", "stream")
+        streams.update(page)
         if cursor == b"0":
-            return sorted(found)
+            return sorted(streams)
 
 
 async def _has_it(wire: Wire, stream: bytes, is_meant: IsMeant) -> bool:

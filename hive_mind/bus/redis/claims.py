@@ -54,35 +54,35 @@ class Group:
 
     async def pending(self, *, idle_ms: int = 0, is_mine: bool = False) -> list[Pending]:
         """All pending entries, or those of this consumer, or those idle for at least `idle_ms`."""
-        found: list[Pending] = []
+        pending: list[Pending] = []
         start = b"-"
         while True:
             idle: Command = ("IDLE", idle_ms) if idle_ms else ()
             whose: Command = (self._consumer,) if is_mine else ()
             page = await self._wire.one("XPENDING", self.key, self._name, *idle, start, "+", _PAGE, *whose)
-            found += [Pending(id, consumer, deliveries) for id, consumer, _, deliveries in page]
+            pending += [Pending(id, consumer, deliveries) for id, consumer, _, deliveries in page]
             if len(page) < _PAGE:
-                return found
-            start = after(found[-1].id)
+                return pending
+            start = after(pending[-1].id)
 
-    async def claim(self, wanted: Iterable[Pending], *, idle_ms: int = 0) -> list[Claimed]:
+    async def claim(self, pending: Iterable[Pending], *, idle_ms: int = 0) -> list[Claimed]:
         """Make entries ours, in order; each counts as delivered once more. Entries trimmed away meanwhile are acknowledged."""
-        deliveries = {one.id: one.deliveries for one in wanted}
+        deliveries = {one.id: one.deliveries for one in pending}
         ids, claimed = list(deliveries), []
         for start in range(0, len(ids), _PAGE):
-            some = ids[start : start + _PAGE]
-            entries = await self._wire.one("XCLAIM", self.key, self._name, self._consumer, idle_ms, *some)
+            page = ids[start : start + _PAGE]
+            entries = await self._wire.one("XCLAIM", self.key, self._name, self._consumer, idle_ms, *page)
             claimed += [Claimed(entry[0], entry[1], deliveries[entry[0]] + 1) for entry in entries if entry]
-        if not idle_ms and (gone := set(ids).difference(one.id for one in claimed)):
-            await self._wire.call(("XACK", self.key, self._name, *sorted(gone)))
+        if not idle_ms and (deleted_ids := set(ids).difference(one.id for one in claimed)):
+            await self._wire.call(("XACK", self.key, self._name, *sorted(deleted_ids)))
         return claimed
 
-    async def renew(self, held: Collection[bytes]) -> None:
+    async def renew(self, held_ids: Collection[bytes]) -> None:
         """Show that what is held here, and was taken by nobody else, is being dealt with."""
-        mine = [one.id for one in await self.pending(is_mine=True) if one.id in held]
-        for start in range(0, len(mine), _PAGE):
-            some = mine[start : start + _PAGE]
-            await self._wire.one("XCLAIM", self.key, self._name, self._consumer, 0, *some, "JUSTID")
+        own_ids = [entry.id for entry in await self.pending(is_mine=True) if entry.id in held_ids]
+        for start in range(0, len(own_ids), _PAGE):
+            page = own_ids[start : start + _PAGE]
+            await self._wire.one("XCLAIM", self.key, self._name, self._consumer, 0, *page, "JUSTID")
 
     async def release(self, deliveries: Iterable[tuple[bytes, int]], idle_ms: int) -> None:
         """Leave entries to the next, with the count of deliveries that is true, and as old as if nobody had touched them."""

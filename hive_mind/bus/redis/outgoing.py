@@ -74,16 +74,16 @@ class RedisSender:
             if send.timer is not None:
                 send.timer.cancel()
 
-    def post(self, command: Command, size: int = 0, then: Callable[[], None] | None = None) -> None:
+    def post(self, command: Command, size: int = 0, on_result: Callable[[], None] | None = None) -> None:
         """Carry a command out as soon as can be, however often that fails, as long as this lives; then call `then`."""
-        self._enqueue([command], size).done.add_done_callback(lambda future: _resolve(future, then))
+        self._enqueue([command], size).done.add_done_callback(lambda future: _resolve(future, on_result))
 
-    def acknowledge(self, key: bytes, group: str, id: bytes, then: Acked) -> None:
+    def acknowledge(self, key: bytes, group: str, id: bytes, on_result: Acked) -> None:
         """Acknowledge an entry soon; `then` is called with those that are acknowledged."""
-        found = self._acks.get((key, group))
-        if found is None:
-            found = self._acks[key, group] = [], then
-        found[0].append(id)
+        acks = self._acks.get((key, group))
+        if acks is None:
+            acks = self._acks[key, group] = [], on_result
+        acks[0].append(id)
         self._acks_count += 1
         if self._acks_count >= _ACKS_MAX:
             self._bell.set()
@@ -164,38 +164,38 @@ class RedisSender:
         except BackendError as error:
             self._note(error)
             self._give_back(sends, error)
-            for (key, group), (ids, then) in acks.items():
+            for (key, group), (ids, on_result) in acks.items():
                 for id in ids:
-                    self.acknowledge(key, group, id, then)
+                    self.acknowledge(key, group, id, on_result)
             return
         finally:
             self._under_way = []
-        for (key, _), (ids, then) in acks.items():
-            then(key, ids)
+        for (key, _), (ids, on_result) in acks.items():
+            on_result(key, ids)
         self._settle(sends, replies[len(acks) :])
 
     def _next_sends(self) -> "list[_Send]":
-        taken: list[_Send] = []
+        sends: list[_Send] = []
         if asyncio.get_running_loop().time() < self._not_before:
-            return taken
+            return sends
         commands = size = 0
-        while self._sends and (not taken or (commands < COMMANDS_MAX and size < _BYTES_MAX)):
+        while self._sends and (not sends or (commands < COMMANDS_MAX and size < _BYTES_MAX)):
             send = self._sends.popleft()
             if not send.is_withdrawn:
-                taken.append(send)
+                sends.append(send)
                 commands, size = commands + len(send.commands), size + send.size
-        return taken
+        return sends
 
     def _settle(self, sends: "Sequence[_Send]", replies: Sequence[Any]) -> None:
         start, full = 0, []
         for send in sends:
-            mine = replies[start : start + len(send.commands)]
+            own_replies = replies[start : start + len(send.commands)]
             start += len(send.commands)
-            failed = [n for n, reply in enumerate(mine) if isinstance(reply, RedisError)]
+            failed = [n for n, reply in enumerate(own_replies) if isinstance(reply, RedisError)]
             if not failed:
                 send.succeed()
                 continue
-            error = meaning(mine[failed[0]])
+            error = meaning(own_replies[failed[0]])
             if error.retryable:
                 send.commands = [send.commands[n] for n in failed]
                 full.append(send)
@@ -250,7 +250,7 @@ def _first_error(replies: Sequence[Any]) -> RedisError:
     return next(reply for reply in replies if isinstance(reply, RedisError))
 
 
-def _resolve(done: "asyncio.Future[None]", then: Callable[[], None] | None) -> None:
+def _resolve(result: "asyncio.Future[None]", on_result: Callable[[], None] | None) -> None:
     # An error was noted already.
-    if not done.cancelled() and done.exception() is None and then is not None:
-        then()
+    if not result.cancelled() and result.exception() is None and on_result is not None:
+        on_result()

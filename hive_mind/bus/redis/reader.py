@@ -74,10 +74,12 @@ class BriefReader:
             if not await group.exists():
                 await group.create(start)
             # An earlier version noted them one by one.
-            if left := [one.id for one in await group.pending()]:
+            if left := [group_state.id for group_state in await group.pending()]:
                 await wire.call(("XACK", stream, self._name, *left))
             groups = map(pairs, await wire.one("XINFO", "GROUPS", stream))
-            position = next(one[b"last-delivered-id"] for one in groups if one[b"name"] == self._name.encode())
+            position = next(
+                group_state[b"last-delivered-id"] for group_state in groups if group_state[b"name"] == self._name.encode()
+            )
             self._read_up_to[stream] = self._marked[stream] = position
 
     async def start(self, note: Callable[[str], None]) -> None:
@@ -161,7 +163,7 @@ class StreamReaderListener(Protocol):
 
     outgoing: RedisSender
 
-    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, then: Callable[[], None]) -> None:
+    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, on_kept: Callable[[], None]) -> None:
         """Keep a dead letter; `then` is called when it is safe."""
         ...
 
@@ -248,7 +250,7 @@ class StreamReader:
         self._owner.forget(self)
         with suppress(BackendError):
             await self._flush()
-            await self._release([one for one in left if one[0].native[0] in self._keys])
+            await self._release([delivery_count for delivery_count in left if delivery_count[0].native[0] in self._keys])
             await self._brief.mark(self._wire)
         await self._wire.close()
         await self._brief.close()
@@ -327,18 +329,26 @@ class StreamReader:
         if not room:
             await self.mailbox.until_room(BLOCK_MS / 1000)
             return
-        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, self._pace.count), "BLOCK", BLOCK_MS)
+        options: Command = (
+            "GROUP",
+            self.subscription.name,
+            self._consumer,
+            "COUNT",
+            min(room, self._pace.count),
+            "BLOCK",
+            BLOCK_MS,
+        )
         streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
-            (reply,) = await self._wire.call(("XREADGROUP", *how, *streams), within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
+            (reply,) = await self._wire.call(("XREADGROUP", *options, *streams), within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
         finally:
             self._is_reading = False
-        found = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]
-        self._pace.note(len(fields[1]) for _, fields in found if fields)
-        if len(found) > 1 and found[0][0][0] != found[-1][0][0]:
-            found.sort(key=lambda one: keys.time_of(one[0][1]))
-        for native, fields in found:
+        entries_read = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]
+        self._pace.note(len(fields[1]) for _, fields in entries_read if fields)
+        if len(entries_read) > 1 and entries_read[0][0][0] != entries_read[-1][0][0]:
+            entries_read.sort(key=lambda one: keys.time_of(one[0][1]))
+        for native, fields in entries_read:
             self._offer(native, fields)
 
     def _offer(self, native: Native, fields: Sequence[bytes] | None, attempt: int = 1) -> None:
@@ -382,9 +392,9 @@ class StreamReader:
 
     async def _take_up(self, group: Group, *, is_first: bool) -> None:
         """Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left."""
-        held = {delivery.native for delivery in self.mailbox.held} | self._settling
+        held_ids = {delivery.native for delivery in self.mailbox.held} | self._settling
         pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
-        lost = [one for one in pending if (group.key, one.id) not in held]
+        lost = [one for one in pending if (group.key, one.id) not in held_ids]
         for one in await group.claim(lost) if lost else ():
             # A delivery that this very process never got does not count as an attempt.
             self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
@@ -418,7 +428,7 @@ class StreamReader:
         # Others of a shared name may have it at once.
         idle_ms = int(self.subscription.ack_wait_s * 1000) if self.subscription.is_shared else 0
         for group in self._groups:
-            mine = [(delivery.native[1], count) for delivery, count in left if delivery.native[0] == group.key]
-            await group.release(mine, idle_ms)
+            own_entries = [(delivery.native[1], count) for delivery, count in left if delivery.native[0] == group.key]
+            await group.release(own_entries, idle_ms)
             if self.subscription.is_shared:
                 await group.forget_idle_consumers(self._kept_ms)

@@ -124,22 +124,24 @@ async def look(wire: Wire, hives: Iterable[tuple[str, str]]) -> BrokerVitals:
 async def _astray(wire: Wire, hives: Iterable[tuple[str, str]]) -> str:
     """Keys of these hives that are not of the type that a hive gives them, and what to do; "" where there are none."""
     wanted: dict[bytes, bytes] = {}
-    for hive, own in hives:
+    for hive, own_streams in hives:
         (replied,) = await wire.call(("HKEYS", keys.names(hive)))
         names = [] if isinstance(replied, Exception) else [name.decode() for name in replied[:_NAMES_MAX]]
-        streams = [key for name in {own, *names} for key in keys.read_by(hive, name)]
+        streams = [key for name in {own_streams, *names} for key in keys.read_by(hive, name)]
         wanted |= dict.fromkeys([*streams, keys.letters(hive)], b"stream")
         wanted |= dict.fromkeys([keys.names(hive), keys.owners(hive)], b"hash")
     commands: list[Command] = [("TYPE", key) for key in wanted]
     types = await wire.call(*commands) if commands else []
-    found = {key: type for key, type in zip(wanted, types, strict=True) if type not in (wanted[key], b"none")}
-    found = {key: type for key, type in found.items() if isinstance(type, bytes)}
-    if not found:
+    foreign = {key: type for key, type in zip(wanted, types, strict=True) if type not in (wanted[key], b"none")}
+    foreign = {key: type for key, type in foreign.items() if isinstance(type, bytes)}
+    if not foreign:
         return ""
-    some = list(found.items())[:_KEYS_NAMED_MAX]
-    named = ", ".join(f"{key.decode()} is a {type.decode()} and should be a {wanted[key].decode()}" for key, type in some)
+    shown = list(foreign.items())[:_KEYS_NAMED_MAX]
+    foreign_names = ", ".join(
+        f"{key.decode()} is a {type.decode()} and should be a {wanted[key].decode()}" for key, type in shown
+    )
     remedy = "delete these keys (DEL), or give the hive a database of its own"
-    return f"redis: another program writes to this database: {named}; {remedy}"
+    return f"redis: another program writes to this database: {foreign_names}; {remedy}"
 
 
 EVERY_S = 2.0
@@ -153,19 +155,21 @@ _LOOKED_AT = 1000
 async def trim(wire: Wire, hive: str, kept_s: float) -> None:
     """Once around, unless another process has just done it. Raises `BackendError`."""
     lock: Command = ("SET", keys.keeper(hive), "1", "NX", "PX", int(EVERY_S * 900))
-    got_it, seen, (now_s, micros) = [value(one) for one in await wire.call(lock, ("HGETALL", keys.names(hive)), ("TIME",))]
+    got_it, seen_names, (now_s, micros) = [
+        value(reply) for reply in await wire.call(lock, ("HGETALL", keys.names(hive)), ("TIME",))
+    ]
     if got_it is None:
         return
     now_ms = int(now_s) * 1000 + int(micros) // 1000
     old_ms = now_ms - int(kept_s * 1000)
-    names = {name.decode(): int(when) for name, when in pairs(seen).items()}
-    gone = {name for name, when in names.items() if when < min(old_ms, now_ms - _ALIVE_FOR_MS)}
+    names = {name.decode(): int(when) for name, when in pairs(seen_names).items()}
+    absent = {name for name, when in names.items() if when < min(old_ms, now_ms - _ALIVE_FOR_MS)}
     lasting = [keys.everyone(hive), *(keys.inbox(hive, name) for name in names)]
     # An ephemeral message that is unread by now is useless, whether its reader is alive or not.
     brief = [keys.brief(hive), *(keys.brief_inbox(hive, name) for name in names)]
-    await _cut(wire, lasting, gone.__contains__, _Times(old_ms, now_ms))
+    await _cut(wire, lasting, absent.__contains__, _Times(old_ms, now_ms))
     await _cut(wire, brief, lambda _: True, _Times(now_ms - int(BRIEF_S * 1000), now_ms))
-    await _forget(wire, hive, gone, old_ms)
+    await _forget(wire, hive, absent, old_ms)
 
 
 class _Times(NamedTuple):
@@ -188,34 +192,34 @@ async def _cut(wire: Wire, streams: Sequence[bytes], is_gone: Callable[[str], bo
 
 async def _positions(wire: Wire, streams: Sequence[bytes]) -> dict[bytes, dict[bytes, tuple[int, int]]]:
     """Of each stream there is, the first entry that each group is not done with."""
-    found: dict[bytes, dict[bytes, tuple[int, int]]] = {}
+    foreign: dict[bytes, dict[bytes, tuple[int, int]]] = {}
     behind: list[tuple[bytes, bytes]] = []
     for stream, reply in zip(streams, await wire.call(*(("XINFO", "GROUPS", stream) for stream in streams)), strict=True):
         if isinstance(reply, Exception):
             # Nothing was ever sent there.
             continue
-        found[stream] = {}
+        foreign[stream] = {}
         for group in map(pairs, reply):
-            found[stream][group[b"name"]] = keys.parts(keys.after(group[b"last-delivered-id"]))
+            foreign[stream][group[b"name"]] = keys.parts(keys.after(group[b"last-delivered-id"]))
             if group[b"pending"]:
                 behind.append((stream, group[b"name"]))
     replies = await wire.call(*(("XPENDING", stream, name) for stream, name in behind)) if behind else ()
     for (stream, name), reply in zip(behind, replies, strict=True):
         if not isinstance(reply, Exception) and reply[1] is not None:
-            found[stream][name] = min(found[stream][name], keys.parts(reply[1]))
-    return found
+            foreign[stream][name] = min(foreign[stream][name], keys.parts(reply[1]))
+    return foreign
 
 
-async def _forget(wire: Wire, hive: str, gone: Iterable[str], old_ms: int) -> None:
+async def _forget(wire: Wire, hive: str, absent: Iterable[str], old_ms: int) -> None:
     """Forget names that were away too long and to which nobody has sent anything since."""
-    for name in gone:
-        own = keys.inbox(hive, name), keys.brief_inbox(hive, name)
-        replies = await wire.call(*(("XINFO", "STREAM", stream) for stream in own))
+    for name in absent:
+        own_streams = keys.inbox(hive, name), keys.brief_inbox(hive, name)
+        replies = await wire.call(*(("XINFO", "STREAM", stream) for stream in own_streams))
         last = [pairs(reply)[b"last-generated-id"] for reply in replies if not isinstance(reply, Exception)]
         if any(keys.time_of(id) >= old_ms for id in last):
             continue
         await wire.call(
-            ("DEL", *own),
+            ("DEL", *own_streams),
             *(("XGROUP", "DESTROY", common, name) for common in (keys.everyone(hive), keys.brief(hive))),
             ("HDEL", keys.owners(hive), name),
             ("HDEL", keys.names(hive), name),
@@ -235,8 +239,8 @@ async def purge(address: BusAddress, settings: BusSettings, hives: Sequence[str]
 async def _purged(wire: Wire, hive: str) -> int:
     deleted, cursor = 0, b"0"
     while True:
-        cursor, found = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _LOOKED_AT)
-        if found:
-            deleted += await wire.one("UNLINK", *found)
+        cursor, foreign = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _LOOKED_AT)
+        if foreign:
+            deleted += await wire.one("UNLINK", *foreign)
         if cursor == b"0":
             return deleted

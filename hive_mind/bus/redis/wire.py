@@ -148,11 +148,11 @@ class Wire:
 
 def pack(*parts: str | bytes | int) -> Packed:
     """A command as Redis wants it. redis-py's way of doing it takes several times as long: it was most of what a publish cost."""
-    written = [b"*%d\r\n" % len(parts)]
+    chunks = [b"*%d\r\n" % len(parts)]
     for part in parts:
         data = part if type(part) is bytes else str(part).encode()
-        written.append(b"$%d\r\n%b\r\n" % (len(data), data))
-    return b"".join(written)
+        chunks.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(chunks)
 
 
 def value(reply: Any) -> Any:
@@ -193,7 +193,7 @@ async def _reply(connection: Connection) -> Any:
 
 
 async def keep_reading(
-    wire: Wire, read: Callable[[], Awaitable[None]], delays: RetrySettings, rng: random.Random, *, on: str
+    wire: Wire, read_once: Callable[[], Awaitable[None]], delays: RetrySettings, rng: random.Random, *, on: str
 ) -> None:
     """Read on and on, and connect again with growing pauses. Failures are for the debug log: others say them."""
     failures = 0
@@ -201,7 +201,7 @@ async def keep_reading(
         try:
             if not wire.is_connected:
                 await wire.connect()
-            await read()
+            await read_once()
             failures = 0
         except BackendError as error:
             failures += 1
@@ -213,8 +213,8 @@ def begin(work: Coroutine[Any, Any, None], name: str, on_failure: Callable[[str]
     """A task that logs what ends it, and tells `on_failure`."""
     task = asyncio.create_task(work, name=name)
 
-    def ended(done: "asyncio.Task[None]") -> None:
-        if not done.cancelled() and (error := done.exception()) is not None:
+    def ended(finished: "asyncio.Task[None]") -> None:
+        if not finished.cancelled() and (error := finished.exception()) is not None:
             _log.error("%s has stopped: %s", name, error, exc_info=error)
             on_failure(f"{name} has stopped: {error}")
 

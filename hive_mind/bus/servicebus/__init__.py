@@ -195,8 +195,8 @@ class ServiceBus:
 
     @property
     def _bytes_max(self) -> int:
-        wanted = self._settings.envelope_bytes_max
-        return self._outgoing.message_bytes_max if wanted is None else min(wanted, self._outgoing.message_bytes_max)
+        limit = self._settings.envelope_bytes_max
+        return self._outgoing.message_bytes_max if limit is None else min(limit, self._outgoing.message_bytes_max)
 
     async def _start(self, inbox: ServiceBusInbox) -> None:
         within_s = self._settings.connect_timeout_s
@@ -217,8 +217,8 @@ class ServiceBus:
         counts = await self._admin.counts() if counts is None else counts
         names = self._known | {name for its_hive, name in self._inboxes if its_hive == hive}
         paths = {name: subscription_of(hive, name) for name in names}
-        known = set(paths.values())
-        listed = {path: name_of(hive, path) for path in counts if path not in known}
+        used_paths = set(paths.values())
+        listed = {path: name_of(hive, path) for path in counts if path not in used_paths}
         return paths | {name: path for path, name in listed.items() if name is not None}
 
     def _all(self) -> list[ServiceBusInbox]:

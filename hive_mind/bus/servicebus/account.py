@@ -123,12 +123,12 @@ class Account:
     def _client(self) -> ServiceBusClient:
         if not self.is_encrypted:
             return ServiceBusClient.from_connection_string(self._emulator(), **_CLIENT)
-        given = dict(_CLIENT)
+        options = dict(_CLIENT)
         if self.certificate is not None:
-            given["connection_verify"] = self.certificate
+            options["connection_verify"] = self.certificate
         if self.port != _TLS_PORT:
-            given |= {"custom_endpoint_address": f"sb://{self.host}:{self.port}", "transport_type": TransportType.Amqp}
-        return ServiceBusClient(self.host, self.credential, **given)
+            options |= {"custom_endpoint_address": f"sb://{self.host}:{self.port}", "transport_type": TransportType.Amqp}
+        return ServiceBusClient(self.host, self.credential, **options)
 
     def _emulator(self) -> str:
         endpoint = f"Endpoint=sb://{self.host}:{self.port};UseDevelopmentEmulator=true"

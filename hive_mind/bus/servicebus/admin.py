@@ -199,11 +199,11 @@ async def peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusRecei
     return messages
 
 
-async def taken_off(receiver: ServiceBusReceiver, wanted: set[int | None], act: Act) -> int:
+async def taken_off(receiver: ServiceBusReceiver, numbers: set[int | None], act: Act) -> int:
     """Do something with some, and give back what had to be read on the way. How many were taken off."""
     messages: list[ServiceBusReceivedMessage] = []
     try:
-        return await _take_off(receiver, wanted, messages, act)
+        return await _take_off(receiver, numbers, messages, act)
     finally:
         for message in messages:
             with suppress(Exception):
@@ -216,22 +216,22 @@ async def forget(_: ServiceBusReceivedMessage) -> bool:
 
 
 async def _take_off(
-    receiver: ServiceBusReceiver, wanted: set[int | None], others: list[ServiceBusReceivedMessage], act: Act
+    receiver: ServiceBusReceiver, numbers: set[int | None], others_read: list[ServiceBusReceivedMessage], act: Act
 ) -> int:
-    taken = 0
-    while wanted and len(others) < READ_MAX:
+    taken_count = 0
+    while numbers and len(others_read) < READ_MAX:
         messages = await receiver.receive_messages(1, max_wait_time=_PATIENCE_S)
         if not messages:
             break
         for message in messages:
-            if message.sequence_number in wanted:
-                wanted.discard(message.sequence_number)
+            if message.sequence_number in numbers:
+                numbers.discard(message.sequence_number)
                 if await act(message):
                     await receiver.complete_message(message)
-                    taken += 1
+                    taken_count += 1
                     continue
-            others.append(message)
-    return taken
+            others_read.append(message)
+    return taken_count
 
 
 def _enqueued_ms(message: ServiceBusReceivedMessage) -> int:
@@ -263,19 +263,19 @@ async def _each(account: Account, paths: Paths, ids: Sequence[str], doing: Calla
     for path, _, number in (id.rpartition("/") for id in ids):
         if number.isascii() and number.isdigit():
             numbers.setdefault(path, set()).add(int(number))
-    done = 0
+    count = 0
     for name, path in paths.items():
         if path in numbers:
-            done += await DeadLetters(account, path, name).each(numbers[path], doing(name))
-    return done
+            count += await DeadLetters(account, path, name).each(numbers[path], doing(name))
+    return count
 
 
 def _sending_to(name: str, outgoing: TopicSender, kept_s: float) -> Act:
     async def send_again(message: ServiceBusReceivedMessage) -> bool:
-        found = revived(message)
-        if found is None:
+        revived_letter = revived(message)
+        if revived_letter is None:
             return False
-        envelope, suffix = found
+        envelope, suffix = revived_letter
         await outgoing.publish([message_to(name, envelope, codec.encode(envelope), kept_s, suffix)], _REPLAY_S)
         return True
 

@@ -63,7 +63,7 @@ def messages_of(envelope: Envelope, data: bytes, kept_s: float) -> list[ServiceB
 def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float, suffix: str = "") -> ServiceBusMessage:
     """It has everything filters and people want to see outside. `suffix` makes it one that is new."""
     kept_s = min(kept_s, BRIEF_S) if envelope.is_brief else kept_s
-    kept = timedelta(seconds=max(kept_s, _KEPT_S_MIN)) if kept_s < _KEPT_S_MAX else None
+    time_to_live = timedelta(seconds=max(kept_s, _KEPT_S_MIN)) if kept_s < _KEPT_S_MAX else None
     target, key = target_of(envelope.hive, name), key_of(envelope)
     return ServiceBusMessage(
         data,
@@ -71,7 +71,7 @@ def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float, suffix
         application_properties={TARGET: target, "type": envelope.type},
         content_type="application/vnd.msgpack",
         correlation_id=envelope.correlation_id[:128] or None,
-        time_to_live=kept,
+        time_to_live=time_to_live,
     )
 
 

@@ -97,22 +97,22 @@ class _Import:
         digest = await asyncio.to_thread(digest_of, self.archive.path)
         if not self.is_complete(digest):
             try:
-                done = await self._built()
-                write_whole(self.staging / _COMPLETE, digest.encode() + b"\n" + msgspec.json.encode(done))
+                archived = await self._built()
+                write_whole(self.staging / _COMPLETE, digest.encode() + b"\n" + msgspec.json.encode(archived))
             except BaseException:
                 await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
                 raise
-        done = msgspec.json.decode((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1], type=Archived)
-        await asyncio.to_thread(self._put_in_place, done)
-        return done
+        archived = msgspec.json.decode((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1], type=Archived)
+        await asyncio.to_thread(self._put_in_place, archived)
+        return archived
 
     def is_complete(self, digest: str) -> bool:
         """Whether somebody was killed who had made all of it and perhaps put some of it in place."""
         try:
-            found = (self.staging / _COMPLETE).read_text("utf-8").split("\n")[0]
+            checksum = (self.staging / _COMPLETE).read_text("utf-8").split("\n")[0]
         except FileNotFoundError:
             return False
-        if found != digest:
+        if checksum != digest:
             raise InvalidInput(
                 f"another archive was imported as {self.folder.fleet!r} and not to the end: import that one again first"
             )
@@ -158,19 +158,19 @@ class _Import:
         """The folders to put in place, relative to a home."""
         return [*(Path("agents") / agent for agent in self.archive.agents), Path("hives") / self.folder.fleet]
 
-    def _put_in_place(self, done: Archived) -> None:
+    def _put_in_place(self, archived: Archived) -> None:
         for target in self.targets():
             if (self.staging / target).exists():
                 private_folder((self.folder.home / target).parent)
                 (self.staging / target).rename(self.folder.home / target)
                 sync_folder((self.folder.home / target).parent)
         self.folder.make().keep_manifest(self.manifest, 1)
-        self.folder.keep(self._state(done))
+        self.folder.keep(self._state(archived))
         (self.staging / _COMPLETE).unlink()
         shutil.rmtree(self.staging, ignore_errors=True)
 
-    def _state(self, done: Archived) -> FleetState:
-        has_hive = done.assertions + done.registry > 0
+    def _state(self, archived: Archived) -> FleetState:
+        has_hive = archived.assertions + archived.registry > 0
         return FleetState(
             # Alone for now: so whichever topology is applied, facts move there from the last hive.
             hive=HiveConfig(self.folder.fleet, "single"),
@@ -178,7 +178,7 @@ class _Import:
             nodes=(_NODE,) if has_hive else (),
             revision=1,
             folder=str(self.folder.path),
-            agents=done.agents,
+            agents=archived.agents,
             hives=(self.folder.fleet,),
             is_stopped=True,
         )

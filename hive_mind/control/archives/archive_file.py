@@ -230,7 +230,7 @@ def _checked_members(path: Path, zip_file: zipfile.ZipFile) -> dict[str, zipfile
     return members
 
 
-def _problem_with(info: zipfile.ZipInfo, known: Iterable[str]) -> str:
+def _problem_with(info: zipfile.ZipInfo, names: Iterable[str]) -> str:
     match = _MEMBER.fullmatch(info.filename)
     if match is None:
         return "has no place in it"
@@ -239,7 +239,7 @@ def _problem_with(info: zipfile.ZipInfo, known: Iterable[str]) -> str:
             checked_name(match[1], "agent")
         except InvalidInput as error:
             return str(error)
-    if info.filename in known:
+    if info.filename in names:
         return "is there twice"
     if info.flag_bits & 0x1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is encrypted or packed in a way that is not ours"
@@ -255,8 +255,8 @@ def _checked_about(path: Path, body: bytes, members: Iterable[str]) -> About:
     if about.format != _FORMAT:
         raise InvalidInput(f"{path} is not an archive of hive-mind: it calls itself {about.format[:40]!r}")
     if about.version != VERSION:
-        what = "a newer hive-mind: upgrade" if about.version > VERSION else "an older form that is not read any more"
-        raise InvalidInput(f"{path} was written by {what} (format {about.version}, known is {VERSION})")
+        version = "a newer hive-mind: upgrade" if about.version > VERSION else "an older form that is not read any more"
+        raise InvalidInput(f"{path} was written by {version} (format {about.version}, known is {VERSION})")
     if set(about.digests) != set(members) - {ABOUT}:
         raise InvalidInput(f"{path} is not whole: {ABOUT} names other members than there are")
     checked_name(about.fleet, "fleet")

@@ -58,9 +58,9 @@ def _url_findings(url: str, path: Path) -> Iterator[Finding]:
     name = url.partition(":")[0].lower()
     scheme = schemes.scheme_of(name)
     if scheme is None:
-        known = schemes.known()
-        meant = did_you_mean(name, known, f"known are {', '.join(known)}")
-        yield Finding(path, f"there is no bus {name[:30]}; {meant}")
+        scheme_names = schemes.known()
+        suggestion = did_you_mean(name, scheme_names, f"known are {', '.join(scheme_names)}")
+        yield Finding(path, f"there is no bus {name[:30]}; {suggestion}")
     elif scheme.has_broker and not address.host:
         yield Finding(path, f"names no host; write it like {scheme.example}")
     elif scheme.encrypted and not (address.is_encrypted or address.is_loopback or "${" in address.host):

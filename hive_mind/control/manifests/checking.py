@@ -89,9 +89,9 @@ def _groups(manifest: HiveManifest) -> Iterator[Finding]:
     listed = [group.name for group in topology.groups]
     for number, name in _repeated(listed):
         yield Finding((*_TOPOLOGY, "groups", number, "name"), f"group {name} stands in the list twice; keep one of them")
-    known = set(listed)
+    group_names = set(listed)
     for number, agent in enumerate(agents):
-        if known and agent.group and agent.group not in known:
+        if group_names and agent.group and agent.group not in group_names:
             message = f"there is no group {agent.group} in spec.topology.groups{_meant(agent.group, listed)}"
             yield Finding((*_AGENTS, number, "group"), message, ((*_TOPOLOGY, "groups"),))
     yield from _empty_groups(manifest, listed)
@@ -175,8 +175,8 @@ def _runs(manifest: HiveManifest) -> Iterator[Finding]:
         path = (*_AGENTS, number)
         if leads_out(agent.worker):
             yield Finding((*path, "worker"), "leads out of the manifest's folder; if that is meant, write the whole path from /")
-        for key, given in (("tools", agent.tools), ("triggers", agent.triggers), ("limits", agent.limits.model_fields_set)):
-            if given and not agent.worker:
+        for key, settings in (("tools", agent.tools), ("triggers", agent.triggers), ("limits", agent.limits.model_fields_set)):
+            if settings and not agent.worker:
                 yield Finding((*path, key), "is for agents that run a worker; name one in `worker`", ((*path, "worker"),))
         for at, trigger in enumerate(agent.triggers):
             yield from _trigger(trigger, (*path, "triggers", at))
@@ -212,8 +212,8 @@ def _notified(manifest: HiveManifest) -> Iterator[Finding]:
     if (notify.link or notify.hours != REPLY_HOURS) and not (notify.url or notify.command):
         yield Finding(("spec", "notify"), "says how to reply to notices, and nobody gets any: give a url or a command")
     for field in ("url", "link"):
-        given = getattr(notify, field)
-        if given and not given.startswith(("http://", "https://", "${")):
+        text = getattr(notify, field)
+        if text and not text.startswith(("http://", "https://", "${")):
             yield Finding(("spec", "notify", field), "begins with https:// (or http://)")
 
 
@@ -297,8 +297,8 @@ def _settings(manifest: HiveManifest) -> Iterator[Finding]:
         beat_s = f"{gossip.beat_ms / 1000:g} s"
         message = f"a node is silent for {beat_s} between two beats; make suspectAfterS longer, three beats or more"
         is_given = "suspect_after_ms" in gossip.model_fields_set
-        key, other = ("suspectAfterS", "beatS") if is_given else ("beatS", "suspectAfterS")
-        yield Finding(("spec", "gossip", key), message, (("spec", "gossip", other),))
+        key, related = ("suspectAfterS", "beatS") if is_given else ("beatS", "suspectAfterS")
+        yield Finding(("spec", "gossip", key), message, (("spec", "gossip", related),))
     for name, key in _HELD_BACK:
         if promotion.is_open and name in promotion.model_fields_set and getattr(promotion, name):
             message = "open: true shares everything, so nothing is held back; remove one of the two"
@@ -319,19 +319,19 @@ def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
 def _models(manifest: HiveManifest) -> Iterator[Finding]:
     spec = manifest.spec
     yield from _embedding(spec.embedding)
-    named: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.llm)]
-    named.append((("spec", "judge", "model"), spec.judge.name))
-    named += [((*_AGENTS, number, "model"), agent.model) for number, agent in enumerate(spec.agents)]
-    for path, model in named:
+    models: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.llm)]
+    models.append((("spec", "judge", "model"), spec.judge.name))
+    models += [((*_AGENTS, number, "model"), agent.model) for number, agent in enumerate(spec.agents)]
+    for path, model in models:
         if model and not model.startswith("${") and not all(model.partition(":")):
             yield Finding(path, "names no provider; write it like openai:gpt-5-mini")
     if spec.judge.facts == "model" and not (spec.judge.name or spec.llm.llm):
         message = "model has facts judged by a language model, and none is named; add judge.model or llm.model, or judge by rules"
         yield Finding(("spec", "judge", "facts"), message, (("spec", "llm"),))
     for key in ("url", "key"):
-        if getattr(spec.llm, f"llm_{key}") and not any(model for _, model in named):
+        if getattr(spec.llm, f"llm_{key}") and not any(model for _, model in models):
             message = "belongs to a language model, and none is named; add model"
-            yield Finding(("spec", "llm", key), message, tuple(path for path, _ in named))
+            yield Finding(("spec", "llm", key), message, tuple(path for path, _ in models))
 
 
 def _embedding(embedding: Embedding) -> Iterator[Finding]:
@@ -347,13 +347,13 @@ def _embedding(embedding: Embedding) -> Iterator[Finding]:
 
 
 def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number, name in enumerate(names):
-        if seen[name]:
+        if counts[name]:
             yield number, name
-        seen[name] += 1
+        counts[name] += 1
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    some = sorted(known)
-    return "; " + did_you_mean(name, some, f"known are {', '.join(some[:8])}")
+def _meant(name: str, names: Iterable[str]) -> str:
+    sorted_names = sorted(names)
+    return "; " + did_you_mean(name, sorted_names, f"known are {', '.join(sorted_names[:8])}")

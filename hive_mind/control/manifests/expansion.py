@@ -132,11 +132,11 @@ def _clashes(names: Iterable[tuple[str, int]]) -> Iterator[Finding]:
     first: dict[str, tuple[str, int]] = {}
     reported: set[int] = set()
     for name, number in names:
-        known, where = first.setdefault(name.lower(), (name, number))
-        if (known, where) == (name, number) or number in reported or where == number:
+        first_name, where = first.setdefault(name.lower(), (name, number))
+        if (first_name, where) == (name, number) or number in reported or where == number:
             continue
         reported.add(number)
-        same = "is also the name of" if known == name else f"({name}) differs only by capital letters from {known} of"
+        same = "is also the name of" if first_name == name else f"({name}) differs only by capital letters from {first_name} of"
         yield Finding((*_AGENTS, number, "name"), f"{same} spec.agents[{where}]; choose another", ((*_AGENTS, where, "name"),))
 
 

@@ -137,9 +137,9 @@ class Agent(ManifestSection):
     )
 
 
-def _url(given: str) -> str:
+def _url(url: str) -> str:
     # YAML takes `bus: memory:` for a key of its own, so the word alone is what people write.
-    return "memory:" if given == "memory" else given
+    return "memory:" if url == "memory" else url
 
 
 class Bus(ManifestSection, worker.BusConfig):
@@ -229,16 +229,16 @@ class Platform(ManifestSection):
     autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
 
 
-def _with_kind(given: Any) -> Any:
-    return {"kind": given} if isinstance(given, str) else given
+def _with_kind(section: Any) -> Any:
+    return {"kind": section} if isinstance(section, str) else section
 
 
-def _with_url(given: Any) -> Any:
-    return {"url": given} if isinstance(given, str) else given
+def _with_url(section: Any) -> Any:
+    return {"url": section} if isinstance(section, str) else section
 
 
-def _store_today(given: Any) -> Any:
-    return "sqlite" if given == "kuzu" else given
+def _store_today(section: Any) -> Any:
+    return "sqlite" if section == "kuzu" else section
 
 
 _Store = Annotated[

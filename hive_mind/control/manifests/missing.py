@@ -50,8 +50,8 @@ def text_findings(tree: Tree) -> Iterator[Finding]:
                 path, "has to be a reference, so that no secret is kept here: ${env:NAME}, ${credential:NAME} or ${file:PATH}"
             )
         else:
-            kept = "keep it with hive-mind credentials set NAME, and write ${credential:NAME}, or ${env:NAME} or ${file:PATH}"
-            yield Finding(path, f"holds a credential; {kept}")
+            remedy = "keep it with hive-mind credentials set NAME, and write ${credential:NAME}, or ${env:NAME} or ${file:PATH}"
+            yield Finding(path, f"holds a credential; {remedy}")
 
 
 def references(text: str) -> tuple[Reference, ...]:
@@ -134,12 +134,12 @@ def refuse_uninstalled(manifest: HiveManifest) -> None:
 
 
 def _not_allowed(manifest: HiveManifest) -> Iterator[Finding]:
-    more = variable(ALLOWED) or ""
+    allowed_names = variable(ALLOWED) or ""
     for number, agent in enumerate(manifest.spec.agents):
         # `contradictions` tells of what is no name, and of names of ours.
         names = [name for name in agent.env if name.isidentifier() and not name.startswith("HIVE_MIND_")]
         for name in names:
-            if harm := _harm_of(name, more):
+            if harm := _harm_of(name, allowed_names):
                 yield Finding(("spec", "agents", number, "env", name), f"{harm} where you run hive-mind: {ALLOWED}={name}")
 
 
@@ -173,7 +173,7 @@ _VALUES = frozenset(
 _ADDRESSES = frozenset("URL URI ENDPOINT HOST PORT PROXY".split())
 
 
-def _harm_of(name: str, more: str) -> str:
+def _harm_of(name: str, allowed_names: str) -> str:
     """Why a manifest may not set this variable for a worker; "" where it may. `more`: names that the person who runs it allows.
 
     The names of plain values that libraries and tools read end in certain words. An address leads what a library sends, keys and
@@ -182,7 +182,7 @@ def _harm_of(name: str, more: str) -> str:
     (`PYTHONPATH`, `LD_PRELOAD`, `BASH_ENV`, `SSL_CERT_FILE`, …); nobody knows all of those.
     """
     end = name.upper().rpartition("_")[2]
-    patterns = (pattern.strip() for pattern in more.split(","))
+    patterns = (pattern.strip() for pattern in allowed_names.split(","))
     if end in _VALUES or any(fnmatchcase(name, pattern) for pattern in patterns if pattern):
         return ""
     if end in _ADDRESSES:

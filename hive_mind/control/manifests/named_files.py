@@ -80,8 +80,8 @@ def _wrong(pattern: str, folder: Path, first: dict[str, str], *, has_facts: bool
         except InvalidInput as error:
             yield str(error)
         else:
-            again = [rule.id for rule in rules if first.setdefault(rule.id, str(file)) != str(file)]
-            yield from (f"{file}: rule {id} stands in {first[id]}, too; choose another id" for id in again)
+            repeated_ids = [rule.id for rule in rules if first.setdefault(rule.id, str(file)) != str(file)]
+            yield from (f"{file}: rule {id} stands in {first[id]}, too; choose another id" for id in repeated_ids)
             idle = [rule.id for rule in rules if rule.on == "fact" and not has_facts]
             yield from (f"{file}: rule {id} is about facts, which nobody judges here; set judge.facts" for id in idle)
 
@@ -143,14 +143,16 @@ def _with_worker(agent: Agent, folder: Path, manifest: HiveManifest) -> Agent:
     return agent.model_copy(update={"worker": json.dumps(form, sort_keys=True)})
 
 
-def _worker_text(given: str, folder: Path) -> tuple[str, str]:
+def _worker_text(worker: str, folder: Path) -> tuple[str, str]:
     """The text of a worker, and what its file is called."""
-    file = folder / given
-    if given in workers.bundled() and not file.exists():
-        return workers.text_of(given), given
+    file = folder / worker
+    if worker in workers.bundled() and not file.exists():
+        return workers.text_of(worker), worker
     if not file.is_file():
-        known = ", ".join(workers.bundled())
-        raise InvalidInput(f"there is no file {given!r}, relative to {folder}; give one of kind Worker, or one of {known}")
+        bundled_names = ", ".join(workers.bundled())
+        raise InvalidInput(
+            f"there is no file {worker!r}, relative to {folder}; give one of kind Worker, or one of {bundled_names}"
+        )
     text, problems = text_of(file, WORKER)
     if problems:
         raise WorkerFileError(problems, str(file))

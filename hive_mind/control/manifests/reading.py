@@ -101,11 +101,11 @@ def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool,
         shape = Problem("manifest", tree.line, "has to be a mapping that begins with apiVersion: hive-mind/v1")
         raise ManifestError([shape, *problems], name)
     manifest, errors = validated(tree.value, MANIFEST)
-    shown = news(errors, problems, MANIFEST)
-    faults = [*problems, *(worded(error, tree, MANIFEST) for error in shown)]
+    news_errors = news(errors, problems, MANIFEST)
+    faults = [*problems, *(worded(error, tree, MANIFEST) for error in news_errors)]
     hive_manifest = manifest or (_mended(tree.value, errors) if len(errors) <= PROBLEMS_MAX else None)
     findings = _findings(hive_manifest, tree, folder if is_to_be_applied else None, home)
-    broken = _broken(faults, shown)
+    broken = _broken(faults, news_errors)
     faults += [located(finding, tree, MANIFEST) for finding in islice(findings, PROBLEMS_MAX) if not _rests_on(finding, broken)]
     if faults or manifest is None:
         raise ManifestError(in_order(faults), name)
@@ -126,17 +126,17 @@ def _findings(
 
 def _broken(faults: Iterable[Problem], errors: Iterable[ErrorDetails]) -> frozenset[str]:
     """Paths of which nothing can be said for now: those that are wrong, and those that were meant by a wrong key."""
-    meant = {
+    meant_paths = {
         spelled((*error["loc"][:-1], word))
         for error in errors
         if error["type"] == "extra_forbidden" and (word := suggested(error["loc"], MANIFEST))
     }
-    return frozenset({fault.path for fault in faults} | {spelled(error["loc"]) for error in errors} | meant)
+    return frozenset({fault.path for fault in faults} | {spelled(error["loc"]) for error in errors} | meant_paths)
 
 
 def _rests_on(finding: Finding, broken: Iterable[str]) -> bool:
     rests = [spelled(path) for path in (finding.path, *finding.rests_on)]
-    return any(_is_part(rest, other) or _is_part(other, rest) for rest in rests for other in broken)
+    return any(_is_part(rest, broken_path) or _is_part(broken_path, rest) for rest in rests for broken_path in broken)
 
 
 def _is_part(inner: str, outer: str) -> bool:
@@ -145,14 +145,14 @@ def _is_part(inner: str, outer: str) -> bool:
 
 def _mended(value: Any, errors: Iterable[ErrorDetails]) -> HiveManifest | None:
     """The same with what is wrong left out, or made up where it can't be; None where that does not help."""
-    whole = copy.deepcopy(value)
+    tree_value = copy.deepcopy(value)
     for error in errors:
-        _mend(whole, error["loc"])
-    return validated(whole, MANIFEST)[0]
+        _mend(tree_value, error["loc"])
+    return validated(tree_value, MANIFEST)[0]
 
 
-def _mend(whole: Any, path: Path) -> None:
-    around, last = _inside(whole, path[:-1]), path[-1]
+def _mend(tree_value: Any, path: Path) -> None:
+    around, last = _inside(tree_value, path[:-1]), path[-1]
     if isinstance(around, dict):
         around.pop(last, None)
         around |= _made_up(path)
@@ -190,17 +190,17 @@ def scaled(source: Source, name: str | None, count: int) -> str:
     """
     agents = source.manifest.spec.agents
     templates = {at: agent for at, agent in enumerate(agents) if agent.count is not None}
-    known = ", ".join(agent.name for agent in templates.values()) or "none"
+    names = ", ".join(agent.name for agent in templates.values()) or "none"
     if not templates:
         raise InvalidInput("no agent of this manifest has a count, so there is nothing to scale: add agents to it and apply it")
     if name is None:
         if len(templates) > 1:
-            raise InvalidInput(f"choose the template to scale: {known}")
+            raise InvalidInput(f"choose the template to scale: {names}")
         return _with_count(source, next(iter(templates)), count)
     for at, agent in templates.items():
         if name in {agent.name, agent.name.replace("-{n}", ""), *names_of(agent)}:
             return _with_count(source, at, count)
-    raise InvalidInput(f"there is no template {name!r} to scale; there are: {known}")
+    raise InvalidInput(f"there is no template {name!r} to scale; there are: {names}")
 
 
 def _with_count(source: Source, at: int, count: int) -> str:

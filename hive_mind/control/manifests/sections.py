@@ -26,14 +26,14 @@ class ManifestSection(BaseModel):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own, inherited = dict(vars(cls).get("__annotations__", {})), dict[str, Any]()
+        own_hints, inherited = dict(vars(cls).get("__annotations__", {})), dict[str, Any]()
         for base in filter(is_dataclass, cls.__bases__):
             for name, kind, field in _fields(base, cls.__name__):
-                if name not in own:
+                if name not in own_hints:
                     inherited[name] = kind
                     if field is not None:
                         setattr(cls, name, field)
-        cls.__annotations__ = inherited | own
+        cls.__annotations__ = inherited | own_hints
 
 
 def _fields(settings: type[Any], section: str) -> Iterator[tuple[str, Any, Any]]:
@@ -48,18 +48,18 @@ def _fields(settings: type[Any], section: str) -> Iterator[tuple[str, Any, Any]]
             continue
         bounds = {key: getattr(setting, key) for key in ("gt", "ge", "le", "min_length", "max_length")}
         default: dict[str, Any] = {"default": setting.written(field.default)}
-        kind, more = hint.__origin__, tuple[Any, ...]()
+        kind, extras = hint.__origin__, tuple[Any, ...]()
         if get_origin(kind) is tuple:
-            kind, more = list[kind.__args__[0]], (AfterValidator(tuple),)  # type: ignore[name-defined]
+            kind, extras = list[kind.__args__[0]], (AfterValidator(tuple),)  # type: ignore[name-defined]
             default = {"default_factory": tuple}
         elif field.default_factory is not MISSING:
             default = {"default_factory": field.default_factory}
         elif setting.per > 1:
-            kind, more = float, (AfterValidator(_whole(setting.per)), PlainSerializer(setting.written))
+            kind, extras = float, (AfterValidator(_whole(setting.per)), PlainSerializer(setting.written))
             default["validate_default"] = True
         alias = {"alias": to_camel(name)} if name else {}
         options = default | alias | bounds | {"description": help[field.name]}
-        yield field.name, Annotated[(kind, setting, *more)], Field(**options)
+        yield field.name, Annotated[(kind, setting, *extras)], Field(**options)
 
 
 def _whole(per: int) -> Any:

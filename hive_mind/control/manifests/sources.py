@@ -40,13 +40,13 @@ class SourceReader:
 
     _known: dict[Path, tuple[_Stamp, str]] = field(default_factory=dict)
 
-    def read(self, wanted: Mapping[str, Sequence[str]], folder: Path) -> dict[str, tuple[SourceConfig, ...]]:
+    def read(self, patterns_by_agent: Mapping[str, Sequence[str]], folder: Path) -> dict[str, tuple[SourceConfig, ...]]:
         """Files by agent; a pattern that names nothing any more adds none.
 
         Raises `InvalidInput` beyond the bounds, and for a name that can't be kept.
         """
         paths: dict[str, tuple[Path, ...]] = {}
-        for pattern in {one for patterns in wanted.values() for one in patterns}:
+        for pattern in {named_pattern for patterns in patterns_by_agent.values() for named_pattern in patterns}:
             paths[pattern] = tuple(sorted(matching(pattern, folder)))
         distinct = {path for several in paths.values() for path in several}
         if len(distinct) > FILES_MAX:
@@ -54,16 +54,19 @@ class SourceReader:
         for path in sorted(distinct):
             refuse_unwritable_name(path, "rename the file or folder")
         digests = {path: self._digest(path) for path in distinct}
-        return {agent: _configs((path for one in patterns for path in paths[one]), digests) for agent, patterns in wanted.items()}
+        return {
+            agent: _configs((path for named_pattern in patterns for path in paths[named_pattern]), digests)
+            for agent, patterns in patterns_by_agent.items()
+        }
 
     def _digest(self, path: Path) -> str:
         """SHA-256 of the file; "" for one that can't be read, which its agent will say when it tries."""
         try:
             status = path.stat()
             stamp = (status.st_size, status.st_mtime_ns, status.st_ino)
-            known = self._known.get(path)
-            if known is not None and known[0] == stamp:
-                return known[1]
+            former = self._known.get(path)
+            if former is not None and former[0] == stamp:
+                return former[1]
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
@@ -100,8 +103,8 @@ def is_linked_out(pattern: str, folder: Path) -> bool:
 def _split(pattern: str, folder: Path) -> tuple[Path, tuple[str, ...]]:
     """The path before its first wildcard, and the parts from there on."""
     parts = Path(pattern).expanduser().parts
-    named = next((at for at, part in enumerate(parts) if _is_wild(part)), len(parts))
-    return Path(os.path.normpath(folder.joinpath(*parts[:named]))), parts[named:]
+    wild_at = next((at for at, part in enumerate(parts) if _is_wild(part)), len(parts))
+    return Path(os.path.normpath(folder.joinpath(*parts[:wild_at]))), parts[wild_at:]
 
 
 def _matches(base: Path, parts: tuple[str, ...], root: Path, budget: _Budget) -> Iterator[Path]:

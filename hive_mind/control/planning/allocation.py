@@ -45,10 +45,10 @@ class Allocation(msgspec.Struct, frozen=True):
 
     def beside(self, before: Placed) -> dict[str, dict[str, tuple[str, ...]]]:
         """Processes to keep until all is done: besides these, those that are still to leave, with nodes but no agents."""
-        gone: dict[str, dict[str, tuple[str, ...]]] = {
+        removed: dict[str, dict[str, tuple[str, ...]]] = {
             name: dict.fromkeys(nodes, ()) for name, nodes in before.items() if name not in self.processes
         }
-        return {**gone, **self.processes}
+        return {**removed, **self.processes}
 
 
 def allocate(agents: Sequence[Agent], manifest: HiveManifest, previous: Placed = _NOTHING) -> Allocation:
@@ -89,7 +89,7 @@ def _in_one(agents: Sequence[Agent], manifest: HiveManifest, previous: Placed) -
     if has_node_per(topology.kind, "agent"):
         # Two replica sets are enough for many to see that there are shards; more nodes cost memory and gain nothing here.
         count = _shards(manifest, len(agents)) or min(len(agents), 2 * topology.replicas)
-        before = {node: list(names) for some in previous.values() for node, names in some.items()}
+        before = {node: list(names) for nodes_of_process in previous.values() for node, names in nodes_of_process.items()}
         nodes = _placed(agents, manifest, before, count)
     else:
         nodes = {}
@@ -121,13 +121,13 @@ class _Dealing:
 
     def keep(self, before: Mapping[str, Sequence[str]]) -> None:
         """Agents stay where they were, if they still may."""
-        taken: set[str] = set()
+        taken_names: set[str] = set()
         for place in sorted(before, key=_natural):
-            specs = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken]
+            specs = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken_names]
             fitting = [agent for agent in specs if _is_named(place, self._prefix(agent))]
             env = _commonest(env_key(agent) for agent in fitting)
             staying = [agent.name for agent in fitting if env_key(agent) == env][: self._limit]
-            taken.update(staying)
+            taken_names.update(staying)
             if len(staying) < len(specs):
                 self._giving.add(place)
             if staying:
@@ -156,9 +156,9 @@ class _Dealing:
         while self._count is not None and len(self.places) < self._count:
             giver = self._fullest(self.places)
             kind, share = self._kind(self._agents[giver[0]]), len(self._agents) // self._count
-            taken = self.places[self._opened(self._agents[giver[-1]])]
-            while len(taken) < max(share, 1) and len(giver) > max(len(taken), 1):
-                taken.append(giver.pop())
+            taken_names = self.places[self._opened(self._agents[giver[-1]])]
+            while len(taken_names) < max(share, 1) and len(giver) > max(len(taken_names), 1):
+                taken_names.append(giver.pop())
                 giver = self._fullest(
                     place for place, names in self.places.items() if names and self._kind(self._first(place)) == kind
                 )
@@ -168,8 +168,8 @@ class _Dealing:
         same = [place for place, names in self.places.items() if names and self._kind(self._first(place)) == kind]
         free = [place for place in same if len(self.places[place]) < self._limit]
         calm = [place for place in free if place not in self._giving]
-        others = self._homeless_kinds() - {kind}
-        wants_more = self._count is not None and len(self.places) + len(others) < self._count
+        other_kinds = self._homeless_kinds() - {kind}
+        wants_more = self._count is not None and len(self.places) + len(other_kinds) < self._count
         choice = calm or (free if self._count is not None else [])
         if wants_more or not choice:
             return self._opened(agent)

@@ -128,8 +128,8 @@ _OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
 def _server(server: McpConfig) -> str:
     """Values of its variables are references, where they are secret."""
     address = " ".join(server.command) or server.url
-    more = [f"{name}={value}" for name, value in server.env.items()] + [f"idempotent {one}" for one in server.idempotent]
-    return f"{server.name}: {address}" + (f" ({', '.join(more)})" if more else "")
+    details = [f"{name}={value}" for name, value in server.env.items()] + [f"idempotent {member}" for member in server.idempotent]
+    return f"{server.name}: {address}" + (f" ({', '.join(details)})" if details else "")
 
 
 def _trigger(trigger: TriggerConfig) -> str:
@@ -143,8 +143,10 @@ def changes(old: WorkerConfig, new: WorkerConfig) -> tuple[Change, ...]:
     """Field by field; none exactly where the process may run on as it is."""
     if without_sources(old) == without_sources(new):
         return ()
-    found = [*_of_process(old, new), *_of_agents(old, new), *_of_hive(old, new)]
-    return tuple(found) or tuple(_others(msgspec.to_builtins(without_sources(old)), msgspec.to_builtins(without_sources(new))))
+    process_changes = [*_of_process(old, new), *_of_agents(old, new), *_of_hive(old, new)]
+    return tuple(process_changes) or tuple(
+        _others(msgspec.to_builtins(without_sources(old)), msgspec.to_builtins(without_sources(new)))
+    )
 
 
 def without_sources(config: WorkerConfig) -> WorkerConfig:
@@ -157,7 +159,7 @@ def shown(value: object) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(shown, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {shown(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {shown(member)}' for key, member in value.items())}}}"
     match value:
         case None | "":
             return "none"

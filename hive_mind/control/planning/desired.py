@@ -95,10 +95,10 @@ def has_desk(spec: Spec) -> bool:
     return bool(spec.judge.facts != "off" or spec.queen.agent or spec.judge.desk)
 
 
-def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
+def watch(spec: Spec, agents: Iterable[str]) -> WatchConfig:
     """The watch over runs; `here`: the agents of a process, which learns of the others only if it has to look at them."""
     health, queen = spec.health, spec.queen.agent
-    if not {health.agent, queen} & set(here) - {""}:
+    if not {health.agent, queen} & set(agents) - {""}:
         return WatchConfig()
     domains = {name: tuple(filter(None, (agent.domain,))) for agent in spec.agents for name in names_of(agent)}
     return filled(WatchConfig, health, watcher=health.agent, queen=queen, agents=domains)
@@ -133,11 +133,11 @@ def _judging_model(spec: Spec) -> ModelReviewConfig:
     return filled(ModelReviewConfig, judge, name=judge.name or (spec.llm.llm if judge.facts == "model" else ""))
 
 
-def filled(kind: Callable[..., Tuned], *sections: ManifestSection, **others: object) -> Tuned:
+def filled(kind: Callable[..., Tuned], *sections: ManifestSection, **values_given: object) -> Tuned:
     """Settings with the values of these sections' fields of the same names, and these others."""
     names = inspect.signature(kind).parameters.keys()
     values = {name: getattr(section, name) for section in sections for name in names & type(section).model_fields.keys()}
-    return kind(**values | others)
+    return kind(**values | values_given)
 
 
 Sources = Mapping[str, tuple[SourceConfig, ...]]
@@ -234,8 +234,8 @@ class _Shared:
     identity: IdentityMode
 
     def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[Agent]) -> WorkerConfig:
-        mine = {agent for names in nodes.values() for agent in names}
-        specs = sorted((agent for agent in agents if agent.name in mine), key=lambda agent: agent.name)
+        agent_names = {agent for names in nodes.values() for agent in names}
+        specs = sorted((agent for agent in agents if agent.name in agent_names), key=lambda agent: agent.name)
         spec, fleet = self.manifest.spec, self.manifest.metadata.name
         return WorkerConfig(
             fleet=fleet,
@@ -249,7 +249,7 @@ class _Shared:
             models=self._absolute_models(),
             gate=gate(spec.promotion),
             review=self.review,
-            watch=watch(spec, mine),
+            watch=watch(spec, agent_names),
             notify=self._notify(spec.notify),
             mcp=tuple(self._mcp(mcp) for mcp in spec.mcp),
             tuning=tuning(spec, self.hive.quota_per_agent),
@@ -336,9 +336,9 @@ def _hive(
     if not is_shared(topology.kind):
         return HiveConfig(id, topology.kind)
     domains = {group.name: tuple(sorted(set(group.domain))) for group in topology.groups if group.domain}
-    known = {group: words for group, words in sorted(domains.items()) if group in founders}
-    given = {"domains": known, "broadcast_threshold": topology.broadcast_threshold, "replicas": topology.replicas}
-    common |= {setting: value for setting, value in given.items() if reads(topology.kind, setting)}
+    domains_by_group = {group: words for group, words in sorted(domains.items()) if group in founders}
+    settings = {"domains": domains_by_group, "broadcast_threshold": topology.broadcast_threshold, "replicas": topology.replicas}
+    common |= {setting: value for setting, value in settings.items() if reads(topology.kind, setting)}
     return HiveConfig(id, topology.kind, founders, **common)
 
 
@@ -348,8 +348,8 @@ def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str
     if manifest.spec.topology.kind == SINGLE:
         return BusConfig(), False
     if bus.url:
-        given = (bus.url, bus.searches, bus.credential, bus.searches_credential)
-        return BusConfig(*(files_from(folder, text) for text in given)), False
+        texts = (bus.url, bus.searches, bus.credential, bus.searches_credential)
+        return BusConfig(*(files_from(folder, text) for text in texts)), False
     if manifest.spec.platform.kind == "compose":
         # Its own Redis, where it needs one, is its own business.
         return BusConfig(), False
@@ -362,7 +362,7 @@ def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str
 def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[str, str]:
     """The group of each agent: where it runs, or else where the hive was founded with it."""
     founded = founders_of(state.hive)
-    found = {
+    groups = {
         agent: founded[node]
         for nodes in state.allocation.values()
         for node, agents in nodes.items()
@@ -370,8 +370,12 @@ def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[st
         if node in founded
     }
     # A process with the settings of a former generation says nothing of this one.
-    present = [one.config for one in running.values() if one.config and state.hive and one.config.hive.id == state.hive.id]
-    return found | {agent.name: agent.group for config in present for agent in config.agents}
+    present = [
+        process.config
+        for process in running.values()
+        if process.config and state.hive and process.config.hive.id == state.hive.id
+    ]
+    return groups | {agent.name: agent.group for config in present for agent in config.agents}
 
 
 def files_from(folder: str, text: str) -> str:
@@ -388,5 +392,12 @@ def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
 
 
 def triggers(given_triggers: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
-    for one in given_triggers:
-        yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", one.events, seen_from_here(one.token), dict(one.inputs))
+    for trigger in given_triggers:
+        yield TriggerConfig(
+            trigger.every_s or 0.0,
+            trigger.cron,
+            trigger.hook or "",
+            trigger.events,
+            seen_from_here(trigger.token),
+            dict(trigger.inputs),
+        )

@@ -42,9 +42,9 @@ def impact_of_start(config: WorkerConfig) -> str:
 def impact_of_update(process: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Impact:
     """A process is started again with other settings, perhaps without some of its agents."""
     impact, loses = impact_of_change(differing, config)
-    gone = [agent.name for agent in process.config.agents if agent.name not in desired.attached] if process.config else []
+    agents_gone = [agent.name for agent in process.config.agents if agent.name not in desired.attached] if process.config else []
     status = {agent.name: agent for agent in process.status.agents} if process.status else {}
-    ends = [_impact_of_ending(name, status.get(name), is_shared=config.hive.topology != SINGLE) for name in gone]
+    ends = [_impact_of_ending(name, status.get(name), is_shared=config.hive.topology != SINGLE) for name in agents_gone]
     return "; ".join([*ends, impact]), loses
 
 
@@ -70,8 +70,8 @@ def impact_of_change(differing: Iterable[Change], config: WorkerConfig) -> Impac
         if _is_shorter(by_path.get("spec.lifecycle.ttlHours")):
             return f"facts are forgotten after {expiry.max_age_hours:g} h, sooner than before", True
     notes = [note for path, note in _NOTES.items() if any(name.startswith(path) for name in by_path)]
-    kept = _KEPT if config.models.store != "memory" else _IN_MEMORY
-    return "; ".join([kept, *notes]), False
+    fate = _KEPT if config.models.store != "memory" else _IN_MEMORY
+    return "; ".join([fate, *notes]), False
 
 
 _NOTES = {
@@ -91,9 +91,9 @@ def impact_of_leaving(process: Running, desired: Desired, state: FleetState) -> 
             return "nothing of it runs, and nothing is known of it", False
         return f"nobody can tell which nodes {process.process} runs, so it can't hand over what only it holds", True
     if state.hive is None or config.hive.id != desired.hive.id or config.hive.topology == SINGLE:
-        own = "their own facts" if facts is None else counted(facts, "fact")
-        what = "its hive was moved: nothing is lost" if config.hive.topology != SINGLE else f"{own} stay in their databases"
-        return f"{process.process} stops; {what}", False
+        own_facts = "their own facts" if facts is None else counted(facts, "fact")
+        fate = "its hive was moved: nothing is lost" if config.hive.topology != SINGLE else f"{own_facts} stay in their databases"
+        return f"{process.process} stops; {fate}", False
     return _impact_of_handing_over(process, config, desired, facts)
 
 
@@ -128,7 +128,7 @@ def _holders(config: WorkerConfig, desired: Desired) -> str:
 def impact_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Impact:
     statuses = [process.status for process in running.values() if process.status is not None]
     facts = max((node.facts for status in statuses for node in status.nodes), default=0)
-    known = "all facts" if not facts else f"all facts (at least {facts})"
+    facts_shown = "all facts" if not facts else f"all facts (at least {facts})"
     if desired.hive.topology == SINGLE:
         return "every agent keeps its own facts and finds those of others no more; they stay in the journals of the hive", False
     stores = {process.config.models.store for process in running.values() if process.config is not None}
@@ -137,7 +137,7 @@ def impact_of_move(desired: Desired, running: Mapping[str, Running], state: Flee
     if state.last_hive is None:
         return "a hive is founded; agents share what they know", False
     return (
-        f"{known} move to {desired.hive.id} with all evidence; {state.last_hive.id} is deleted then",
+        f"{facts_shown} move to {desired.hive.id} with all evidence; {state.last_hive.id} is deleted then",
         False,
     )
 
@@ -199,8 +199,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Plan:
     """The difference between what should run and what does."""
-    away = frozenset(state.drained)
-    steps = [*_starts(desired, running, away), *_changes(desired, running, away), *_ends(desired, running, state)]
+    drained = frozenset(state.drained)
+    steps = [*_starts(desired, running, drained), *_changes(desired, running, drained), *_ends(desired, running, state)]
     found_actions = list(_in_order(steps, desired, running))
     actions = (*_moves(desired, running, state), *found_actions, *_lessons(desired, running, found_actions))
     return Plan(actions, _whole(desired, state), _holdings(desired))
@@ -214,12 +214,12 @@ def _holdings(desired: Desired) -> tuple[Holding, ...]:
 
 
 def _whole(desired: Desired, state: FleetState) -> Whole:
-    before, then = Allocation(state.allocation).hosts, desired.allocation.hosts
+    before, hosts_then = Allocation(state.allocation).hosts, desired.allocation.hosts
     former = state.hive.topology if state.hive else desired.hive.topology
     return Whole(
-        agents=len(then),
-        joining=tuple(sorted(then.keys() - before.keys(), key=_natural)),
-        leaving=tuple(sorted(before.keys() - then.keys(), key=_natural)),
+        agents=len(hosts_then),
+        joining=tuple(sorted(hosts_then.keys() - before.keys(), key=_natural)),
+        leaving=tuple(sorted(before.keys() - hosts_then.keys(), key=_natural)),
         topologies=(former, desired.hive.topology),
     )
 
@@ -232,11 +232,11 @@ def summary(actions: Sequence[Action]) -> str:
 
 def removal(running: Mapping[str, Running], *, is_purge: bool = False) -> Plan:
     """Ending a whole fleet. Nobody leaves: what is kept stays as it is for the next apply, or is purged."""
-    kept = "everything it holds stays on disk, and is back with the next apply"
-    gone = "its databases and journals are deleted: everything it holds is lost"
+    fate = "everything it holds stays on disk, and is back with the next apply"
+    agents_gone = "its databases and journals are deleted: everything it holds is lost"
     return Plan(
         tuple(
-            Action("delete", name, "the fleet is deleted", memory=gone if is_purge else kept, loses=is_purge)
+            Action("delete", name, "the fleet is deleted", memory=agents_gone if is_purge else fate, loses=is_purge)
             for name in sorted(running, key=_natural)
         )
     )
@@ -248,10 +248,10 @@ def _moves(desired: Desired, running: Mapping[str, Running], state: FleetState) 
         yield Action("move", desired.hive.id, "; ".join(desired.moves), memory=memory, loses=loses)
 
 
-def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
+def _starts(desired: Desired, running: Mapping[str, Running], drained: frozenset[str]) -> Iterator[Action]:
     for name, config in desired.processes.items():
         process = running.get(name)
-        if name in away:
+        if name in drained:
             continue
         if process is None or (process.config is None and not process.is_alive):
             yield Action("create", name, "it is not running", memory=impact_of_start(config))
@@ -261,10 +261,10 @@ def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[st
             )
 
 
-def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
+def _changes(desired: Desired, running: Mapping[str, Running], drained: frozenset[str]) -> Iterator[Action]:
     for name, config in desired.processes.items():
         process = running.get(name)
-        if name in away or process is None or process.config is None:
+        if name in drained or process is None or process.config is None:
             continue
         if differing := changes(process.config, config):
             memory, loses = impact_of_update(process, differing, config, desired)
@@ -311,10 +311,14 @@ def _lesson(agent: AgentConfig, status: AgentStatus, paths: tuple[str, ...], bef
     return Action("learn", agent.name, f"sources: {', '.join(part for part in parts if part)}", differing, memory)
 
 
-def _why_changed(found: Running, differing: tuple[Change, ...]) -> str:
+def _why_changed(process: Running, differing: tuple[Change, ...]) -> str:
     names = ", ".join(change.path for change in differing[:3])
-    more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
-    return f"other settings: {names}{more}" if found.is_alive else f"it is not running, and has other settings now: {names}{more}"
+    remainder = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+    return (
+        f"other settings: {names}{remainder}"
+        if process.is_alive
+        else f"it is not running, and has other settings now: {names}{remainder}"
+    )
 
 
 def _why_restarted(process: Running) -> str:
@@ -353,12 +357,12 @@ def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, R
 def _givers(desired: Desired, running: Mapping[str, Running]) -> dict[str, list[str]]:
     """From whom each process takes agents."""
     hosts = desired.allocation.hosts
-    found: dict[str, list[str]] = {}
+    observed: dict[str, list[str]] = {}
     for name, process in sorted(running.items()):
         takers = {hosts.get(agent.name, name) for agent in process.config.agents} if process.config else set()
         for taker in takers - {name}:
-            found.setdefault(taker, []).append(name)
-    return found
+            observed.setdefault(taker, []).append(name)
+    return observed
 
 
 def _natural(name: str) -> tuple[str, int, str]:

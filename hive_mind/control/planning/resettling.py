@@ -29,18 +29,18 @@ class Hives:
         allocated = {node: process for process, nodes in self.state.allocation.items() for node in nodes}
         founded = founders_of(self.state.hive)
         joined = self.state.nodes if self.state.hive == self.state.last_hive else ()
-        known = {node: allocated.get(node, node) for node in [*founded, *allocated, *joined]}
+        all_nodes = {node: allocated.get(node, node) for node in [*founded, *allocated, *joined]}
         # One that left and came back is there for its agents again.
         back = {node for nodes in self.state.allocation.values() for node, agents in nodes.items() if agents}
-        return {node: process for node, process in known.items() if node in back or node not in self.state.left}
+        return {node: process for node, process in all_nodes.items() if node in back or node not in self.state.left}
 
     @property
     def groups_before(self) -> dict[str, str]:
         """The group of every such node, as far as it is known."""
         hive = self.state.hive
         # A founder that left may have come back into another group.
-        found = founders_of(hive) | {node.name: node.group for node in _running_nodes(hive, self.running)}
-        return {node: found[node] for node in self.places if node in found}
+        groups = founders_of(hive) | {node.name: node.group for node in _running_nodes(hive, self.running)}
+        return {node: groups[node] for node in self.places if node in groups}
 
 
 def why_to_move(hives: Hives) -> tuple[str, ...]:
@@ -82,8 +82,8 @@ def _of_groups(hives: Hives) -> Iterator[str]:
     for name in sorted(had.keys() & has.keys()):
         if had[name] != has[name]:
             yield f"{name} moves from group {had[name]} to {has[name]}"
-    if gone := sorted({*before.values()} - {*now.values()}):
-        yield f"nobody is left in {', '.join(gone)}"
+    if groups_gone := sorted({*before.values()} - {*now.values()}):
+        yield f"nobody is left in {', '.join(groups_gone)}"
 
 
 def _of_nodes(hives: Hives) -> Iterator[str]:
@@ -111,8 +111,8 @@ def _nobodys(hives: Hives) -> list[str]:
     names = {node.name for node in _running_nodes(hives.state.hive, hives.running)}
     unread = {name for name, process in hives.running.items() if process.config is None}
     staying = hives.allocation.nodes
-    away = hives.state.drained
-    return sorted(n for n, p in hives.places.items() if not (n in staying or n in names or p in unread or p in away))
+    drained = hives.state.drained
+    return sorted(n for n, p in hives.places.items() if not (n in staying or n in names or p in unread or p in drained))
 
 
 def _running_nodes(hive: HiveConfig | None, running: Mapping[str, Running]) -> Iterator[NodeConfig]:

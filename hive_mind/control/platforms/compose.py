@@ -73,10 +73,10 @@ def render(
         services["redis"] = _redis()
     services |= {worker.name: _service(source, worker, ports[worker.config.process], has_redis) for worker in workers}
     files = {key: path for worker in workers for key, path in worker.files.items()}
-    own = {worker.key: worker.key_file for worker in workers if worker.key}
+    key_files = {worker.key: worker.key_file for worker in workers if worker.key}
     secrets = ({PASSWORD: {"file": f"secrets/{PASSWORD}"}} if has_redis else {}) | {
         key: {"file": file}
-        for key, file in ({key: str(source.folder / path) for key, path in sorted(files.items())} | own).items()
+        for key, file in ({key: str(source.folder / path) for key, path in sorted(files.items())} | key_files).items()
     }
     objects = {
         "name": source.manifest.metadata.name,
@@ -98,8 +98,8 @@ def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys =
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
-        named = (yaml.safe_load(files.get(_FILE, "")) or {"configs": {}})["configs"]
-        configs = [msgspec.json.decode(files[one["file"]], type=WorkerConfig) for one in named.values()]
+        config_files = (yaml.safe_load(files.get(_FILE, "")) or {"configs": {}})["configs"]
+        configs = [msgspec.json.decode(files[config_file["file"]], type=WorkerConfig) for config_file in config_files.values()]
     except (yaml.YAMLError, msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"the folder has a {_FILE} that was not rendered here: take an empty folder") from error
     return {config.process: config for config in configs}
@@ -118,9 +118,9 @@ def _fitted(worker: Contained, has_redis: bool) -> Contained:
 
 def _ports(workers: list[Contained], before: Mapping[str, int]) -> dict[str, int]:
     names = sorted(worker.config.process for worker in workers)
-    kept = {name: before[name] for name in names if name in before}
-    free = (port for port in range(_FIRST_PORT, 1 << 16) if port not in kept.values())
-    return {name: kept[name] if name in kept else next(free) for name in names}
+    ports = {name: before[name] for name in names if name in before}
+    free = (port for port in range(_FIRST_PORT, 1 << 16) if port not in ports.values())
+    return {name: ports[name] if name in ports else next(free) for name in names}
 
 
 def _config(worker: Contained, ports: Mapping[str, int]) -> str:
@@ -225,12 +225,14 @@ def _heading(source: Source, workers: list[Contained], has_redis: bool) -> str:
         lines += [f"  docker build -f deploy/Dockerfile -t {IMAGE} PATH   # that of hive-mind's source"]
     lines += [f'  echo "{TOKEN_VARIABLE}=$(openssl rand -hex 24)" > .env']
     lines += [f'  echo "{key}=…" >> .env' for key in keys]
-    given = [worker for worker in workers if worker.key and source.manifest.spec.platform.keys == "given"]
-    if has_redis or given:
+    keyed_workers = [worker for worker in workers if worker.key and source.manifest.spec.platform.keys == "given"]
+    if has_redis or keyed_workers:
         lines += ["  mkdir -pm 700 secrets"]
     if has_redis:
         lines += [f"  openssl rand -hex 24 | tr -d '\\n' > secrets/{PASSWORD}"]
-    lines += [f"  install -m 600 KEYS/{worker.config.process}.key {worker.key_file}   # KEYS: {_ISSUED_IN}" for worker in given]
+    lines += [
+        f"  install -m 600 KEYS/{worker.config.process}.key {worker.key_file}   # KEYS: {_ISSUED_IN}" for worker in keyed_workers
+    ]
     if any(worker.key for worker in workers):
         lines += [f"  sudo chown {USER} secrets/*.key   # that of a worker's user, and nobody else reads it"]
     return "".join(f"# {line}\n" for line in lines)

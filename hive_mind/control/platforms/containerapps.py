@@ -65,7 +65,12 @@ def render(
     hub = _hub(buses.get("eventhubs"), workers, _parameters(before))
     if problems := [*_problems_of(source, workers, buses, hub)]:
         raise ManifestError(problems, source.name)
-    values = {**_fleet(source), **_topic(buses.get("servicebus")), **hub, "processes": [asdict(_app(one)) for one in workers]}
+    values = {
+        **_fleet(source),
+        **_topic(buses.get("servicebus")),
+        **hub,
+        "processes": [asdict(_app(worker)) for worker in workers],
+    }
     values |= {"keys": [{"file": name, "text": text} for name, text in keys.public.items()]} if keys.public else {}
     document = {
         "$schema": _SCHEMA,
@@ -193,19 +198,19 @@ def _problems_of(
         if references_in(url):
             yield located(source, ("spec", "bus", field), "has to be written here: what of it is to be made depends on it")
         elif url.startswith(("servicebus", "eventhubs")) and credential:
-            wanted = "is a key, and keys are switched off here: apps sign in as themselves; leave it out"
-            yield located(source, ("spec", "bus", key_field), wanted)
+            reason = "is a key, and keys are switched off here: apps sign in as themselves; leave it out"
+            yield located(source, ("spec", "bus", key_field), reason)
     if _is_second(bus.searches, buses):
-        wanted = "is a second bus of its kind, and one of a kind is made here: leave it out, or take the other kind"
-        yield located(source, ("spec", "bus", "searches"), wanted)
+        reason = "is a second bus of its kind, and one of a kind is made here: leave it out, or take the other kind"
+        yield located(source, ("spec", "bus", "searches"), reason)
     for backend in ("servicebus", "eventhubs"):
         if backend in buses and not buses[backend].host.endswith(_CLOUD):
             yield located(source, ("spec", "bus"), f"{buses[backend].host} is not in Azure: write NAMESPACE{_CLOUD}")
     groups_max = _STANDARD_MAX if hub["eventHubsSku"] == _STANDARD else _PREMIUM_MAX
     if "eventhubs" in buses and len(workers) > groups_max:
         much = f"{len(workers)} processes need a consumer group each, and a hub has {groups_max}: raise agentsPerProcess"
-        other = ", or name another namespace, for the tier of one that is there can't be changed"
-        yield located(source, ("spec", "platform", "agentsPerProcess"), much + (other if groups_max < _PREMIUM_MAX else ""))
+        remedy = ", or name another namespace, for the tier of one that is there can't be changed"
+        yield located(source, ("spec", "platform", "agentsPerProcess"), much + (remedy if groups_max < _PREMIUM_MAX else ""))
     yield from _size_problems(source, workers)
     yield from _name_problems(source, workers)
 
@@ -227,8 +232,8 @@ def _size_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[P
 def _name_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:
     """A key vault takes A and a for the same."""
     by_name: dict[str, set[str]] = {}
-    own = [worker.key for worker in workers if worker.key]
-    for key in (*own, *(key for worker in workers for key in worker.secret.values())):
+    key_names = [worker.key for worker in workers if worker.key]
+    for key in (*key_names, *(key for worker in workers for key in worker.secret.values())):
         by_name.setdefault(_vault_name(key).lower(), set()).add(key)
     for name, keys in by_name.items():
         if len(keys) > 1:
@@ -269,8 +274,8 @@ def _in_group(url: str, group: str) -> str:
     if not url.startswith("eventhubs:"):
         return url
     plain, _, options = url.partition("?")
-    kept = [option for option in options.split("&") if option and not option.startswith("group=")]
-    return f"{plain}?{'&'.join([*kept, f'group={group}'])}"
+    options_kept = [option for option in options.split("&") if option and not option.startswith("group=")]
+    return f"{plain}?{'&'.join([*options_kept, f'group={group}'])}"
 
 
 def _backends(bus: BusConfig) -> set[str]:

@@ -93,17 +93,17 @@ def contained(
     """All workers of a fleet, by name. Raises `ManifestError` for what can't be in a container."""
     problems = []
     fleet = source.manifest.metadata.name
-    found = []
+    troubles = []
     for process, config in sorted(configs.items()):
         name = fleet if process == fleet else f"{fleet}-{process}"
         try:
             worker = _contained(label(name, name_chars_max), config, source.folder)
-            found.append(replace(worker, key=_key_name(worker, keys)))
+            troubles.append(replace(worker, key=_key_name(worker, keys)))
         except _Unfit as error:
             problems.append(located(source, error.path, str(error)))
     if problems:
         raise ManifestError(problems, source.name)
-    return tuple(found)
+    return tuple(troubles)
 
 
 def secret_files(workers: Iterable[Contained], keys: Keys) -> dict[str, str]:
@@ -200,10 +200,10 @@ def _there(match: re.Match[str], folder: Path, files: dict[str, str]) -> str:
 
 def _mounted(name: str, folder: Path, files: dict[str, str]) -> str:
     path = folder / name
-    seen = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+    shown_path = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
     # Two folders may have files of one name.
-    key = f"{hashlib.sha256(seen.encode()).hexdigest()[:8]}-{_SECRET_KEY.sub('-', path.name)}"
-    files[key] = seen
+    key = f"{hashlib.sha256(shown_path.encode()).hexdigest()[:8]}-{_SECRET_KEY.sub('-', path.name)}"
+    files[key] = shown_path
     return f"${{file:{FILES}/{key}}}"
 
 
@@ -221,10 +221,12 @@ def _in_image(path: str, folder: Path) -> str:
 
 
 def _sources(sources: tuple[SourceConfig, ...], folder: Path) -> tuple[SourceConfig, ...]:
-    for one in sources:
-        if not Path(one.path).is_relative_to(folder):
-            wanted = f"{one.path} is not below the folder of the manifest, where an image takes its sources from; move it there"
-            raise _Unfit(("spec", "agents"), wanted)
+    for listed in sources:
+        if not Path(listed.path).is_relative_to(folder):
+            trouble = (
+                f"{listed.path} is not below the folder of the manifest, where an image takes its sources from; move it there"
+            )
+            raise _Unfit(("spec", "agents"), trouble)
     return tuple(msgspec.structs.replace(source, path=_in_image(source.path, folder)) for source in sources)
 
 
@@ -235,16 +237,16 @@ def _variables(config: WorkerConfig) -> tuple[dict[str, str], dict[str, str]]:
     for variable, text in sorted(config.env.items()):
         references = references_in(text)
         if len(references) == 1 and text == str(references[0]) and references[0].kind == "env":
-            wanted, among = references[0].name, secret
+            variable_name, among = references[0].name, secret
         elif references:
             raise _Unfit(("spec", "agents"), f"env.{variable} has to be a text or one ${{env:…}}: put all of it into the secret")
         else:
-            wanted, among = text.replace("$${", "${"), plain
-        if variable in secret and (among is plain or secret[variable] != wanted):
+            variable_name, among = text.replace("$${", "${"), plain
+        if variable in secret and (among is plain or secret[variable] != variable_name):
             raise _Unfit(
                 ("spec", "agents"), f"env.{variable} is not what ${{env:{variable}}} means elsewhere; rename one of them"
             )
-        among[variable] = wanted
+        among[variable] = variable_name
     return plain, dict(sorted({**secret, TOKEN_VARIABLE: TOKEN}.items()))
 
 

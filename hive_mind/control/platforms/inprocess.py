@@ -102,8 +102,8 @@ class InProcessPlatform:
 
     def _elsewhere(self) -> dict[str, Running]:
         paths = [path for path in sorted(self._folder.glob("*.lock")) if path.stem not in self._locks]
-        held = {path.stem: pid for path in paths if (pid := _other_holder(path))}
-        return {name: Running(name, pid, error=_owner_text(pid)) for name, pid in held.items()}
+        holders = {path.stem: pid for path in paths if (pid := _other_holder(path))}
+        return {name: Running(name, pid, error=_owner_text(pid)) for name, pid in holders.items()}
 
     def _refuse_elsewhere(self, process: str) -> None:
         if pid := _other_holder(self._folder / f"{process}.lock"):

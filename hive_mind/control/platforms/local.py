@@ -55,8 +55,8 @@ class LocalPlatform:
         self._starting = asyncio.Lock()
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
-        found = await asyncio.to_thread(self._look)
-        processes = await asyncio.gather(*(self._asked(one, patience_s) for one in found))
+        processes_seen = await asyncio.to_thread(self._look)
+        processes = await asyncio.gather(*(self._asked(one, patience_s) for one in processes_seen))
         return {process.process: process for process in processes}
 
     async def start(self, config: WorkerConfig) -> None:
@@ -92,8 +92,8 @@ class LocalPlatform:
 
     def _look(self) -> list["_Seen"]:
         self._reap()
-        found = (self._seen(name) for name in processes_in(self._folder))
-        return [seen for seen in found if seen is not None]
+        processes_seen = (self._seen(name) for name in processes_in(self._folder))
+        return [process for process in processes_seen if process is not None]
 
     def _seen(self, process: str) -> "_Seen | None":
         """Without asking it; None where there is none and should be none."""
@@ -112,13 +112,13 @@ class LocalPlatform:
         running = Running(process, one.pid, config, started=one.started, memory_bytes=used.memory_bytes, cpu_s=used.cpu_s)
         return _Seen(running, contact)
 
-    async def _asked(self, seen: "_Seen", patience_s: float) -> Running:
-        if seen.contact is None:
-            return seen.running
+    async def _asked(self, process: "_Seen", patience_s: float) -> Running:
+        if process.contact is None:
+            return process.running
         try:
-            return replace(seen.running, status=await asking.status_of(seen.contact, patience_s))
+            return replace(process.running, status=await asking.status_of(process.contact, patience_s))
         except BackendError as error:
-            return replace(seen.running, error=f"process {seen.running.pid} does not report its status: {error}")
+            return replace(process.running, error=f"process {process.running.pid} does not report its status: {error}")
 
     def _start(self, config: WorkerConfig) -> None:
         files = ProcessFiles(self._folder, config.process)
@@ -138,8 +138,8 @@ class LocalPlatform:
         files = ProcessFiles(self._folder, process)
         identity, contact = files.running(), files.contact()
         if identity is None:
-            what = f"it is not running: hive-mind rollout restart starts it{_after(files.last_words())}"
-            raise asking.ProcessGone(process, what)
+            reason = f"it is not running: hive-mind rollout restart starts it{_after(files.last_words())}"
+            raise asking.ProcessGone(process, reason)
         if contact is None or contact.pid != identity.pid:
             raise BackendUnavailable(process, "it has only just begun: try again in a moment")
         return contact
@@ -153,12 +153,12 @@ class LocalPlatform:
         child = self._children.get(files.process)
         code = None if child is None else child.poll()
         if code is None:
-            how = ""
+            ending = ""
         elif code < 0:
-            how = f" (ended by {Signals(-code).name})"
+            ending = f" (ended by {Signals(-code).name})"
         else:
-            how = f" (exit code {code})"
-        return f"it is not running{how}{_after(files.last_words())}"
+            ending = f" (exit code {code})"
+        return f"it is not running{ending}{_after(files.last_words())}"
 
 
 @dataclass(frozen=True, slots=True)

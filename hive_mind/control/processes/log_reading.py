@@ -78,17 +78,17 @@ class _Reader:
         return [*_last_of(older, lines - len(recent)), *recent]
 
     def _more(self) -> list[str]:
-        found = self._read()
+        lines = self._read()
         if self._is_rotated():
             newest = _opened(self._log)
             # It may have been written to between reading and looking; nobody writes to it any more.
-            found += self._read()
-            found += [_text(self._rest)] if self._rest else []
-            found += self._missed(newest)
+            lines += self._read()
+            lines += [_text(self._rest)] if self._rest else []
+            lines += self._missed(newest)
             self._let_go()
             self._file = newest
-            found += self._read()
-        return found
+            lines += self._read()
+        return lines
 
     def _let_go(self) -> None:
         if self._file is not None:
@@ -96,12 +96,12 @@ class _Reader:
         self._file, self._rest = None, b""
 
     def _read(self) -> list[str]:
-        found: list[str] = []
+        lines: list[str] = []
         while self._file is not None and (block := self._file.read(_BLOCK_BYTES)):
-            *whole, rest = (self._rest + block).split(b"\n")
+            *whole_lines, rest = (self._rest + block).split(b"\n")
             self._rest = rest[:LINE_BYTES_MAX]
-            found += map(_text, whole)
-        return found
+            lines += map(_text, whole_lines)
+        return lines
 
     def _is_rotated(self) -> bool:
         """Whether the name stands for another file by now, or for one that was emptied."""
@@ -112,16 +112,16 @@ class _Reader:
             return False
         if self._file is None:
             return stat.S_ISREG(now.st_mode)
-        mine = os.fstat(self._file.fileno())
-        return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino) or now.st_size < self._file.tell()
+        status = os.fstat(self._file.fileno())
+        return (now.st_dev, now.st_ino) != (status.st_dev, status.st_ino) or now.st_size < self._file.tell()
 
     def _missed(self, newest: BinaryIO) -> list[str]:
         """The lines in files that began after this one and were rotated out before the newest."""
-        mine, last = _number(self._file), _number(newest)
+        status, last = _number(self._file), _number(newest)
         between: dict[int, BinaryIO] = {}
-        for path in _older(self._log) if mine != last and self._file is not None else ():
+        for path in _older(self._log) if status != last and self._file is not None else ():
             file = _opened(path)
-            if (number := _number(file)) == mine:
+            if (number := _number(file)) == status:
                 file.close()
                 break
             # Names change hands meanwhile: the newest may be among them by now, and one may be met twice.
@@ -134,13 +134,13 @@ class _Reader:
 
 def _last_of(paths: tuple[Path, ...], count: int) -> list[str]:
     """The last lines of files of which the first is the newest."""
-    found: deque[str] = deque()
+    lines: deque[str] = deque()
     for path in paths:
-        if len(found) >= count:
+        if len(lines) >= count:
             break
         with _opened(path) as file:
-            found.extendleft(reversed(_tail(file, count - len(found), file.seek(0, os.SEEK_END))))
-    return list(found)
+            lines.extendleft(reversed(_tail(file, count - len(lines), file.seek(0, os.SEEK_END))))
+    return list(lines)
 
 
 def _tail(file: BinaryIO, count: int, end: int) -> list[str]:
@@ -162,8 +162,8 @@ def _last_break(file: BinaryIO) -> int:
         size = min(_BLOCK_BYTES, start)
         start -= size
         file.seek(start)
-        if (found := file.read(size).rfind(b"\n")) >= 0:
-            return start + found + 1
+        if (lines := file.read(size).rfind(b"\n")) >= 0:
+            return start + lines + 1
     return 0
 
 

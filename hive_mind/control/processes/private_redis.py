@@ -127,8 +127,8 @@ class RedisFiles:
             (self.folder / "password").unlink(missing_ok=True)
         if not self.password:
             write_whole(self.folder / "password", secrets.token_urlsafe(32).encode())
-        written = _CONFIGURATION.format(port=self.port, password=self.password.decode())
-        write_whole(self.folder / "redis.conf", written.encode())
+        configuration = _CONFIGURATION.format(port=self.port, password=self.password.decode())
+        write_whole(self.folder / "redis.conf", configuration.encode())
 
     def _adopted(self) -> Identity | None:
         """One whose starter died before it could note it: it has the lock, says this number, and lives in this folder."""
@@ -195,8 +195,8 @@ async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_W
         child = await asyncio.to_thread(files.start, program)
         if await _is_up(files, child, until):
             return bus_config(folder, files.port)
-        if child is not None and "in use" not in (said := " ".join(last_lines(files.log, 5))):
-            raise BackendUnavailable("redis", f"the fleet's server ended at once; see {files.log}: {said[-500:]}")
+        if child is not None and "in use" not in (last_words := " ".join(last_lines(files.log, 5))):
+            raise BackendUnavailable("redis", f"the fleet's server ended at once; see {files.log}: {last_words[-500:]}")
     raise BackendUnavailable("redis", f"the fleet's server finds no free port; see {files.log}")
 
 

@@ -150,8 +150,8 @@ def checked_folder(folder: Path) -> Path:
 def own_folder(path: Path) -> Path:
     """The folder, made where it is missing, for this user alone. Raises `BackendRejected` for a link or another user's."""
     private_folder(path)
-    found = _refuse_foreign(path)
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    status = _refuse_foreign(path)
+    if stat.S_IMODE(status.st_mode) & 0o077:
         path.chmod(0o700)
     return path
 
@@ -161,10 +161,10 @@ def _parts(folder: Path) -> tuple[Path, ...]:
 
 
 def _refuse_foreign(path: Path) -> os.stat_result:
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or not _is_mine(found):
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or not _is_mine(status):
         raise BackendRejected("local", f"{path} is a link or belongs to somebody else: remove it, or use another home")
-    return found
+    return status
 
 
 def read_own(path: Path) -> bytes:
@@ -175,8 +175,8 @@ def read_own(path: Path) -> bytes:
     except OSError:
         return b""
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or not _is_mine(found) or found.st_size > _BYTES_MAX:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not _is_mine(status) or status.st_size > _BYTES_MAX:
             return b""
         return file.read(_BYTES_MAX)
 
@@ -184,8 +184,8 @@ def read_own(path: Path) -> bytes:
 def open_log(path: Path) -> int:
     """A descriptor for what a process prints. When there is more than a megabyte already, that becomes `….1`."""
     with suppress(FileNotFoundError):
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _OUTPUT_BYTES_MAX:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _OUTPUT_BYTES_MAX:
             path.replace(path.with_name(f"{path.name}.1"))
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINKS, 0o600)
 
@@ -195,8 +195,8 @@ def digest_of(body: bytes) -> str:
     return sha256(body).hexdigest()
 
 
-def _is_mine(found: os.stat_result) -> bool:
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+def _is_mine(status: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def _changed(path: Path) -> float:

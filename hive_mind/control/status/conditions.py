@@ -49,30 +49,30 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
     )
 
 
-def process_view(name: str, seen: Running | None, state: FleetState) -> ProcessView:
+def process_view(name: str, process: Running | None, state: FleetState) -> ProcessView:
     restarts = state.restarts.get(name, Restarts())
-    if seen is None or not seen.is_alive:
+    if process is None or not process.is_alive:
         if name in state.drained:
             phase, error = _DRAINED, "it was drained; hive-mind rollout restart brings it back"
         else:
-            phase, error = "missing", seen.error if seen and seen.error else "it is not running"
+            phase, error = "missing", process.error if process and process.error else "it is not running"
         return ProcessView(name, phase, restarts=restarts.count, since_ms=restarts.last_ms, last_error=error)
-    if seen.status is None:
-        phase, since_ms = "silent" if seen.error else "starting", int(seen.started * 1000)
-        used = seen.memory_bytes
-        return ProcessView(name, phase, seen.pid, False, used, seen.cpu_s, 0, restarts.count, since_ms, seen.error)
-    status = seen.status
+    if process.status is None:
+        phase, since_ms = "silent" if process.error else "starting", int(process.started * 1000)
+        used = process.memory_bytes
+        return ProcessView(name, phase, process.pid, False, used, process.cpu_s, 0, restarts.count, since_ms, process.error)
+    status = process.status
     return ProcessView(
         name=name,
         phase=status.phase,
-        pid=seen.pid,
+        pid=process.pid,
         is_ready=status.is_ready,
-        memory_bytes=seen.memory_bytes or status.memory_bytes,
-        cpu_s=seen.cpu_s or status.cpu_s,
+        memory_bytes=process.memory_bytes or status.memory_bytes,
+        cpu_s=process.cpu_s or status.cpu_s,
         messages=sum(node.messages for node in status.nodes),
         restarts=restarts.count,
         since_ms=status.since_ms,
-        last_error=status.error or seen.error or next((node.error for node in status.nodes if node.error), ""),
+        last_error=status.error or process.error or next((node.error for node in status.nodes if node.error), ""),
         nodes=status.nodes,
         notices=status.notices,
     )
@@ -164,14 +164,14 @@ def _conditions(
     wanted = [view for view in views if view.phase != _DRAINED]
     ready = _since((one.is_ready, one.since_ms) for one in wanted if isinstance(one, AgentView) or one.phase != "ready")
     connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
-    heard = _since((not node.silent, node.heard_since_ms) for node in nodes)
+    heard_since = _since((not node.silent, node.heard_since_ms) for node in nodes)
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
     failed = [agent.since_ms for agent in agents if agent.phase == "failed"]
     return (
         _ready(waiting if expected else ["nothing was applied, or it was deleted"], names, ready),
         _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
         _unless("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
-        _unless("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
+        _unless("Members", "AllHeard", "MembersSilent", silent, heard_since, is_known=is_known),
         _unless("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
         _unless("WritesAccepted", "WritesAccepted", "WritesRefused", refused_writes(statuses), is_known=is_known),
         _unless("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),
@@ -184,11 +184,11 @@ def _conditions(
     )
 
 
-def _ready(waiting: list[str], away: list[str], since_ms: int) -> Condition:
+def _ready(waiting: list[str], drained_names: list[str], since_ms: int) -> Condition:
     """Whether everybody that is wanted is ready. A process that was drained is away because somebody said so."""
-    if waiting or not away:
+    if waiting or not drained_names:
         return _unless("Ready", "AllReady", "NotReady", waiting, since_ms)
-    drained = f"{first_of(away, IN_A_LINE)} drained: hive-mind rollout restart brings back what was"
+    drained = f"{first_of(drained_names, IN_A_LINE)} drained: hive-mind rollout restart brings back what was"
     return _condition("Ready", True, "AllButDrained", drained, since_ms)
 
 
@@ -202,10 +202,10 @@ def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
 
 def _set_aside(nodes: Iterable[NodeStatus]) -> list[str]:
     """Messages that could not be handled: of another version or another program, for instance."""
-    found = [f"{node.name} set aside {count:,} {why}" for node in nodes for why, count in sorted(node.set_aside.items())]
+    reasons = [f"{node.name} set aside {count:,} {why}" for node in nodes for why, count in sorted(node.set_aside.items())]
     # The counts are those of processes, which know nothing of letters that a person has dropped.
     advice = "see: hive-mind events dlq list --fleet; hive-mind rollout restart counts from 0"
-    return [f"{first_of(found, IN_A_LINE)}; {advice}"] if found else []
+    return [f"{first_of(reasons, IN_A_LINE)}; {advice}"] if reasons else []
 
 
 def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
@@ -225,9 +225,9 @@ def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
 
 def _since(parts: Iterable[tuple[bool, int]]) -> int:
     """Since when all hold, or one does not, of (whether it holds, since when); 0 where that is not known."""
-    known = list(parts)
-    broken = [since_ms for holds, since_ms in known if not holds]
-    return min(broken) if broken else max((since_ms for _, since_ms in known), default=0)
+    part_names = list(parts)
+    broken = [since_ms for holds, since_ms in part_names if not holds]
+    return min(broken) if broken else max((since_ms for _, since_ms in part_names), default=0)
 
 
 def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
@@ -259,13 +259,13 @@ def _condition(type: str, holds: bool, reason: str, message: str, since_ms: int 
 
 def _too_large(running: Iterable[Running]) -> list[str]:
     """Processes that take more memory than their agents may together; one without a limit lifts that of its process."""
-    found: list[str] = []
+    reasons: list[str] = []
     for process in running:
         limits = [agent.memory_mb for agent in process.config.agents] if process.config else []
         used_mb = process.memory_bytes / 1_000_000
         if limits and all(limits) and used_mb > sum(limits):
-            found.append(f"{process.process} takes {used_mb:.0f} MB of {sum(limits)}")
-    return found
+            reasons.append(f"{process.process} takes {used_mb:.0f} MB of {sum(limits)}")
+    return reasons
 
 
 def _phase(

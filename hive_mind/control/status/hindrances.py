@@ -24,14 +24,14 @@ _SKEW_MS = HiveClockSettings().step_min_ms
 
 def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:
     """Agents whose memory, and nodes whose journal or bus, takes nothing."""
-    found: list[str] = []
+    troubles: list[str] = []
     for status in statuses:
         refused = [f"{node.name}: {node.refusal}" for node in status.nodes if node.refusal]
         refused += [f"{agent.name}: {agent.refusal}" for agent in status.agents if agent.refusal]
         if status.phase == "failed" and not refused:
             refused.append(f"{status.process}: {status.error or 'it has failed'}")
-        found += refused
-    return found
+        troubles += refused
+    return troubles
 
 
 def short_disks(statuses: Iterable[WorkerStatus]) -> list[str]:
@@ -51,53 +51,53 @@ def shortage(room: Room) -> str:
 
 def full_brokers(nodes: Iterable[NodeStatus]) -> list[str]:
     """Brokers that hold nearly as much as they may."""
-    found = []
+    troubles = []
     for node in nodes:
         used, limit = node.broker_used_bytes, node.broker_limit_bytes
         if limit and used >= _BROKER_SHARE * limit:
             remedy = "raise maxmemory (CONFIG SET maxmemory), or start the members that don't read; see hive-mind events stats"
-            found.append((used / limit, f"the broker holds {_size(used)} of {_size(limit)}: {remedy}"))
+            troubles.append((used / limit, f"the broker holds {_size(used)} of {_size(limit)}: {remedy}"))
     # All of them ask one server, at different moments.
-    return [max(found)[1]] if found else []
+    return [max(troubles)[1]] if troubles else []
 
 
 def wrong_clocks(nodes: Iterable[NodeStatus]) -> list[str]:
     """Machines whose clock is not that of the others, or of the broker."""
-    found = []
+    troubles = []
     for node in nodes:
         for off_ms, whose in ((node.ahead_of_members_ms, "the other members'"), (node.ahead_of_broker_ms, "the broker's")):
             if abs(off_ms) > _SKEW_MS:
                 side = "ahead of" if off_ms > 0 else "behind"
-                found.append(f"the clock of {node.name} is {abs(off_ms) / 1000:,.0f} s {side} {whose}: set it, by NTP")
+                troubles.append(f"the clock of {node.name} is {abs(off_ms) / 1000:,.0f} s {side} {whose}: set it, by NTP")
                 break
-    return found
+    return troubles
 
 
 def _size(count: int) -> str:
     return f"{count / 1_000_000_000:,.1f} GB" if count >= 10**9 else f"{count / 1_000_000:,.1f} MB"
 
 
-def shortcomings(wanted: Desired, running: Mapping[str, Running], plan: Plan) -> Iterator[str]:
+def shortcomings(desired: Desired, running: Mapping[str, Running], plan: Plan) -> Iterator[str]:
     """Processes, nodes and agents that are not ready, and what is still to do."""
     reported: set[str] = set()
-    for name in sorted(wanted.processes):
+    for name in sorted(desired.processes):
         if not is_ready(running.get(name)):
             reported.add(name)
             yield from _of_process(name, running.get(name))
-    if late := behind(running, wanted.processes):
+    if late := behind(running, desired.processes):
         yield f"not all nodes know who is a member: {', '.join(late)} know of an older membership"
     for action in plan.actions:
         if action.subject not in reported:
             yield f"{action.kind} {action.subject} is still to do: {action.why}"
 
 
-def _of_process(name: str, seen: Running | None) -> Iterator[str]:
-    if seen is None or not seen.is_alive:
-        yield f"{name} does not run{_why(seen)}"
-    elif seen.status is None:
-        yield f"{name} has not answered yet{_why(seen)}"
+def _of_process(name: str, process: Running | None) -> Iterator[str]:
+    if process is None or not process.is_alive:
+        yield f"{name} does not run{_why(process)}"
+    elif process.status is None:
+        yield f"{name} has not answered yet{_why(process)}"
     else:
-        yield from _of_parts(name, seen.status)
+        yield from _of_parts(name, process.status)
 
 
 def _of_parts(name: str, status: WorkerStatus) -> Iterator[str]:
@@ -121,8 +121,8 @@ def _silent(names: tuple[str, ...]) -> str:
     return f"it does not hear {', '.join(names)}" if names else ""
 
 
-def _why(seen: Running | None) -> str:
-    return _colon(seen.error if seen else "")
+def _why(process: Running | None) -> str:
+    return _colon(process.error if process else "")
 
 
 def _colon(text: str) -> str:

@@ -52,7 +52,9 @@ class Watching:
         state, now_ms = converging.remembered.state, converging.around.now_ms()
         wanted_actions = [*due(look, state, now_ms), *(Action("restart", name, "it does not answer") for name in hung)]
         actions = self._patient(wanted_actions, converging.around.monotonic())
-        problems = [f"{one.kind} {one.subject} would lose facts and is left to you" for one in look.plan.actions if one.loses]
+        problems = [
+            f"{action.kind} {action.subject} would lose facts and is left to you" for action in look.plan.actions if action.loses
+        ]
         if actions:
             problems += await converging.step(look, actions, converging.around.patience(_ROUND_S))
         elif not look.plan.actions:
@@ -98,9 +100,9 @@ def due(look: Look, state: FleetState, now_ms: int) -> Iterable[Action]:
     if look.wanted.move:
         return [action for action in look.plan.actions if action.kind == "move" and not action.loses]
     # Further off than any wait: the clock was set back meanwhile.
-    early = {name for name, one in state.restarts.items() if now_ms < one.next_ms <= now_ms + 1000 * BACK_OFF.delay_max_s}
+    early = {name for name, item in state.restarts.items() if now_ms < item.next_ms <= now_ms + 1000 * BACK_OFF.delay_max_s}
     starts = ("create", "restart", "update", "replace")
-    return [one for one in look.plan.actions if not one.loses and not (one.kind in starts and one.subject in early)]
+    return [item for item in look.plan.actions if not item.loses and not (item.kind in starts and item.subject in early)]
 
 
 async def pause(stop: asyncio.Event, period_s: float) -> None:

@@ -145,11 +145,11 @@ class Session:
         if not disposition.is_receiver:
             return
         count = ((disposition.last - disposition.first) & ID_MASK) + 1
-        known = list(self._unsettled(disposition.first, count))
-        for link, delivery_id in known:
+        known_ids = list(self._unsettled(disposition.first, count))
+        for link, delivery_id in known_ids:
             self._settle(link, delivery_id, disposition)
-        if len(known) < count <= UNKNOWN_MAX and not disposition.is_settled:
-            self._refuse_unknown(disposition.first, count, {delivery_id for _, delivery_id in known})
+        if len(known_ids) < count <= UNKNOWN_MAX and not disposition.is_settled:
+            self._refuse_unknown(disposition.first, count, {delivery_id for _, delivery_id in known_ids})
 
     def _unsettled(self, first: int, count: int) -> Iterator[tuple[ServerLink, int]]:
         for link in self.links.values():
@@ -165,20 +165,20 @@ class Session:
         outcome = disposition.outcome or (DeliveryOutcome("accepted") if disposition.is_settled else None)
         if outcome is None or delivery_id not in link.unsettled:
             return
-        held = link.unsettled.pop(delivery_id)
+        payload = link.unsettled.pop(delivery_id)
         try:
-            link.entity.settle(link, held, outcome)
+            link.entity.settle(link, payload, outcome)
             state = _state(outcome)
         except AmqpError as error:
             state = rejected_state(error)
         if not disposition.is_settled:
             self.send_disposition(delivery_id, state, is_receiver=False)
 
-    def _refuse_unknown(self, first: int, count: int, known: set[int]) -> None:
+    def _refuse_unknown(self, first: int, count: int, known_ids: set[int]) -> None:
         lost = rejected_state(AmqpError("com.microsoft:message-lock-lost", "this delivery is not, or no longer, the receiver's"))
         for step in range(count):
             delivery_id = (first + step) & ID_MASK
-            if delivery_id not in known:
+            if delivery_id not in known_ids:
                 self.send_disposition(delivery_id, lost, is_receiver=False)
 
     def detach(self, link: ServerLink, error: AmqpError | None = None) -> None:
@@ -279,21 +279,21 @@ _HANDLERS: dict[int, Callable[[Session, list[Any]], None]] = {
 }
 
 
-def attach(session: Session, said: Attach) -> None:
+def attach(session: Session, request: Attach) -> None:
     """A client wants a link. Raises `AmqpError` for a handle that it can't have."""
-    if said.handle in session.links:
-        raise AmqpError("amqp:session:handle-in-use", f"handle {said.handle} has a link")
-    if said.handle > session.connection.limits.handle_max:
-        raise AmqpError("amqp:connection:framing-error", f"handle {said.handle} is above handle-max")
+    if request.handle in session.links:
+        raise AmqpError("amqp:session:handle-in-use", f"handle {request.handle} has a link")
+    if request.handle > session.connection.limits.handle_max:
+        raise AmqpError("amqp:connection:framing-error", f"handle {request.handle} is above handle-max")
     if session.connection.links >= session.connection.limits.links_max:
         raise AmqpError(RESOURCE_LIMIT, "too many links on one connection")
-    link = ServerLink(session, said)
+    link = ServerLink(session, request)
     fault = session.connection.broker.take_fault("attach", link.address)
     if fault is not None and _is_lost(session, fault):
-        session.detached.add(said.handle)
+        session.detached.add(request.handle)
         return
-    session.detached.discard(said.handle)
-    session.links[said.handle] = link
+    session.detached.discard(request.handle)
+    session.links[request.handle] = link
     _ask_entity(link, fault)
 
 
@@ -339,13 +339,13 @@ def _ask_entity(link: ServerLink, fault: Fault | None) -> None:
 
 
 def _fields(link: ServerLink, *, is_refused: bool) -> list[bytes]:
-    said = link.attach
-    source = NULL if is_refused and link.is_sender else _encoded(amqp.SOURCE, said.source)
-    target = NULL if is_refused and not link.is_sender else _encoded(amqp.TARGET, said.target)
-    settling = [ubyte(said.sender_settles), ubyte(said.receiver_settles)]
+    request = link.attach
+    source = NULL if is_refused and link.is_sender else _encoded(amqp.SOURCE, request.source)
+    target = NULL if is_refused and not link.is_sender else _encoded(amqp.TARGET, request.target)
+    settling = [ubyte(request.sender_settles), ubyte(request.receiver_settles)]
     first_count = uint(0) if link.is_sender else NULL
     size_max = ulong(link.peer.limits.message_bytes_max)
-    head = [encode(said.name), uint(said.handle), boolean(not link.is_sender), *settling, source, target]
+    head = [encode(request.name), uint(request.handle), boolean(not link.is_sender), *settling, source, target]
     # Clients index these fields by place, so the empty ones are written too.
     return [*head, NULL, FALSE, first_count, size_max, NULL, NULL, NULL]
 

@@ -268,12 +268,12 @@ class Connection(asyncio.Protocol):
     def _on_open(self, fields: list[Any]) -> None:
         if self._is_open:
             raise AmqpError(NOT_ALLOWED, "the connection is open already")
-        said = amqp.read_open(fields)
+        peer_open = amqp.read_open(fields)
         self._cancel("handshake")
-        self.peer_frame_bytes = min(said.max_frame_bytes, self.limits.frame_bytes_max)
-        self.peer_idle_s = said.idle_timeout_ms / 1000
-        self.agent = said.agent
-        self._write_open(said.hostname)
+        self.peer_frame_bytes = min(peer_open.max_frame_bytes, self.limits.frame_bytes_max)
+        self.peer_idle_s = peer_open.idle_timeout_ms / 1000
+        self.agent = peer_open.agent
+        self._write_open(peer_open.hostname)
         self._beat()
 
     def _write_open(self, hostname: str = "") -> None:

@@ -122,8 +122,8 @@ def read_open(fields: list[Any]) -> Open:
     size = _number(fields, 2, _UINT_MAX)
     if size < 512:
         raise AmqpError(INVALID_FIELD, "max-frame-size is at least 512")
-    said = _mapping(fields, 9)
-    agent = f"{said.get('user-agent', '')} {said.get('product', '')}".lower()
+    properties_read = _mapping(fields, 9)
+    agent = f"{properties_read.get('user-agent', '')} {properties_read.get('product', '')}".lower()
     return Open(_text(fields, 1), size, _number(fields, 4, 0), agent)
 
 
@@ -236,15 +236,15 @@ def _terminus(fields: list[Any], place: int, code: int) -> Terminus | None:
         raise AmqpError(INVALID_FIELD, f"field {place} is to be a source or a target")
     if value.descriptor not in (code, _TERMINI[code]):
         raise AmqpError("amqp:not-implemented", "links lead to addresses, not to coordinators of transactions")
-    own = value.value
-    return Terminus(_text(own, 0), _filters(own) if code == SOURCE else {}, own)
+    value_text = value.value
+    return Terminus(_text(value_text, 0), _filters(value_text) if code == SOURCE else {}, value_text)
 
 
 def _filters(fields: list[Any]) -> dict[str, Any]:
     """By the names the client gave them, and by their descriptors, which say what kind of filter each is."""
-    given = _mapping(fields, 7)
-    by_name = {name: item.value if isinstance(item, Described) else item for name, item in given.items()}
-    kinds = [item for item in given.values() if isinstance(item, Described) and isinstance(item.descriptor, int | str)]
+    mapping = _mapping(fields, 7)
+    by_name = {name: item.value if isinstance(item, Described) else item for name, item in mapping.items()}
+    kinds = [item for item in mapping.values() if isinstance(item, Described) and isinstance(item.descriptor, int | str)]
     return {_FILTERS.get(item.descriptor, str(item.descriptor)): item.value for item in kinds} | by_name
 
 

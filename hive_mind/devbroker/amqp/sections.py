@@ -82,17 +82,17 @@ class Message:
 
 def split(payload: bytes) -> Message:
     """Cut one encoded message into sections and check them all. Raises `DecodeError`."""
-    found: dict[int, bytes] = {}
+    spans: dict[int, bytes] = {}
     body_start = len(payload)
     for code, start, value_start, end in _sections(payload):
         if code >= DATA:
             body_start = start
             break
-        if code in found:
+        if code in spans:
             raise DecodeError("a section that is there twice")
         # A descriptor may be written longer than it needs to be; all that follows relies on the short form.
-        found[code] = payload[start:end] if value_start - start == _PREFIX else _prefix(code) + payload[value_start:end]
-    header, annotations, properties, application = (found.get(code, b"") for code in _KEPT)
+        spans[code] = payload[start:end] if value_start - start == _PREFIX else _prefix(code) + payload[value_start:end]
+    header, annotations, properties, application = (spans.get(code, b"") for code in _KEPT)
     message = Message(header, annotations, properties, application, payload[body_start:])
     _check(message)
     return message
@@ -122,8 +122,8 @@ def data_sections(body: bytes) -> list[bytes]:
 
 def value_message(value: Any, *, properties: Mapping[int, Any] | None = None, application: Mapping[Any, Any]) -> bytes:
     """A message made here whose body is one value: the answer to a request."""
-    given = properties or {}
-    fields = [encode(given[place]) if place in given else NULL for place in range(max(given, default=-1) + 1)]
+    values = properties or {}
+    fields = [encode(values[place]) if place in values else NULL for place in range(max(values, default=-1) + 1)]
     first = described(PROPERTIES, fields) if fields else b""
     return first + _prefix(APPLICATION) + encode(dict(application)) + _prefix(VALUE) + encode(value)
 

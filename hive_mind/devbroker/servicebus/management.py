@@ -74,15 +74,15 @@ def _renew(request: Request, queue: Queue, now: float) -> ManagementReply:
 
 
 def _peek(request: Request, queue: Queue, now: float) -> ManagementReply:
-    count, found = request.count("message-count", PEEK_MAX), list[bytes]()
+    count, messages = request.count("message-count", PEEK_MAX), list[bytes]()
     for message in queue.peek(request.number("from-sequence-number", 1), now):
         encoded = rendered(message)
-        if len(found) == count or (found and sum(map(len, found)) + len(encoded) > PEEK_BYTES_MAX):
+        if len(messages) == count or (messages and sum(map(len, messages)) + len(encoded) > PEEK_BYTES_MAX):
             break
-        found.append(encoded)
+        messages.append(encoded)
     return (
-        ManagementReply(200, "OK", {"messages": [{"message": each} for each in found]})
-        if found
+        ManagementReply(200, "OK", {"messages": [{"message": each} for each in messages]})
+        if messages
         else ManagementReply(204, "No Content", {})
     )
 

@@ -124,9 +124,9 @@ def _correlation(name: str, values: Mapping[Any, Any]) -> Correlation:
     return Correlation(system, application)
 
 
-def _is_same(value: Any, wanted: Any) -> bool:
+def _is_same(value: Any, expected: Any) -> bool:
     """Equal and of one kind: `True` is not 1."""
-    return bool(value == wanted) and isinstance(value, bool) is isinstance(wanted, bool)
+    return bool(value == expected) and isinstance(value, bool) is isinstance(expected, bool)
 
 
 ID_LENGTH_MAX = 128
@@ -191,10 +191,10 @@ def properties_of(message: Message) -> Properties:
 def buried(letter: BrokeredMessage, reason: str, description: str) -> BrokeredMessage:
     """The letter with why it is dead, which receivers of dead letters read in its application properties."""
     why = {"DeadLetterReason": reason, "DeadLetterErrorDescription": description}
-    said: Mapping[Any, Any] = {name: text for name, text in why.items() if text}
-    if not said:
+    reasons: Mapping[Any, Any] = {name: text for name, text in why.items() if text}
+    if not reasons:
         return letter
-    return replace(letter, content=letter.content.with_application({**letter.content.application_map, **said}))
+    return replace(letter, content=letter.content.with_application({**letter.content.application_map, **reasons}))
 
 
 def text_of(value: object) -> str:
@@ -272,16 +272,16 @@ def message_lock_lost() -> AmqpError:
     return AmqpError("com.microsoft:message-lock-lost", "the lock expired, or the message was settled already; receive it again")
 
 
-def quota_reached(what: str) -> AmqpError:
+def quota_reached(message: str) -> AmqpError:
     """The sender has to wait until receivers made room."""
-    return AmqpError(RESOURCE_LIMIT, f"com.microsoft:quota-exceeded: {what}; receive messages, also dead ones, to make room")
+    return AmqpError(RESOURCE_LIMIT, f"com.microsoft:quota-exceeded: {message}; receive messages, also dead ones, to make room")
 
 
-def wrong_argument(what: str) -> AmqpError:
+def wrong_argument(message: str) -> AmqpError:
     """A request or a message that can't be taken as it is."""
-    return AmqpError(ARGUMENT, what)
+    return AmqpError(ARGUMENT, message)
 
 
-def not_allowed(what: str) -> AmqpError:
+def not_allowed(message: str) -> AmqpError:
     """A request that does not go with this kind of entity."""
-    return AmqpError(NOT_ALLOWED, what)
+    return AmqpError(NOT_ALLOWED, message)

@@ -90,8 +90,8 @@ class QueueEntity:
         if outcome.kind == "accepted":
             self.queue.complete(token, now)
         elif outcome.kind == "rejected":
-            said = {text_of(name): text_of(value) for name, value in outcome.info.items() if value is not None}
-            self.queue.bury(token, now, said.get("DeadLetterReason", ""), said.get("DeadLetterErrorDescription", ""))
+            reasons = {text_of(name): text_of(value) for name, value in outcome.info.items() if value is not None}
+            self.queue.bury(token, now, reasons.get("DeadLetterReason", ""), reasons.get("DeadLetterErrorDescription", ""))
         elif outcome.is_undeliverable_here:
             raise not_allowed("this broker can't put a message aside; complete or abandon it")
         else:
@@ -192,11 +192,11 @@ class Topic:
         """All to everybody who wants them, or none: raises `AmqpError` when a subscription is full."""
         fresh = [self._limited(letter) for letter in self._duplicates.without(letters, now)]
         plan = [(letter, self._wanting(letter)) for letter in fresh]
-        wanted: dict[Queue, list[BrokeredMessage]] = {}
+        messages_by_queue: dict[Queue, list[BrokeredMessage]] = {}
         for letter, queues in plan:
             for queue in queues:
-                wanted.setdefault(queue, []).append(letter)
-        for queue, its_letters in wanted.items():
+                messages_by_queue.setdefault(queue, []).append(letter)
+        for queue, its_letters in messages_by_queue.items():
             queue.advance(now)
             queue.check(its_letters)
         self._duplicates.note(fresh, now)

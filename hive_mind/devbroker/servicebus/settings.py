@@ -37,15 +37,15 @@ class QueueSettings:
 
 def settings_of(properties: Mapping[str, Any]) -> QueueSettings:
     """From the `Properties` of an entity. Raises `InvalidInput` for a name or a value that can't be."""
-    given = dict(properties)
-    window_s = _seconds("DuplicateDetectionHistoryTimeWindow", given.pop("DuplicateDetectionHistoryTimeWindow", "PT10M"))
-    is_detecting = _flag("RequiresDuplicateDetection", given.pop("RequiresDuplicateDetection", False))
+    remaining = dict(properties)
+    window_s = _seconds("DuplicateDetectionHistoryTimeWindow", remaining.pop("DuplicateDetectionHistoryTimeWindow", "PT10M"))
+    is_detecting = _flag("RequiresDuplicateDetection", remaining.pop("RequiresDuplicateDetection", False))
     for name in _UNSUPPORTED:
-        if given.pop(name, ""):
+        if remaining.pop(name, ""):
             raise InvalidInput(f"{name} is not supported by this broker; leave it out")
     return QueueSettings(
         duplicate_window_s=window_s if is_detecting else 0.0,
-        **{_field(name): _READERS[name][1](name, value) for name, value in given.items()},
+        **{_field(name): _READERS[name][1](name, value) for name, value in remaining.items()},
     )
 
 

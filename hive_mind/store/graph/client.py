@@ -90,24 +90,26 @@ class Graph:
         query = {"cypher": cypher, "limit": limit, "timeout_s": timeout_s}
         async with self._turn:
             try:
-                kind, *said = await self._answered(query, timeout_s + _GRACE_S)
+                kind, *reply_parts = await self._answered(query, timeout_s + _GRACE_S)
             except BaseException:
                 # A process that still works on it would give its answer to the next query.
                 await self._end()
                 raise
         if kind == "refused":
-            name, message = said
+            name, message = reply_parts
             if name == BackendError.__name__ and _lacks_room(self._record):
                 await self.close()
                 raise BackendError("graph", f"{message}; the memory itself is not touched: {_advice(self._record)}")
             raise _error(name, message)
-        return msgspec.convert(said[0], Rows)
+        return msgspec.convert(reply_parts[0], Rows)
 
     async def build(self) -> Path:
         """Kuzu's database as the record is now, for programs that open it themselves; made anew where the record has changed."""
         if is_unwritable(self._record):
-            what = f"{self._record.parent} can't be written to, so no database is made there; queries are answered all the same"
-            raise BackendError("graph", what)
+            problem = (
+                f"{self._record.parent} can't be written to, so no database is made there; queries are answered all the same"
+            )
+            raise BackendError("graph", problem)
         await self.query("RETURN 1", 1)
         return GraphLocation(self._record.parent).database
 
@@ -152,8 +154,8 @@ class Graph:
         except PipeClosed as ended:
             # First, as it gives back the room that the advice is about.
             await self._end()
-            what = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
-            raise BackendUnavailable("graph", what) from None
+            problem = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
+            raise BackendUnavailable("graph", problem) from None
 
     async def _exchange(self, query: dict[str, Any], anew: str, deadline_s: float) -> list[Any]:
         """The last message to a query: "answer" with a value, or "refused" with an error's name and text."""
@@ -210,5 +212,5 @@ def _advice(record: Path) -> str:
     return f"delete {record.parent}/graph.*"
 
 
-def _no_report(done: int, total: int, what: str) -> None:
-    del done, total, what
+def _no_report(done: int, total: int, problem: str) -> None:
+    del done, total, problem

@@ -67,11 +67,13 @@ def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dic
         for statement in relation_tables(pairs.values()):
             engine.run(statement)
         # An end of a damaged edge may be missing; otherwise that would be a defect, and is an error.
-        more = ", ignore_errors=true" if reader.damaged else ""
+        options = ", ignore_errors=true" if reader.damaged else ""
         for number, name in enumerate(files.finished()):
             report(number, len(pairs), "copying edges")
             pair = pairs[name]
-            engine.run(f"COPY {pair.relation} FROM '{folder}/{name}.json' (from='{pair.from_kind}', to='{pair.to_kind}'{more})")
+            engine.run(
+                f"COPY {pair.relation} FROM '{folder}/{name}.json' (from='{pair.from_kind}', to='{pair.to_kind}'{options})"
+            )
     for edge, pair in single:
         _link(engine, edge, pair.from_kind, pair.to_kind)
 
@@ -111,10 +113,10 @@ class _Files:
             Path(file.name).unlink()
 
 
-def _reporting(items: Iterator[Ticking], last_tick: int, report: Report, what: str) -> Iterator[Ticking]:
+def _reporting(items: Iterator[Ticking], last_tick: int, report: Report, kind: str) -> Iterator[Ticking]:
     for number, item in enumerate(items):
         if number % _REPORT_EVERY == 0:
-            report(item.tick, last_tick, what)
+            report(item.tick, last_tick, kind)
         yield item
 
 

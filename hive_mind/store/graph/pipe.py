@@ -26,8 +26,8 @@ _LAST_WORDS_BYTES = 4000
 class PipeClosed(Exception):
     """It has gone instead of answering: `code` is 0 where nobody asked any more, negative for a signal."""
 
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(f"code {code}" + (f": {said}" if said else ""))
+    def __init__(self, code: int, last_words: str) -> None:
+        super().__init__(f"code {code}" + (f": {last_words}" if last_words else ""))
         self.code = code
 
 
@@ -69,8 +69,8 @@ class Child:
                 return message
         except asyncio.IncompleteReadError:
             stderr = cast(StreamReader, self.process.stderr)
-            said = (await stderr.read(_LAST_WORDS_BYTES)).decode(errors="replace").strip().splitlines()
-            raise PipeClosed(await self.process.wait(), said[-1] if said else "") from None
+            last_words = (await stderr.read(_LAST_WORDS_BYTES)).decode(errors="replace").strip().splitlines()
+            raise PipeClosed(await self.process.wait(), last_words[-1] if last_words else "") from None
 
     async def end(self) -> None:
         with suppress(ProcessLookupError):

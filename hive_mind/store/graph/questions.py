@@ -91,31 +91,31 @@ class GraphNode:
     thing: Thing
 
 
-def found(reader: RecordReader, given: str) -> GraphNode:
+def found(reader: RecordReader, name_or_id: str) -> GraphNode:
     """The one thing with this id, this name, or an id that begins like this. Raises `InvalidInput` for none and for several."""
-    nodes = _nodes(reader, "WHERE id = ?", given) or _nodes(reader, "WHERE id = ?", entity_id(given))
+    nodes = _nodes(reader, "WHERE id = ?", name_or_id) or _nodes(reader, "WHERE id = ?", entity_id(name_or_id))
     if not nodes:
         # Of another tenant, or imported.
-        name = msgspec.json.encode(given).decode()
+        name = msgspec.json.encode(name_or_id).decode()
         nodes = _nodes(reader, "WHERE kind = ? AND lower(CAST(body AS TEXT)) = lower(?)", rows.ENTITY, name)
-    if not nodes and len(given) >= PREFIX_CHARACTERS_MIN:
-        prefix = given.lower()
+    if not nodes and len(name_or_id) >= PREFIX_CHARACTERS_MIN:
+        prefix = name_or_id.lower()
         nodes = _nodes(reader, "WHERE id BETWEEN ? AND ? LIMIT ?", prefix, f"{prefix}\U0010ffff", _NAMES_SHOWN)
     if not nodes:
         raise InvalidInput(
-            f"the graph has no {given!r}: give the name of an entity, or the id of a fact (`hive-mind facts list`)"
+            f"the graph has no {name_or_id!r}: give the name of an entity, or the id of a fact (`hive-mind facts list`)"
         )
     if len(nodes) > 1:
         several = ", ".join(
             f"{thing.kind} {thing.id} ({thing.text[:40]})" for thing in [node.thing for node in nodes[:_NAMES_SHOWN]]
         )
-        raise InvalidInput(f"{given!r} may be several things: {several}; give more of the id")
+        raise InvalidInput(f"{name_or_id!r} may be several things: {several}; give more of the id")
     return nodes[0]
 
 
-def neighbourhood(reader: RecordReader, given: str, depth: int, limit: int) -> Neighbourhood:
+def neighbourhood(reader: RecordReader, name_or_id: str, depth: int, limit: int) -> Neighbourhood:
     """The things around a thing, nearest first: at most `limit` things beside it."""
-    centre = found(reader, given)
+    centre = found(reader, name_or_id)
     things, edges, is_cut = {centre.place: centre.thing}, dict[EdgeRow, None](), False
     border = [centre.place]
     for _ in range(depth):
@@ -137,18 +137,18 @@ def neighbourhood(reader: RecordReader, given: str, depth: int, limit: int) -> N
     return Neighbourhood(tuple(things.values()), tuple(_edge(edge, things) for edge in edges), is_cut)
 
 
-def history(reader: RecordReader, given: str, limit: int) -> list[Thing]:
+def history(reader: RecordReader, name_or_id: str, limit: int) -> list[Thing]:
     """The facts a fact replaced, the fact, and its replacements: the oldest first."""
-    fact = found(reader, given)
+    fact = found(reader, name_or_id)
     if fact.thing.kind != FACT:
-        raise InvalidInput(f"{given!r} is an {fact.thing.kind.lower()}: only facts are replaced by others")
-    known = {fact.place}
-    older, newer = (_replaced(reader, fact.place, known, limit, is_newer=side) for side in (False, True))
+        raise InvalidInput(f"{name_or_id!r} is an {fact.thing.kind.lower()}: only facts are replaced by others")
+    known_places = {fact.place}
+    older, newer = (_replaced(reader, fact.place, known_places, limit, is_newer=side) for side in (False, True))
     return [*reversed(older), fact.thing, *newer]
 
 
-def sources_of(reader: RecordReader, given: str, limit: int) -> list[Thing]:
-    ends = _ends(reader, Relation.DERIVES_FROM, found(reader, given).place, limit)
+def sources_of(reader: RecordReader, name_or_id: str, limit: int) -> list[Thing]:
+    ends = _ends(reader, Relation.DERIVES_FROM, found(reader, name_or_id).place, limit)
     return list(_at(reader, ends).values())
 
 
@@ -157,8 +157,8 @@ def derived_from(reader: RecordReader, source: str, limit: int) -> list[Thing]:
     derived: dict[int, Thing] = {}
     for node in _nodes(reader, "WHERE id = ?", source):
         return list(_at(reader, _ends(reader, Relation.DERIVES_FROM, node.place, limit, backwards=True)).values())
-    written = msgspec.json.encode(source)
-    for row, value in reader.themselves(reader.rows(NodeRow, "WHERE kind = ? AND instr(body, ?)", rows.FACT, written)):
+    source_text = msgspec.json.encode(source)
+    for row, value in reader.themselves(reader.rows(NodeRow, "WHERE kind = ? AND instr(body, ?)", rows.FACT, source_text)):
         if len(derived) >= limit:
             break
         if isinstance(value, Fact) and source in value.sources:
@@ -273,16 +273,16 @@ def _edge(edge: EdgeRow, things: dict[int, Thing]) -> Edge:
 
 
 def _ends(reader: RecordReader, relation: Relation, place: int, limit: int, *, backwards: bool = False) -> list[int]:
-    here = "to_seq" if backwards else "from_seq"
-    edges = reader.rows(EdgeRow, f"WHERE {here} = ? AND relation = ? LIMIT ?", place, RELATION_NUMBERS[relation], limit)
+    column = "to_seq" if backwards else "from_seq"
+    edges = reader.rows(EdgeRow, f"WHERE {column} = ? AND relation = ? LIMIT ?", place, RELATION_NUMBERS[relation], limit)
     return [_other(edge, place) for edge in edges]
 
 
-def _replaced(reader: RecordReader, fact: int, known: set[int], limit: int, *, is_newer: bool) -> list[Thing]:
+def _replaced(reader: RecordReader, fact: int, known_places: set[int], limit: int, *, is_newer: bool) -> list[Thing]:
     """By and by, nearest first; `known` grows."""
     chain = [fact]
-    for one in chain:
-        new = [end for end in _ends(reader, Relation.SUPERSEDES, one, limit, backwards=is_newer) if end not in known]
-        known.update(new)
+    for link in chain:
+        new = [end for end in _ends(reader, Relation.SUPERSEDES, link, limit, backwards=is_newer) if end not in known_places]
+        known_places.update(new)
         chain += new[: limit + 1 - len(chain)]
     return list(_at(reader, chain[1:]).values())

@@ -95,7 +95,7 @@ def relation_tables(pairs: Iterable[Pair]) -> list[str]:
     ends: dict[str, list[str]] = {}
     for pair in dict.fromkeys((*STANDARD, *pairs)):
         ends.setdefault(pair.relation, []).append(f"FROM {pair.from_kind} TO {pair.to_kind}")
-    return [f"CREATE REL TABLE {relation}({', '.join(found)})" for relation, found in ends.items()]
+    return [f"CREATE REL TABLE {relation}({', '.join(columns)})" for relation, columns in ends.items()]
 
 
 TABLES = "\n".join(

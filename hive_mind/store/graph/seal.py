@@ -99,10 +99,10 @@ class GraphLocation:
     def stamp(self) -> tuple[int, ...]:
         """Another one when the file was replaced, changed or deleted: also by a process that sets its times back."""
         try:
-            found = self.database.stat()
+            status = self.database.stat()
         except OSError:
             return ()
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def discard(self) -> None:
         for path in (self.seal, self.note, self.database, *self._leftovers()):

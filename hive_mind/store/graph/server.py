@@ -69,9 +69,9 @@ def checked(query: str, limit: int) -> str:
         raise InvalidInput("a query of the graph begins with MATCH, UNWIND, WITH, RETURN or CALL: `hive-mind graph query --help`")
     if ";" in words:
         raise InvalidInput("this is more than one query: ask them one after another")
-    if found := sorted(_WRITING.intersection(words)):
+    if writing := sorted(_WRITING.intersection(words)):
         raise InvalidInput(
-            f"the graph is only read, and {found[0]} does more: leave it out (a name that is spelled so goes into backticks)"
+            f"the graph is only read, and {writing[0]} does more: leave it out (a name that is spelled so goes into backticks)"
         )
     for word, called in pairwise(words):
         if word == "CALL" and called not in _CALLABLE:
@@ -149,31 +149,31 @@ class Server:
         except HiveError as error:
             return "refused", type(error).__name__, str(error)
         except OSError as error:
-            what = f"{error}; the memory itself is not touched: check the disk, its permissions and its free space"
-            return "refused", "BackendUnavailable", what
+            problem = f"{error}; the memory itself is not touched: check the disk, its permissions and its free space"
+            return "refused", "BackendUnavailable", problem
         except (EngineError, MemoryError) as error:
             return "refused", *_explained(str(error) or "bad_alloc")
 
     def _current(self, anew: str) -> Engine:
         """The graph as the record is at this moment."""
         with RecordReader(self._record) as reader:
-            held = reader.record, reader.fingerprint()
-            if self._engine is not None and not anew and self._opened == (*held, self._place.stamp()):
+            record_state = reader.record, reader.fingerprint()
+            if self._engine is not None and not anew and self._opened == (*record_state, self._place.stamp()):
                 return self._engine
             with self._place.locked(partial(self._report, "notice")):
                 self.close()
-                if why := anew or self._place.distrust(*held, VERSION):
-                    self._make(reader, held, why)
-                self._opened = *held, self._place.stamp()
+                if why := anew or self._place.distrust(*record_state, VERSION):
+                    self._make(reader, record_state, why)
+                self._opened = *record_state, self._place.stamp()
                 self._engine = Engine(self._place.database, _POOL_BYTES, read_only=True)
                 return self._engine
 
-    def _make(self, reader: RecordReader, held: tuple[str, str], why: str) -> None:
+    def _make(self, reader: RecordReader, record_state: tuple[str, str], why: str) -> None:
         self._report("notice", f"making the graph of {self._record}: {why}")
         self._place.discard()
         with self._place.workshop():
             making.make(reader, self._place.unfinished, partial(self._report, "progress"))
-            self._place.publish(Seal(*held, VERSION))
+            self._place.publish(Seal(*record_state, VERSION))
 
     def close(self) -> None:
         if self._engine is not None:

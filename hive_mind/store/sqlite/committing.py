@@ -106,8 +106,8 @@ class Commit:
             row = self._row(id)
             if row is None or row.kind != FACT:
                 raise not_there(id)
-            kept = row.value if is_sound(row) else None
-            self._overwrite(row, id, replace(fact, content=kept.content) if isinstance(kept, Fact) else fact)
+            value = row.value if is_sound(row) else None
+            self._overwrite(row, id, replace(fact, content=value.content) if isinstance(value, Fact) else fact)
 
     def _insert(self, values: Iterable[tuple[str, Fact | Episode | str]]) -> None:
         rows = []
@@ -151,8 +151,8 @@ class Commit:
     def _place(self, id: str) -> int | None:
         place = self.places.get(id) or self._known.get(id)
         if place is None:
-            found = self._connection.execute("SELECT seq FROM node WHERE id = ?", (id,)).fetchone()
-            place = found[0] if found else None
+            row = self._connection.execute("SELECT seq FROM node WHERE id = ?", (id,)).fetchone()
+            place = row[0] if row else None
         if place is not None:
             self.places[id] = place
         return place
@@ -190,13 +190,13 @@ class Erasing:
 
     def _edges_of(self, place: int) -> list[int]:
         """Take away the edges of a node; the places at their other ends."""
-        found = self._connection.execute(
+        edge_rows = self._connection.execute(
             "SELECT seq, from_seq, to_seq, sum FROM edge WHERE from_seq = ? OR to_seq = ?", (place, place)
         ).fetchall()
-        for _, _, _, sum in found:
+        for _, _, _, sum in edge_rows:
             self._count(EDGE_TOTAL, sum)
-        self._connection.executemany("DELETE FROM edge WHERE seq = ?", [row[:1] for row in found])
-        return [end for _, *ends, _ in found for end in ends if end != place]
+        self._connection.executemany("DELETE FROM edge WHERE seq = ?", [row[:1] for row in edge_rows])
+        return [end for _, *ends, _ in edge_rows for end in ends if end != place]
 
     def _node(self, place: int) -> None:
         row = self._connection.execute("SELECT kind, sum FROM node WHERE seq = ?", (place,)).fetchone()

@@ -136,8 +136,8 @@ class Reading:
         here, there = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
         where = f"WHERE {here} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
         ends = (getattr(row, there) for row in self.rows(EdgeRow, where, id, RELATION_NUMBERS[relation]))
-        found = (self._connection.execute("SELECT id FROM node WHERE seq = ?", (end,)).fetchone() for end in ends)
-        return [str(row[0]) for row in found if row]
+        rows = (self._connection.execute("SELECT id FROM node WHERE seq = ?", (end,)).fetchone() for end in ends)
+        return [str(row[0]) for row in rows if row]
 
     def degree(self, places: Iterable[int]) -> int:
         """How many edges lead from or to nodes in these rows."""
@@ -145,13 +145,13 @@ class Reading:
 
     def edges_at(self, places: Iterable[int]) -> Iterator[EdgeRow]:
         """The edges from and to nodes in these rows; one between two of them twice."""
-        both = f"WHERE from_seq {_AMONG} UNION ALL {SELECT[EdgeRow]} WHERE to_seq {_AMONG}"
-        return self.rows(EdgeRow, both, json.dumps([*places]))
+        edges_of_both_ends = f"WHERE from_seq {_AMONG} UNION ALL {SELECT[EdgeRow]} WHERE to_seq {_AMONG}"
+        return self.rows(EdgeRow, edges_of_both_ends, json.dumps([*places]))
 
-    def by_id(self, ids: Iterable[str], wanted: type[_Value]) -> dict[str, _Value]:
+    def by_id(self, ids: Iterable[str], kind: type[_Value]) -> dict[str, _Value]:
         """The existing ones of one kind among `ids`."""
         rows = ((id, self.rows(NodeRow, "WHERE id = ?", id)) for id in dict.fromkeys(ids))
-        return {id: value for id, of_id in rows for _, value in self.themselves(of_id) if isinstance(value, wanted)}
+        return {id: value for id, of_id in rows for _, value in self.themselves(of_id) if isinstance(value, kind)}
 
     def identity(self) -> str:
         """The record's own name, made with it; "" where that is lost."""
@@ -161,19 +161,19 @@ class Reading:
         return {key: value for key, value in self._named().items() if key not in (IDENTITY_KEY, PROBE_KEY)}
 
     def counts(self) -> dict[str, int]:
-        kept = dict(self._connection.execute("SELECT kind, rows FROM total"))
+        counts = dict(self._connection.execute("SELECT kind, rows FROM total"))
         (vectors,) = self._connection.execute("SELECT count(*) FROM vector").fetchone()
-        return {"facts": kept[FACT], "episodes": kept[FACT + 1], "entities": kept[FACT + 2], "vectors": vectors}
+        return {"facts": counts[FACT], "episodes": counts[FACT + 1], "entities": counts[FACT + 2], "vectors": vectors}
 
     def name_missing(self, kind: int, rows: int, sums: int) -> None:
         """Name it as damage where a reading of a whole kind found other rows than were written."""
-        written = self._connection.execute("SELECT rows, sums FROM total WHERE kind = ?", (kind,)).fetchone()
+        totals = self._connection.execute("SELECT rows, sums FROM total WHERE kind = ?", (kind,)).fetchone()
         name = KIND_NAMES.get(kind, "edge")
-        if written is None:
+        if totals is None:
             self._damage(f"the count of {name} rows is missing")
-        elif written[0] != rows:
-            self._damage(f"{written[0] - rows} {name} rows are missing")
-        elif written[1] != sums:
+        elif totals[0] != rows:
+            self._damage(f"{totals[0] - rows} {name} rows are missing")
+        elif totals[1] != sums:
             self._damage(f"{name} rows are not those that were written")
 
     def close(self) -> None:
@@ -245,12 +245,12 @@ def problems(path: Path) -> list[str]:
 
     Raises `BackendError` where there is no such file or it can't be read at all.
     """
-    found: list[str] = []
+    rows: list[str] = []
     try:
         refuse_damaged_log(path, FORMAT.when_damaged)
         with RecordReader(path) as reader, translating(path, FORMAT):
-            found = reader.damaged
+            rows = reader.damaged
             reader.check()
     except DatabaseUnreadable as error:
-        found.append(str(error))
-    return found[:_PROBLEMS_MAX]
+        rows.append(str(error))
+    return rows[:_PROBLEMS_MAX]

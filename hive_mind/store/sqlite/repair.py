@@ -57,8 +57,8 @@ def restore(copy: Path, path: Path) -> Path | None:
 
 
 def _refuse_damaged(copy: Path) -> None:
-    if found := problems(copy):
-        raise unreadable(copy, f"is damaged ({found[0]})", "restore another copy")
+    if problems_found := problems(copy):
+        raise unreadable(copy, f"is damaged ({problems_found[0]})", "restore another copy")
 
 
 def _copy(path: Path, unfinished: Path) -> None:
@@ -103,13 +103,13 @@ def repair(path: Path) -> Repair:
     with owned(path, FORMAT):
         mend(path)
         made_path = path.with_name(path.name + ".repaired")
-        done = _salvage(path, made_path)
-        done.kept_aside = replace_database(path, made_path, "damaged") or path
-        return done
+        repair = _salvage(path, made_path)
+        repair.kept_aside = replace_database(path, made_path, "damaged") or path
+        return repair
 
 
 def _salvage(path: Path, made_path: Path) -> Repair:
-    done = Repair(path)
+    repair = Repair(path)
     remove(made_path)
     create(made_path, FORMAT)
     unsound: dict[str, None] = {}
@@ -126,10 +126,10 @@ def _salvage(path: Path, made_path: Path) -> Repair:
                 elif total := _total(salvaged_row.values):
                     # The former number, as nothing that is counted is ever taken out.
                     counted[salvaged_row.rowid] = max(counted[salvaged_row.rowid], total)
-            kept = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
-            done.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in kept}
-            _count(connection, done, counted)
-    return done
+            sound_ids = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
+            repair.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in sound_ids}
+            _count(connection, repair, counted)
+    return repair
 
 
 def _is_sound(rowid: int, values: Sequence[Value]) -> bool:
@@ -146,16 +146,16 @@ def _total(values: Sequence[Value]) -> int | None:
             return None
 
 
-def _count(connection: sqlite3.Connection, done: Repair, counted: Counter[int]) -> None:
+def _count(connection: sqlite3.Connection, repair: Repair, counted: Counter[int]) -> None:
     connection.execute(_COUNT.format(kind=0, table="edge"))
     for kind in KIND_NAMES:
         connection.execute(_COUNT.format(kind=kind, table=f"node WHERE kind = {kind}"))
     for kind, count in connection.execute("SELECT kind, rows FROM total").fetchall():
-        done.kept[_NAMES[kind]] = count
-        named = sum(what.startswith(f"{KIND_NAMES.get(kind, 'edge')} ") for what in done.lost)
-        if count + named < counted[kind]:
-            done.lost[f"{counted[kind] - count - named} {_NAMES[kind]} that can't be named"] = None
-    done.kept["embeddings"] = connection.execute("SELECT count(*) FROM vector").fetchone()[0]
+        repair.kept[_NAMES[kind]] = count
+        named_count = sum(what.startswith(f"{KIND_NAMES.get(kind, 'edge')} ") for what in repair.lost)
+        if count + named_count < counted[kind]:
+            repair.lost[f"{counted[kind] - count - named_count} {_NAMES[kind]} that can't be named"] = None
+    repair.kept["embeddings"] = connection.execute("SELECT count(*) FROM vector").fetchone()[0]
     # An edge with a lost end leads nowhere, and goes with it.
     ends = "(SELECT seq FROM node)"
     connection.execute(f"DELETE FROM edge WHERE from_seq NOT IN {ends} OR to_seq NOT IN {ends}")  # noqa: S608

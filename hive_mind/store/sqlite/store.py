@@ -69,12 +69,12 @@ class SqliteStore:
             return self._at_once.by_id((id,), Fact).get(id)
 
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
-        wanted = tuple(ids)
-        return await self._ask(lambda reading: reading.by_id(wanted, Fact))
+        wanted_ids = tuple(ids)
+        return await self._ask(lambda reading: reading.by_id(wanted_ids, Fact))
 
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
-        wanted = tuple(ids)
-        return await self._ask(lambda reading: reading.by_id(wanted, Episode))
+        wanted_ids = tuple(ids)
+        return await self._ask(lambda reading: reading.by_id(wanted_ids, Episode))
 
     async def linked(self, relation: Relation, id: str, *, backwards: bool = False) -> Sequence[str]:
         return await self._ask(lambda reading: reading.linked(relation, id, backwards=backwards))
@@ -133,7 +133,7 @@ class SqliteStore:
         def begun(after: int) -> asyncio.Task[_Answer]:
             task = asyncio.create_task(self._ask(lambda reading: page(reading, (after, min(after + PAGE_TICKS, last)))))
             # A reader that stops halfway does not fetch this error.
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            task.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
             return task
 
         coming = begun(0)

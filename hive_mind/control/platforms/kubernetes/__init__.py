@@ -84,8 +84,8 @@ def render(
         "resources": sorted(files),
         **_generated(source, workers, keys),
     }
-    written = {name: _written(objects) for name, objects in files.items()}
-    return {**written, "kustomization.yaml": _heading(source, workers) + _written([kustomization])}
+    texts_by_file = {name: _written(objects) for name, objects in files.items()}
+    return {**texts_by_file, "kustomization.yaml": _heading(source, workers) + _written([kustomization])}
 
 
 def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
@@ -96,9 +96,9 @@ def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys =
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
-        named = yaml.safe_load(files.get("kustomization.yaml", "")) or {"resources": []}
-        objects = [one for name in named["resources"] for one in yaml.safe_load_all(files[name])]
-        texts = [one["data"][CONFIG_FILE] for one in objects if one["kind"] == "ConfigMap"]
+        kustomization = yaml.safe_load(files.get("kustomization.yaml", "")) or {"resources": []}
+        objects = [manifest_object for name in kustomization["resources"] for manifest_object in yaml.safe_load_all(files[name])]
+        texts = [manifest_object["data"][CONFIG_FILE] for manifest_object in objects if manifest_object["kind"] == "ConfigMap"]
         configs = [msgspec.json.decode(text, type=WorkerConfig) for text in texts]
     except (yaml.YAMLError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise InvalidInput("the folder has a kustomization.yaml that was not rendered here: take an empty folder") from error
@@ -110,7 +110,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
 
 def _generated(source: Source, workers: tuple[Contained, ...], keys: Keys) -> dict[str, Any]:
     """Generators for the files with keys: a ConfigMap for all, and a Secret for each process whose key is made here."""
-    own = [
+    secrets = [
         {"name": key_secret(worker), "files": [f"{OWN_KEY_FILE}={worker.key_file}"]}
         for worker in workers
         if worker.key_file in secret_files(workers, keys)
@@ -121,7 +121,7 @@ def _generated(source: Source, workers: tuple[Contained, ...], keys: Keys) -> di
         # Without a hash in their names: what is revoked is seen by pods that run on.
         "generatorOptions": {"disableNameSuffixHash": True},
         "configMapGenerator": [{"name": public_keys(source), "files": [f"keys/{name}" for name in keys.public]}],
-        **({"secretGenerator": own} if own else {}),
+        **({"secretGenerator": secrets} if secrets else {}),
     }
 
 
@@ -137,8 +137,11 @@ def _heading(source: Source, workers: tuple[Contained, ...]) -> str:
     if files:
         sources = " ".join(f"--from-file={key}={path}" for key, path in sorted(files.items()))
         lines += [f"  kubectl -n {namespace} create secret generic {fleet}-files {sources}"]
-    given = [worker for worker in workers if worker.key and source.manifest.spec.platform.keys == "given"]
-    lines += [f"  kubectl -n {namespace} create secret generic {key_secret(one)} --from-file={OWN_KEY_FILE}" for one in given]
+    keyed_workers = [worker for worker in workers if worker.key and source.manifest.spec.platform.keys == "given"]
+    lines += [
+        f"  kubectl -n {namespace} create secret generic {key_secret(manifest_object)} --from-file={OWN_KEY_FILE}"
+        for manifest_object in keyed_workers
+    ]
     lines += ["where each --from-file names a file with the value, without a newline at its end."]
     if any(agent.sources for worker in workers for agent in worker.config.agents):
         lines += ["Its agents learn from /sources: put the folder of the manifest there, in an image on top of ours."]

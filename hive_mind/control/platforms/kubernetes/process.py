@@ -106,14 +106,14 @@ def _port(url: str) -> Iterator[int | None]:
         return
     try:
         parts = urlsplit(url)
-        given = parts.port
+        url_port = parts.port
     except ValueError as error:
         raise InvalidInput("a URL of the manifest can't be read; look at its port") from error
     bus = scheme_of(parts.scheme)
-    first, *others = bus.ports if bus and bus.ports else (_WEB_PORTS.get(parts.scheme),)
-    if port := given or first:
+    first, *other_ports = bus.ports if bus and bus.ports else (_WEB_PORTS.get(parts.scheme),)
+    if port := url_port or first:
         yield port
-    yield from others
+    yield from other_ports
 
 
 def fleet_labels(source: Source) -> dict[str, str]:
@@ -133,11 +133,11 @@ def metadata(source: Source, name: str, selecting: dict[str, str] | None = None)
         "app.kubernetes.io/part-of": source.manifest.metadata.name,
         "app.kubernetes.io/managed-by": "hive-mind",
     }
-    found: dict[str, object] = {"name": name, "namespace": source.manifest.spec.platform.namespace, "labels": labels}
-    if said := source.manifest.metadata.labels:
+    metadata: dict[str, object] = {"name": name, "namespace": source.manifest.spec.platform.namespace, "labels": labels}
+    if labels_of_fleet := source.manifest.metadata.labels:
         # Annotations, whose values may be any text.
-        found["annotations"] = {f"{_PREFIX}/{key}": value for key, value in sorted(said.items())}
-    return found
+        metadata["annotations"] = {f"{_PREFIX}/{key}": value for key, value in sorted(labels_of_fleet.items())}
+    return metadata
 
 
 def key_secret(worker: Contained) -> str:
@@ -154,8 +154,8 @@ def name_problems(source: Source) -> Iterator[Problem]:
     """Labels of the manifest that no annotation can be called after."""
     for key in source.manifest.metadata.labels:
         if not _KEY.fullmatch(key):
-            wanted = "becomes an annotation: use at most 63 letters, digits, dots, dashes and underscores"
-            yield located(source, ("metadata", "labels", key), wanted)
+            remedy = "becomes an annotation: use at most 63 letters, digits, dots, dashes and underscores"
+            yield located(source, ("metadata", "labels", key), remedy)
 
 
 # The limit of etcd for one object, less the rest of the object.
@@ -320,6 +320,6 @@ def _volumes(source: Source, worker: Contained) -> Iterator[dict[str, Any]]:
             "secret": {"secretName": f"{source.manifest.metadata.name}-files", "defaultMode": 0o440, "items": items},
         }
     if worker.key:
-        own = [{"key": image.OWN_KEY_FILE, "path": image.OWN_KEY_FILE}]
+        key_items = [{"key": image.OWN_KEY_FILE, "path": image.OWN_KEY_FILE}]
         yield {"name": "keys", "configMap": {"name": public_keys(source), "defaultMode": 0o444}}
-        yield {"name": "key", "secret": {"secretName": key_secret(worker), "defaultMode": 0o440, "items": own}}
+        yield {"name": "key", "secret": {"secretName": key_secret(worker), "defaultMode": 0o440, "items": key_items}}

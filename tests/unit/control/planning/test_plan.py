@@ -97,7 +97,7 @@ def test_a_secret_that_slipped_into_a_manifest_is_not_shown():
 def test_a_setting_that_no_field_stands_for_is_shown_by_its_own_name():
     fleet = fleet_of(counted(1))
     config = fleet.running["reader-1"].config
-    fleet.running["reader-1"] = as_running(msgspec.structs.replace(config, seen=msgspec.structs.replace(config.seen, port=80)))
+    fleet.running["reader-1"] = as_running(msgspec.structs.replace(config, seen=replace(config.seen, port=80)))
     assert [str(change) for change in only(fleet.plan(counted(1))).changes] == ["seen.port: 80 → 0"]
 
 
