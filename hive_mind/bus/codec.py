@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.bus.base import EVERYONE, Envelope, type_of
+from hive_mind.bus.base import EVERYONE, DeadLetter, Envelope, type_of
 from hive_mind.errors import WireError
 from hive_mind.model import wire
 
@@ -55,6 +55,14 @@ def misfit(data: bytes) -> str:
     if not data or len(data) > ENVELOPE_BYTES_MAX:
         return "empty" if not data else "too large"
     return "malformed" if data[0] == VERSION else "of another version"
+
+
+def dead_letter(name: str, data: bytes, attempts: int, reason: str, id: str, at_ms: int) -> DeadLetter:
+    """A dead letter of the bytes that were kept of it."""
+    try:
+        return DeadLetter(name, decode(data), attempts, reason, id, at_ms)
+    except WireError:
+        return DeadLetter(name, None, attempts, reason, id, at_ms, data)
 
 
 def decode(data: bytes) -> Envelope:

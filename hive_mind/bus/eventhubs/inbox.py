@@ -15,7 +15,7 @@ from hive_mind.bus.base import OTHER_PROGRAM, DeadLetter, Delivery, Envelope, Ke
 from hive_mind.bus.eventhubs.reading import SequencedEvent, Unreadable
 from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, Position, Stop, Watermark
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
-from hive_mind.errors import BackendError, WireError
+from hive_mind.errors import BackendError
 
 _log = logging.getLogger(__name__)
 
@@ -256,11 +256,4 @@ def _numbers(ids: Sequence[str]) -> list[int]:
 
 
 def _letter(dead: Dead) -> DeadLetter:
-    envelope: Envelope | None
-    try:
-        envelope = codec.decode(dead.data)
-    except WireError:
-        envelope = None
-    return DeadLetter(
-        dead.name, envelope, dead.attempts, dead.reason, str(dead.id), dead.at_ms, dead.data if envelope is None else b""
-    )
+    return codec.dead_letter(dead.name, dead.data, dead.attempts, dead.reason, str(dead.id), dead.at_ms)

@@ -15,7 +15,7 @@ from typing import Any
 
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings, DeadLetter, Envelope, QueueState
-from hive_mind.bus.codec import decode, encode
+from hive_mind.bus.codec import dead_letter, decode, encode
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.wire import Command, ServerAddress, Wire, pairs, value
 from hive_mind.errors import BackendError, BackendTimeout, WireError
@@ -130,13 +130,8 @@ async def _of(wire: Wire, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
 
 
 def _letter(id: bytes, fields: dict[bytes, bytes]) -> DeadLetter:
-    data = fields[keys.BODY]
-    try:
-        envelope = decode(data)
-    except WireError:
-        envelope = None
     name, attempts, reason = fields[b"name"].decode(), int(fields[b"attempts"]), fields[b"reason"].decode()
-    return DeadLetter(name, envelope, attempts, reason, id.decode(), int(fields[b"at"]), b"" if envelope else data)
+    return dead_letter(name, fields[keys.BODY], attempts, reason, id.decode(), int(fields[b"at"]))
 
 
 IsMeant = Callable[[Envelope], bool]

@@ -1,6 +1,5 @@
 """Contradictions in a manifest whose form is right. Pure; what the world lacks is found in `missing`."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
@@ -21,7 +20,6 @@ from hive_mind.suggestions import did_you_mean
 _TOPOLOGY: Path = ("spec", "topology")
 _KIND: Path = (*_TOPOLOGY, "kind")
 _AGENTS: Path = ("spec", "agents")
-# Comparing letter by letter with ten thousand names takes seconds.
 # A topology's fields: their names in a manifest, and the setting of `Founding` that a kind must read to have them.
 _MADE_FOR = {
     "groups": ("groups", "groups"),
@@ -30,6 +28,9 @@ _MADE_FOR = {
     "shards": ("shards", "partitions"),
     "replicas": ("replicas", "replicas"),
 }
+
+
+LED_OUT = "leads out of the manifest's folder; if that is meant, write the whole path from /"
 
 
 def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
@@ -42,13 +43,14 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _shards(manifest)
     yield from bus_findings(manifest)
     yield from _processes(manifest)
-    yield from _moderators(manifest)
+    yield from _strangers(manifest)
+    yield from _twice(manifest)
+    yield from _led_out(manifest)
+    yield from _alternatives(manifest)
     yield from _sources(manifest)
     yield from _settings(manifest)
     yield from _runs(manifest)
-    yield from _watched(manifest)
-    yield from _notified(manifest)
-    yield from _served(manifest)
+    yield from _overseen(manifest)
     yield from _judged(manifest)
     yield from _encryption(manifest)
     yield from _retrieval(manifest.spec.retrieval)
@@ -87,8 +89,6 @@ def _groups(manifest: HiveManifest) -> Iterator[Finding]:
                 yield Finding((*_AGENTS, number, "group"), message, (_KIND,))
         return
     listed = [group.name for group in topology.groups]
-    for number, name in _repeated(listed):
-        yield Finding((*_TOPOLOGY, "groups", number, "name"), f"group {name} stands in the list twice; keep one of them")
     group_names = set(listed)
     for number, agent in enumerate(agents):
         if group_names and agent.group and agent.group not in group_names:
@@ -150,12 +150,74 @@ def _variable(name: str, path: Path) -> Iterator[Finding]:
         )
 
 
-def _moderators(manifest: HiveManifest) -> Iterator[Finding]:
-    names = {name for agent in manifest.spec.agents for name in names_of(agent)}
-    for number, name in enumerate(manifest.spec.trust.moderators):
-        if name not in names:
-            path = ("spec", "trust", "moderators", number)
+def _strangers(manifest: HiveManifest) -> Iterator[Finding]:
+    """Agents that are named somewhere and are none."""
+    spec = manifest.spec
+    names = [name for agent in spec.agents for name in names_of(agent)]
+    known_names = set(names)
+    named: list[tuple[Path, str]] = [
+        *((("spec", "trust", "moderators", number), name) for number, name in enumerate(spec.trust.moderators)),
+        (("spec", "queen", "agent"), spec.queen.agent or names[0]),
+        (("spec", "health", "agent"), spec.health.agent or names[0]),
+        (("spec", "judge", "desk"), spec.judge.desk or names[0]),
+    ]
+    for path, name in named:
+        if name not in known_names:
             yield Finding(path, f"there is no agent {name}{_meant(name, names)}", (_AGENTS,))
+
+
+def _twice(manifest: HiveManifest) -> Iterator[Finding]:
+    """Names that stand twice in a list."""
+    spec = manifest.spec
+    groups = spec.topology.groups if reads(spec.topology.kind, "groups") else []
+    lists: list[tuple[str, Path, str, list[str]]] = [
+        ("group", (*_TOPOLOGY, "groups"), "name", [group.name for group in groups]),
+        ("server", ("spec", "mcp"), "name", [server.name for server in spec.mcp]),
+        ("rule", ("spec", "rules"), "id", [rule.id for rule in spec.rules]),
+        *(
+            ("hook", (*_AGENTS, number, "triggers"), "hook", [trigger.hook or "" for trigger in agent.triggers])
+            for number, agent in enumerate(spec.agents)
+        ),
+    ]
+    for kind, path, key, names in lists:
+        before: set[str] = set()
+        for number, name in enumerate(names):
+            if name in before:
+                yield Finding((*path, number, key), f"{kind} {name} stands in the list twice; keep one of them")
+            before |= {name} - {""}
+
+
+def _led_out(manifest: HiveManifest) -> Iterator[Finding]:
+    """Paths that lead out of the folder they are seen from."""
+    spec = manifest.spec
+    paths: list[tuple[Path, str]] = [
+        *(((*_AGENTS, number, "worker"), agent.worker) for number, agent in enumerate(spec.agents)),
+        *((("spec", "ruleFiles", number), pattern) for number, pattern in enumerate(spec.rule_files)),
+        (("spec", "retrieval", "config"), spec.retrieval.config),
+    ]
+    for name, place in spec.judge.functions.items():
+        try:
+            paths.append((("spec", "judge", "functions", name), parted(place)[0]))
+        except InvalidInput as error:
+            yield Finding(("spec", "judge", "functions", name), str(error))
+    for path, text in paths:
+        if leads_out(text):
+            yield Finding(path, LED_OUT)
+
+
+def _alternatives(manifest: HiveManifest) -> Iterator[Finding]:
+    """A command or an address, and not both."""
+    notify = manifest.spec.notify
+    for number, server in enumerate(manifest.spec.mcp):
+        if bool(server.command) == bool(server.url):
+            yield Finding(("spec", "mcp", number), "needs a command or a url, and not both")
+    if notify.url and notify.command:
+        yield Finding(("spec", "notify"), "needs a url or a command, and not both")
+    if (notify.link or notify.hours != REPLY_HOURS) and not (notify.url or notify.command):
+        yield Finding(("spec", "notify"), "says how to reply to notices, and nobody gets any: give a url or a command")
+    for key, text in (("url", notify.url), ("link", notify.link)):
+        if text and not text.startswith(("http://", "https://", "${")):
+            yield Finding(("spec", "notify", key), "begins with https:// (or http://)")
 
 
 def _sources(manifest: HiveManifest) -> Iterator[Finding]:
@@ -167,54 +229,26 @@ def _sources(manifest: HiveManifest) -> Iterator[Finding]:
             elif "://" in source:
                 yield Finding(path, "is an address; sources are files, folders and globs of this machine")
             elif leads_out(source):
-                yield Finding(path, "leads out of the manifest's folder; if that is meant, write the whole path from /")
+                yield Finding(path, LED_OUT)
 
 
 def _runs(manifest: HiveManifest) -> Iterator[Finding]:
     for number, agent in enumerate(manifest.spec.agents):
         path = (*_AGENTS, number)
-        if leads_out(agent.worker):
-            yield Finding((*path, "worker"), "leads out of the manifest's folder; if that is meant, write the whole path from /")
         for key, settings in (("tools", agent.tools), ("triggers", agent.triggers), ("limits", agent.limits.model_fields_set)):
             if settings and not agent.worker:
                 yield Finding((*path, key), "is for agents that run a worker; name one in `worker`", ((*path, "worker"),))
         for at, trigger in enumerate(agent.triggers):
             yield from _trigger(trigger, (*path, "triggers", at))
-        for at, hook in _repeated([trigger.hook for trigger in agent.triggers if trigger.hook]):
-            yield Finding((*path, "triggers", at, "hook"), f"hook {hook} stands in the list twice; keep one of them")
 
 
-def _served(manifest: HiveManifest) -> Iterator[Finding]:
-    for number, server in enumerate(manifest.spec.mcp):
-        if bool(server.command) == bool(server.url):
-            yield Finding(("spec", "mcp", number), "needs a command or a url, and not both")
-    for number, name in _repeated([server.name for server in manifest.spec.mcp]):
-        yield Finding(("spec", "mcp", number, "name"), f"server {name} stands in the list twice; keep one of them")
-
-
-def _watched(manifest: HiveManifest) -> Iterator[Finding]:
+def _overseen(manifest: HiveManifest) -> Iterator[Finding]:
     spec = manifest.spec
-    names = {name for agent in spec.agents for name in names_of(agent)}
-    for key, name in (("queen", spec.queen.agent), ("health", spec.health.agent)):
-        if name and name not in names:
-            yield Finding(("spec", key, "agent"), f"there is no agent {name}{_meant(name, names)}", (_AGENTS,))
     if spec.queen.agent and not is_shared(spec.topology.kind):
         message = "tickets travel through the hive, and nobody shares here; choose another topology"
         yield Finding(("spec", "queen", "agent"), message, (_KIND,))
     if not spec.health.warn <= spec.health.degraded <= spec.health.critical:
         yield Finding(("spec", "health"), "warn is at most degraded, and degraded at most critical")
-
-
-def _notified(manifest: HiveManifest) -> Iterator[Finding]:
-    notify = manifest.spec.notify
-    if notify.url and notify.command:
-        yield Finding(("spec", "notify"), "needs a url or a command, and not both")
-    if (notify.link or notify.hours != REPLY_HOURS) and not (notify.url or notify.command):
-        yield Finding(("spec", "notify"), "says how to reply to notices, and nobody gets any: give a url or a command")
-    for field in ("url", "link"):
-        text = getattr(notify, field)
-        if text and not text.startswith(("http://", "https://", "${")):
-            yield Finding(("spec", "notify", field), "begins with https:// (or http://)")
 
 
 def _encryption(manifest: HiveManifest) -> Iterator[Finding]:
@@ -253,32 +287,13 @@ def _events(trigger: Trigger, path: Path) -> Iterator[Finding]:
 def _judged(manifest: HiveManifest) -> Iterator[Finding]:
     spec = manifest.spec
     facts = ("spec", "judge", "facts")
-    for number, id in _repeated([rule.id for rule in spec.rules]):
-        yield Finding(("spec", "rules", number, "id"), f"rule {id} stands in the list twice; keep one of them")
     for number, rule in enumerate(spec.rules):
         if spec.judge.facts == "off" and rule.on == "fact":
             message = "is about facts, which nobody judges here; set judge.facts to rules or people"
             yield Finding(("spec", "rules", number, "on"), message, (facts,))
-    for name, place in spec.judge.functions.items():
-        where = ("spec", "judge", "functions", name)
-        try:
-            if leads_out(parted(place)[0]):
-                message = "leads out of the manifest's folder; if that is meant, write the whole path from /"
-                yield Finding(where, message)
-        except InvalidInput as error:
-            yield Finding(where, str(error))
-    for number, pattern in enumerate(spec.rule_files):
-        if leads_out(pattern):
-            message = "leads out of the manifest's folder; if that is meant, write the whole path from /"
-            yield Finding(("spec", "ruleFiles", number), message)
     if spec.judge.facts != "off" and not is_shared(spec.topology.kind):
         message = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
         yield Finding(facts, message, (_KIND,))
-    names = {name for agent in spec.agents for name in names_of(agent)}
-    if spec.judge.desk and spec.judge.desk not in names:
-        yield Finding(
-            ("spec", "judge", "desk"), f"there is no agent {spec.judge.desk}{_meant(spec.judge.desk, names)}", (_AGENTS,)
-        )
     if spec.judge.facts != "off" and spec.promotion.is_open:
         message = "promotion.open shares everything, so nothing is judged; remove one of the two"
         yield Finding(facts, message, (("spec", "promotion", "open"),))
@@ -308,8 +323,6 @@ def _settings(manifest: HiveManifest) -> Iterator[Finding]:
 def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
     """Nobody could tell which of two counts."""
     config: Path = ("spec", "retrieval", "config")
-    if leads_out(retrieval.config):
-        yield Finding(config, "leads out of the manifest's folder; if that is meant, write the whole path from /")
     for name in RANKED if retrieval.config else ():
         if name in retrieval.model_fields_set:
             message = "is said twice, here and in the file at retrieval.config; leave one out"
@@ -344,14 +357,6 @@ def _embedding(embedding: Embedding) -> Iterator[Finding]:
             yield Finding((*path, key), message, ((*path, "kind"),))
         elif key != "model" and embedding.kind != "openai":
             yield Finding((*path, key), f"is for kind: openai, not {embedding.kind}; remove it", ((*path, "kind"),))
-
-
-def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    counts: Counter[str] = Counter()
-    for number, name in enumerate(names):
-        if counts[name]:
-            yield number, name
-        counts[name] += 1
 
 
 def _meant(name: str, names: Iterable[str]) -> str:
