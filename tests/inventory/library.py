@@ -43,6 +43,8 @@ def promise_lines() -> Iterator[str]:
 
 def in_short(signature: str) -> str:
     """Without the modules of types, nor where something is in memory. What stands in quotation marks stays."""
+    # The bounds of a setting stand at its place in the manifest.
+    signature = re.sub(r"Annotated\[(.*?), Setting\([^)]*\)\]", r"\1", signature)
     parts = re.split(r"('[^']*')", re.sub(r" at 0x[0-9a-f]+", "", signature))
     return "".join(part if part[:1] == "'" else re.sub(r"\b(?:[a-z_]\w*\.)+(\w+)", r"\1", part) for part in parts)
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.evidence import Assertion, Stamp
-from hive_mind.model.setting import Setting
+from hive_mind.model.setting import SHARE, Setting
 
 HOUR_MS = 3_600_000
 DECAY_PER_HOUR = 0.01
@@ -28,7 +28,7 @@ class ExpirySettings:
     """Whether facts fade and expire at all. Times to live are kept in any case, for when it is turned on."""
     max_age_hours: Annotated[float, Setting("ttl_hours", gt=0, le=TTL_MAX_MS // HOUR_MS)] = MAX_AGE_HOURS
     """How long a fact that names no time of its own is found."""
-    decay_per_hour: Annotated[float, Setting(ge=0, le=1)] = DECAY_PER_HOUR
+    decay_per_hour: Annotated[float, SHARE] = DECAY_PER_HOUR
     """How fast confidence fades: 0.01 leaves 79 % after a day."""
     grace_ms: int = 900_000
     """Between expired (not found any more) and collected: a refresh under way is not taken for a new fact, and clocks of
