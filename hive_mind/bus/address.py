@@ -39,7 +39,6 @@ class BusAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it can only be this machine."""
         if self.host == "localhost":
             return True
         try:

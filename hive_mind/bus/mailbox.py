@@ -71,7 +71,6 @@ class Mailbox(Generic[N]):
 
     @property
     def waiting(self) -> int:
-        """How many were not handed out yet."""
         return len(self._waiting) + len(self._delayed)
 
     @property

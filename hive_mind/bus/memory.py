@@ -44,9 +44,7 @@ Room = asyncio.Future[bool]
 class QueueListener(Protocol):
     """Calls of a queue to its bus."""
 
-    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
-        """Keep a dead letter."""
-        ...
+    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None: ...
 
     def forget(self, queue: "Queue") -> None:
         """The queue was closed."""
@@ -70,12 +68,10 @@ class Queue:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody takes from it any more."""
         return self.mailbox.is_closed
 
     @property
     def waiting(self) -> int:
-        """How many were not handed out yet."""
         return self.mailbox.waiting + len(self._outside)
 
     @property

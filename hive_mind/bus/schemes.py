@@ -20,7 +20,6 @@ class BusScheme:
 
     @property
     def has_broker(self) -> bool:
-        """Whether it joins processes, and so is somewhere."""
         return bool(self.ports)
 
 

@@ -133,7 +133,6 @@ class Applying:
             await self._side_by_side(self._ended(process, desired, patience) for process in processes)
 
     async def stop_all(self, running: Mapping[str, Running]) -> None:
-        """Let every process finish."""
         self.problems.clear()
         await self._side_by_side((self._stopped(name) for name in running), at_once_max=len(running) or 1)
 

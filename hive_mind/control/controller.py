@@ -110,7 +110,6 @@ class HiveController:
             return await converging.run(patience)
 
     async def status(self) -> FleetStatus:
-        """How it is, seen just now."""
         state = self._folder.state()
         status = fleet_status(self._folder.fleet, state, await self.observe())
         return await asyncio.to_thread(self._at_rest if status.phase == "Stopped" else self._kept.filled_in, status)

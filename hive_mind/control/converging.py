@@ -47,7 +47,6 @@ class ConvergenceResult(msgspec.Struct, frozen=True):
 
     @property
     def is_converged(self) -> bool:
-        """Whether everything is as the manifest says."""
         return not self.problems
 
 
@@ -205,7 +204,6 @@ class Converging:
 
 
 def _is_quiet(desired: Desired, running: Mapping[str, Running]) -> bool:
-    """Whether nothing comes of waiting."""
     return all(is_done(running.get(name)) for name in desired.processes) and not behind(running, desired.processes)
 
 

@@ -27,13 +27,9 @@ class Controller(Protocol):
     """Of the fleet: `HiveController`."""
 
     @property
-    def folder(self) -> FleetFolder:
-        """Where it remembers."""
-        ...
+    def folder(self) -> FleetFolder: ...
 
-    async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Put a request to an agent."""
-        ...
+    async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any: ...
 
 
 async def erase_from_fleet(

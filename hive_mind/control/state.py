@@ -78,7 +78,6 @@ class FleetFolder:
         self.path = self.home / "fleets" / self.fleet
 
     def make(self) -> "FleetFolder":
-        """Make what is missing, and return itself."""
         for folder in (self.path, self.config, self.run, self.logs, self.revisions, self.members):
             private_folder(folder)
         return self
@@ -117,11 +116,9 @@ class FleetFolder:
 
     @property
     def exists(self) -> bool:
-        """Whether the fleet was ever applied here."""
         return (self.path / "state.json").exists()
 
     def agent(self, name: str) -> Path:
-        """The folder of an agent's own memory."""
         return self.home / "agents" / checked_name(name, "agent")
 
     def hive(self, hive_id: str) -> Path:

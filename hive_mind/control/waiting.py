@@ -46,7 +46,6 @@ def is_silent(process: Running | None) -> bool:
 
 
 def is_ready(process: Running | None) -> bool:
-    """Whether everything in it is of use."""
     return process is not None and process.status is not None and process.status.is_ready
 
 

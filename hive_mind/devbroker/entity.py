@@ -37,9 +37,7 @@ class ManagementReply:
 class Timer(Protocol):
     """Something that will be called later."""
 
-    def cancel(self) -> None:
-        """Don't call it."""
-        ...
+    def cancel(self) -> None: ...
 
 
 class EntityHost(Protocol):
@@ -49,17 +47,13 @@ class EntityHost(Protocol):
         """Seconds since 1970; tests may turn this clock."""
         ...
 
-    def call_soon(self, callback: Callable[[], object]) -> None:
-        """Call after what is under way."""
-        ...
+    def call_soon(self, callback: Callable[[], object]) -> None: ...
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
         """Call after a while; nothing is called once the broker stopped."""
         ...
 
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to one of the broker's figures."""
-        ...
+    def count(self, name: str, by: int = 1) -> None: ...
 
 
 class Link(Protocol):

@@ -183,7 +183,6 @@ class EventHub:
             self._senders[link] = None if match["partition"] is None else self._partition(match["partition"]).number
 
     def on_detach(self, link: Link) -> None:
-        """A sender or a receiver is gone."""
         self._senders.pop(link, None)
         self._readers.pop(link, None)
 
@@ -267,7 +266,6 @@ class EventHub:
         return annotations_section(DELIVERY_ANNOTATIONS, metrics)
 
     def manage(self, request: Message) -> ManagementReply:
-        """Describe the hub, or a partition of it."""
         application = request.application_map
         match application.get("type"):
             case "com.microsoft:eventhub":

@@ -50,16 +50,13 @@ class RequestEntity:
         self._answers: WeakKeyDictionary[RoutedLink, deque[bytes]] = WeakKeyDictionary()
 
     def on_attach(self, link: RoutedLink) -> None:
-        """Both directions are welcome."""
         if link.is_sender:
             self._answers[link] = deque()
 
     def on_detach(self, link: RoutedLink) -> None:
-        """Its answers are not wanted any more."""
         self._answers.pop(link, None)
 
     def on_message(self, link: RoutedLink, payload: bytes, fmt: int) -> None:  # noqa: ARG002 - a request has one format
-        """Answer a request by the handler."""
         request = split(payload)
         self._answer(link, request, lambda: self._handler(link, request))
 
@@ -81,7 +78,6 @@ class RequestEntity:
         self.pump(answers)
 
     def pump(self, link: RoutedLink) -> None:
-        """Send the answers that wait."""
         queue = self._answers.get(link)
         while queue and link.can_send:
             link.send(queue.popleft(), b"\0\0\0\1")

@@ -117,7 +117,6 @@ class BrokerThread:
         self.call(self.broker.faults.add, Fault(kind, address, action, condition, times, skip, delay_s))
 
     def clear_faults(self) -> None:
-        """Take all orders of faults back."""
         self.call(self.broker.faults.clear)
 
     def drop_connections(self) -> int:

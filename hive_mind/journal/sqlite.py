@@ -120,7 +120,6 @@ class Database:
         self._file.scrub()
 
     def close(self) -> None:
-        """Write the log back and release the file."""
         self._file.close()
 
 

@@ -188,7 +188,6 @@ class Database:
                 )
 
     def close(self) -> None:
-        """Write the log back and release the file."""
         self._file.close()
 
 

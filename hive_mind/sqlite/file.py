@@ -111,7 +111,6 @@ class File:
             raise BackendError("sqlite", f"{self.path} is being read by another process: erase again when it has ended")
 
     def close(self) -> None:
-        """Write the log back and release the file."""
         try:
             with translating(self.path, self._form):
                 self.connection.close()

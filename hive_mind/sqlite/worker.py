@@ -31,9 +31,7 @@ class Database(Protocol[_Item_contra]):
         """All of them, durable, or none."""
         ...
 
-    def close(self) -> None:
-        """Release the file."""
-        ...
+    def close(self) -> None: ...
 
 
 _Database = TypeVar("_Database", bound=Database[Any])

@@ -149,7 +149,6 @@ class Socket:
             self._transport = transport
 
     def close(self) -> None:
-        """Close it, if nobody did."""
         if self._transport is not None:
             self._transport.close()
             self._transport = None

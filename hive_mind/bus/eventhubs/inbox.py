@@ -40,9 +40,7 @@ class PartitionInboxListener(Protocol):
         """It was left behind, and can take more."""
         ...
 
-    async def leave(self, box: "Box") -> None:
-        """Its name is free."""
-        ...
+    async def leave(self, box: "Box") -> None: ...
 
 
 class Box:

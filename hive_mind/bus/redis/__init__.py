@@ -345,7 +345,6 @@ class BusWatch:
             self._show(fields[1])
 
     def _streams(self, names: Iterable[bytes]) -> list[bytes]:
-        """All that there may be, each once."""
         common = keys.everyone(self._hive), keys.brief(self._hive)
         streams = [stream for name in names for stream in keys.read_by(self._hive, name.decode())]
         return list(dict.fromkeys([*common, *streams]))

@@ -65,7 +65,6 @@ class ServerAddress:
     settings: BusSettings
 
     def connection(self) -> Connection:
-        """A new one, not connected."""
         where, settings = self.address, self.settings
         options: dict[str, Any] = {
             "host": where.host or "127.0.0.1",

@@ -116,7 +116,6 @@ class Account:
         return Line(client, link)
 
     async def close(self) -> None:
-        """Let go of what a token came from."""
         if isinstance(self.credential, AsyncTokenCredential):
             await self.credential.close()
 

@@ -142,7 +142,6 @@ class ServiceBusInbox:
         return deliveries
 
     async def close(self) -> None:
-        """Give back what is held, and the name."""
         if self.mailbox.is_closed:
             return
         deliveries = self.mailbox.held
@@ -171,7 +170,6 @@ class ServiceBusInbox:
 
     @property
     def may_read(self) -> bool:
-        """Whether there is room, and a waiting subscriber."""
         return self.mailbox.room > 0 and not (self.is_draining or self.mailbox.is_closed)
 
     def read(self, message: ServiceBusReceivedMessage) -> None:

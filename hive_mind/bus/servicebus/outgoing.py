@@ -62,7 +62,6 @@ class Job:
         return False
 
     def fail(self, error: BackendError) -> None:
-        """It will not be accepted."""
         if not self.done.done():
             self.done.set_exception(error)
 

@@ -83,13 +83,9 @@ class QueueReaderHost(Protocol):
     """The owner of a reader."""
 
     @property
-    def may_read(self) -> bool:
-        """Whether there is room."""
-        ...
+    def may_read(self) -> bool: ...
 
-    def read(self, message: ServiceBusReceivedMessage) -> None:
-        """A message came."""
-        ...
+    def read(self, message: ServiceBusReceivedMessage) -> None: ...
 
     def all_settled(self) -> None:
         """Nothing is left to tell the broker."""
@@ -122,7 +118,6 @@ class QueueReader:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all settlements have reached the broker."""
         return not self._settlements
 
     @property

@@ -275,5 +275,4 @@ def _refuse_forged(path: Path, about: About) -> None:
 
 
 def _signed(about: About) -> bytes:
-    """The bytes under the signature."""
     return b"hive-mind/archive/1/" + msgspec.json.encode(msgspec.structs.replace(about, signature=""), order="sorted")

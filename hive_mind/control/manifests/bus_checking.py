@@ -28,12 +28,10 @@ def bus_findings(manifest: HiveManifest) -> Iterator[Finding]:
 
 
 def is_in_cloud(manifest: HiveManifest) -> bool:
-    """Whether its processes run in containers elsewhere."""
     return manifest.spec.platform.kind in ("kubernetes", "containerapps")
 
 
 def is_one_process(manifest: HiveManifest) -> bool:
-    """Whether all agents fit into one process."""
     spec = manifest.spec
     is_alike = len({tuple(sorted(agent.env.items())) for agent in spec.agents}) <= 1
     return spec.platform.kind == "inprocess" or (is_alike and number_of_agents(manifest) <= spec.platform.agents_per_process)

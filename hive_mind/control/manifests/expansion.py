@@ -93,7 +93,6 @@ _AGENTS: Path = ("spec", "agents")
 
 
 def number_of_agents(manifest: HiveManifest) -> int:
-    """How many agents the entries stand for."""
     return sum(agent.count or 1 for agent in manifest.spec.agents)
 
 

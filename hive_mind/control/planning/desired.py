@@ -77,7 +77,6 @@ def gate(promotion: Promotion) -> PromotionSettings:
 
 
 def desk_of(spec: Spec) -> str:
-    """The agent at whose desk people decide."""
     return spec.judge.desk or spec.queen.agent or names_of(spec.agents[0])[0]
 
 
@@ -166,7 +165,6 @@ class Desired:
 
     @property
     def move(self) -> bool:
-        """Whether another generation has to be founded."""
         return bool(self.moves)
 
     @property

@@ -251,7 +251,6 @@ def _variables(config: WorkerConfig) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _named(value: Any) -> Iterator[str]:
-    """Variables that texts refer to."""
     if isinstance(value, str):
         yield from (reference.name for reference in references_in(value) if reference.kind == "env")
     elif isinstance(value, dict | list | tuple):

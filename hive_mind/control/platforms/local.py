@@ -60,7 +60,6 @@ class LocalPlatform:
         return {process.process: process for process in processes}
 
     async def start(self, config: WorkerConfig) -> None:
-        """Write its configuration, then run it."""
         async with self._starting:
             await asyncio.to_thread(self._start, config)
 

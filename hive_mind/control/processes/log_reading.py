@@ -58,7 +58,6 @@ class _Reader:
             return [] if self._is_over else self._begin(lines)
 
     def more(self) -> list[str]:
-        """Lines that were finished since."""
         with self._at_work:
             return [] if self._is_over else self._more()
 

@@ -77,7 +77,6 @@ class Watching:
         return [wanted_actions[key] for key in keys]
 
     def _hung(self, running: Mapping[str, Running], now_s: float) -> list[str]:
-        """Processes that have said nothing for too long."""
         silent = {name for name, process in running.items() if process.is_alive and process.status is None}
         self._silent_since_s = {name: self._silent_since_s.get(name, now_s) for name in silent}
         return sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > HANGS_AFTER_S)

@@ -111,7 +111,6 @@ class Session:
         return link
 
     def pump(self) -> None:
-        """Let all links send what they can."""
         for link in list(self.links.values()):
             link.pump()
 
@@ -244,12 +243,10 @@ class Channels:
         return sum(len(session.links) for session in self._sessions.values())
 
     def pump(self) -> None:
-        """Let all links send what they can."""
         for session in list(self._sessions.values()):
             session.pump()
 
     def end_all(self) -> None:
-        """The connection is no more."""
         sessions = list(self._sessions.values())
         self._sessions.clear()
         for session in sessions:

@@ -361,7 +361,6 @@ class Connection(asyncio.Protocol):
         self.write(encoded_frame(0, described(amqp.CLOSE, [error.encoded() if error else NULL])))
 
     def abort(self) -> None:
-        """Drop the connection without a word."""
         self._end()
         self._output.discard()
         self._transport.abort()

@@ -97,26 +97,22 @@ def encode(value: Any) -> bytes:
 
 
 def uint(value: int) -> bytes:
-    """An unsigned integer of 32 bits."""
     if value == 0:
         return b"\x43"
     return bytes((0x52, value)) if value < 256 else b"\x70" + _PACK_U32(value)
 
 
 def ulong(value: int) -> bytes:
-    """An unsigned integer of 64 bits."""
     if value == 0:
         return b"\x44"
     return bytes((0x53, value)) if value < 256 else b"\x80" + _PACK_U64(value)
 
 
 def ubyte(value: int) -> bytes:
-    """An unsigned integer of 8 bits."""
     return bytes((0x50, value))
 
 
 def ushort(value: int) -> bytes:
-    """An unsigned integer of 16 bits."""
     return b"\x60" + _PACK_U16(value)
 
 

@@ -29,7 +29,6 @@ ID_MASK = 0xFFFFFFFF
 
 
 def rejected_state(error: AmqpError) -> bytes:
-    """The outcome that refuses a delivery."""
     return described(amqp.REJECTED, (error.encoded(),))
 
 
@@ -50,9 +49,7 @@ class LinkSession(Protocol):
     """The methods that a link needs of its session."""
 
     @property
-    def connection(self) -> Peer:
-        """The connection that the session belongs to."""
-        ...
+    def connection(self) -> Peer: ...
 
     @property
     def links(self) -> Mapping[int, "ServerLink"]:
@@ -72,17 +69,11 @@ class LinkSession(Protocol):
         """Send a delivery; returns its id."""
         ...
 
-    def send_flow(self, link: "ServerLink | None" = None, *, is_draining: bool = False) -> None:
-        """Send our window, and a link's credit."""
-        ...
+    def send_flow(self, link: "ServerLink | None" = None, *, is_draining: bool = False) -> None: ...
 
-    def send_disposition(self, delivery_id: int, state: bytes, *, is_receiver: bool) -> None:
-        """Send the outcome of a delivery."""
-        ...
+    def send_disposition(self, delivery_id: int, state: bytes, *, is_receiver: bool) -> None: ...
 
-    def detach(self, link: "ServerLink", error: AmqpError | None = None) -> None:
-        """End a link from our side."""
-        ...
+    def detach(self, link: "ServerLink", error: AmqpError | None = None) -> None: ...
 
     def forget(self, link: "ServerLink") -> None:
         """Drop a link that ended."""
@@ -138,7 +129,6 @@ class ServerLink:
         return delivery_id
 
     def on_flow(self, flow: Flow) -> None:
-        """The client gives credit, or takes it back."""
         if self.is_sender:
             # Credit for messages sent since the client wrote this is used up already.
             self.credit = max(0, flow.credit - ((self.delivery_count - flow.delivery_count) & ID_MASK))
@@ -148,7 +138,6 @@ class ServerLink:
             self.session.send_flow(self)
 
     def pump(self) -> None:
-        """Let the entity send what it can."""
         if self.is_sender and self.is_answered and not self.is_closed:
             self.entity.pump(self)
             self._finish_drain()
@@ -160,7 +149,6 @@ class ServerLink:
             self.session.send_flow(self, is_draining=True)
 
     def grant(self) -> None:
-        """Allow a client to send."""
         self.credit = CREDIT
         self.session.send_flow(self)
 

@@ -47,7 +47,6 @@ class Message:
 
     @cached_property
     def annotation_map(self) -> Mapping[Any, Any]:
-        """Notes of brokers and clients on the message."""
         return _mapping(self.annotations)
 
     @cached_property

@@ -126,9 +126,7 @@ class RoutedLink(Link, Protocol):
 class Requests(Endpoint[RoutedLink], Protocol):
     """An entity that answers requests instead of keeping messages."""
 
-    def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None:
-        """Answer a request with an error."""
-        ...
+    def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None: ...
 
     def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
         """Under which kind and address a fault would strike this request. Raises `DecodeError`."""

@@ -268,7 +268,6 @@ def _header(message: StoredMessage) -> bytes:
 
 
 def message_lock_lost() -> AmqpError:
-    """The token locks nothing, or no longer."""
     return AmqpError("com.microsoft:message-lock-lost", "the lock expired, or the message was settled already; receive it again")
 
 

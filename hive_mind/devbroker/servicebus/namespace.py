@@ -77,7 +77,6 @@ class QueueEntity:
         self._host.count("messages_in", len(letters))
 
     def pump(self, link: Link) -> None:
-        """Give a receiver what it has credit for."""
         while self._give(link):
             pass
         self._wake_timer.expect(self.queue.next_due())
@@ -118,7 +117,6 @@ class QueueEntity:
         return self.queue.next_due()
 
     def _give(self, link: Link) -> bool:
-        """Whether the link was given a message."""
         if not link.can_send:
             return False
         message = self.queue.take(self._host.now(), for_good=link.is_presettled)
@@ -206,7 +204,6 @@ class Topic:
                 queue.put(letter, now, self._sequence)
 
     def on_attach(self, link: Link) -> None:
-        """Accept senders only."""
         if link.is_sender:
             raise not_allowed("a topic keeps nothing; receive from one of its subscriptions")
 

@@ -276,7 +276,6 @@ class Queue:
         self._put_back(self._unlocked(token, now), now, is_failed=is_failed)
 
     def bury(self, token: UUID, now: float, reason: str, description: str) -> None:
-        """Make it a dead letter."""
         if self.dead_letters is None:
             raise not_allowed("a dead letter can't die again; complete it")
         self._bury(self._unlocked(token, now), now, reason, description)

@@ -140,7 +140,6 @@ class GraphLocation:
 
 
 def _remove(path: Path) -> None:
-    """Remove it, whether a file or a folder."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

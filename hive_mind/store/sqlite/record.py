@@ -133,7 +133,6 @@ class RecordFile:
         self._file.scrub()
 
     def close(self) -> None:
-        """Write the log back and release the file."""
         self._file.close()
 
     def _remember(self, places: dict[str, int]) -> None:

@@ -34,7 +34,6 @@ _KEY = regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def common_objects(source: Source, workers: tuple[Contained, ...]) -> Iterator[dict[str, Any]]:
-    """In the order in which they are needed."""
     fleet = source.manifest.metadata.name
     yield {
         "apiVersion": "v1",
