@@ -50,7 +50,7 @@ def _fields(settings: type[Any], section: str) -> Iterator[tuple[str, Any, Any]]
         default: dict[str, Any] = {"default": setting.written(field.default)}
         kind, extras = hint.__origin__, tuple[Any, ...]()
         if get_origin(kind) is tuple:
-            kind, extras = list[kind.__args__[0]], (AfterValidator(tuple),)  # type: ignore[name-defined]
+            kind, extras = list[kind.__args__[0]], (AfterValidator(tuple), PlainSerializer(list))  # type: ignore[name-defined]
             default = {"default_factory": tuple}
         elif field.default_factory is not MISSING:
             default = {"default_factory": field.default_factory}
