@@ -168,8 +168,11 @@ _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
 _KEYED = regex(r"[^\s:.][^:.]{0,40}:\s")
 _FENCE = ("```", "~~~")
 _SET_IN = ("    ", "\t")
-_SENTENCE_STOPS = tuple(".!?。！？…")
-_STOPS = tuple(".!?:;。！？…")
+# Ends of sentences in Arabic, Urdu, India, Ethiopia and Armenia; and in scripts that put no space behind them: Han, kana,
+# Burmese, Khmer, Tibetan.
+STOPS_OF_SCRIPTS, UNSPACED_STOPS = "؟۔।॥።፧։", "。！？｡။។៕།"
+_SENTENCE_STOPS = tuple(f".!?…{STOPS_OF_SCRIPTS}{UNSPACED_STOPS}")
+_STOPS = (*_SENTENCE_STOPS, ":", ";")
 
 
 def blocks(text: str) -> list[Block]:

@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hive_mind.cognition.extraction.blocks import Block, Layout
+from hive_mind.cognition.extraction.blocks import STOPS_OF_SCRIPTS, UNSPACED_STOPS, Block, Layout
 from hive_mind.regex import regex
 
 SENTENCE_CHARS_MAX = 1000
 """A longer sentence is a table, a log or a blob; it is cut at white space so that a fact stays readable."""
 
 # The look-behind and the possessive repeats matter: a run of a million dots is looked at once, not once per dot.
-_END = regex(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’]*+")
+_STOP = f"[.!?…{STOPS_OF_SCRIPTS}]"
+_END = regex(rf"(?<!{_STOP}){_STOP}++[\"'”’»)\]]*+(?=\s)|[{UNSPACED_STOPS}]++[」』”’]*+")
 
 # Titles and the like stand before a name, so a capital letter behind them begins no sentence.
 _NEVER_LAST = frozenset(
@@ -88,7 +89,7 @@ def _split(text: str) -> Iterator[str]:
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     mark = match.group()
-    if mark[0] in "。！？":
+    if mark[0] in UNSPACED_STOPS:
         return True
     if _is_in_remark(text, start, match):
         return False

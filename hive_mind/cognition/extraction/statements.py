@@ -19,7 +19,7 @@ _HEDGED = -0.25
 _CONFIDENCE_MIN, _CONFIDENCE_MAX = 0.1, 0.95
 
 _WORDS_MIN = 3
-# Han, kana, Thai and Hangul are written without spaces, or nearly so; this many characters make a statement.
+# Han, kana, Hangul, Thai, Lao, Burmese and Khmer are written without spaces, or nearly so; this many characters make a statement.
 _UNSPACED_MIN = 5
 # A remark this long says something besides being polite.
 _FILLER_WORDS_MAX = 7
@@ -28,9 +28,9 @@ _SAYS_MORE_MIN = 2
 
 # A longer run is no word: base64, a hash dump, a broken file.
 _WORD = regex(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
-_UNSPACED = regex("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_UNSPACED = regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = regex(r"\d")
-_QUESTION_END = ("?", "？", '?"', "?)", "?”")
+_QUESTION_END = ("?", "？", "؟", "፧", '?"', "?)", "?”")
 _HEDGE = regex(
     r"\b(?:may|might|could be|probably|possibly|perhaps|maybe|reportedly|allegedly|supposedly|apparently|"
     r"i (?:think|guess|believe)|not sure|unsure|unclear|rumou?r(?:s|ed)?|"

@@ -30,6 +30,22 @@ def test_scripts_with_wide_stops_need_no_space():
     assert sentences("我住在波尔图。天气很好！") == ["我住在波尔图。", "天气很好！"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["هل تعمل المضخة؟", "نعم، تعمل."],
+        ["پمپ ٹوٹ گیا ہے۔", "اوٹو اسے ٹھیک کرتا ہے۔"],
+        ["पंप टूट गया है।", "ओटो उसे ठीक करता है॥"],
+        ["ፓምፑ ተሰበረ።", "ማን ጠገነው፧"],
+        ["Պոմպը կոտրված է։", "Օտտոն նորոգում է։"],
+        ["ပန့် ပျက်နေတယ်။", "အော်တို ပြင်တယ်။"],
+        ["ស្នប់ខូចហើយ។", "អូតូជួសជុលវា។"],
+    ],
+)
+def test_sentences_end_at_the_stops_of_their_script(said: list[str]):
+    assert sentences(" ".join(said)) == said
+
+
 def test_a_sentence_too_long_is_cut_at_white_space_and_loses_no_word():
     text = "word " * 500
 
