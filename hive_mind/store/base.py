@@ -151,7 +151,7 @@ class FactStore(Protocol):
         """How many `facts`, `episodes`, `entities` and `vectors` are kept."""
         ...
 
-    async def put_aside(self, made: bytes) -> None:
+    async def put_aside(self, derived: bytes) -> None:
         """Keep something that was made of what is kept, in place of what was put aside before; it may be gone at any time."""
         ...
 

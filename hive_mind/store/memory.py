@@ -111,11 +111,11 @@ class MemoryStore:
         return self._content
 
     async def write(self, changes: Sequence[Change]) -> None:
-        kept = self._kept
+        contents = self._kept
         check(changes)
         batch = WriteBatch().take(changes)
-        kept.refuse_what_does_not_fit(batch)
-        kept.put(batch)
+        contents.refuse_what_does_not_fit(batch)
+        contents.put(batch)
 
     async def facts(self) -> AsyncIterator[Sequence[Fact]]:
         # Each fact as it is when its batch is taken.
@@ -160,8 +160,8 @@ class MemoryStore:
             "vectors": sum(map(len, self._kept.vectors.values())),
         }
 
-    async def put_aside(self, made: bytes) -> None:
-        self._kept.aside = made
+    async def put_aside(self, derived: bytes) -> None:
+        self._kept.aside = derived
 
     async def aside(self) -> bytes:
         return self._kept.aside

@@ -212,5 +212,5 @@ def _advice(record: Path) -> str:
     return f"delete {record.parent}/graph.*"
 
 
-def _no_report(done: int, total: int, problem: str) -> None:
-    del done, total, problem
+def _no_report(done_count: int, total: int, problem: str) -> None:
+    del done_count, total, problem

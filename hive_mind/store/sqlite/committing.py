@@ -49,8 +49,8 @@ _PUT_NAMED = (
 class Commit:
     """One transaction's writing. `known` are places (`seq`) of nodes by id, as far as they are remembered."""
 
-    def __init__(self, connection: sqlite3.Connection, tick: int, known: Mapping[str, int]) -> None:
-        self._connection, self.tick, self._known = connection, tick, known
+    def __init__(self, connection: sqlite3.Connection, tick: int, places: Mapping[str, int]) -> None:
+        self._connection, self.tick, self._known = connection, tick, places
         self.places: dict[str, int] = {}
         """of the nodes this commit wrote or looked up"""
         self.gone: set[int] = set()

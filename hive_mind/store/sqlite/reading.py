@@ -131,9 +131,9 @@ class Reading:
 
     def linked(self, relation: Relation, id: str, *, backwards: bool) -> list[str]:
         """Ids at the other end of an id's edges."""
-        here, there = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
-        where = f"WHERE {here} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
-        ends = (getattr(row, there) for row in self.rows(EdgeRow, where, id, RELATION_NUMBERS[relation]))
+        near_end, far_end = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
+        where = f"WHERE {near_end} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
+        ends = (getattr(row, far_end) for row in self.rows(EdgeRow, where, id, RELATION_NUMBERS[relation]))
         rows = (self._connection.execute("SELECT id FROM node WHERE seq = ?", (end,)).fetchone() for end in ends)
         return [str(row[0]) for row in rows if row]
 

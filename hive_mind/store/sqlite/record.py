@@ -58,11 +58,11 @@ class Health:
         named = ", ".join(list(self.damaged)[:_NAMED_MAX]) + (", …" if len(self.damaged) > _NAMED_MAX else "")
         return f"{self.path}: {len(self.damaged)} damaged and left out ({named}); see: hive-mind doctor --repair"
 
-    def note_damage(self, what: str) -> None:
+    def note_damage(self, damage: str) -> None:
         """Remember that something was left out because it is damaged, and say so once."""
-        if what not in self.damaged and len(self.damaged) < _DAMAGED_MAX:
-            self.damaged[what] = None
-            _log.error("%s: %s is damaged and left out; see: hive-mind doctor --repair", self.path, what)
+        if damage not in self.damaged and len(self.damaged) < _DAMAGED_MAX:
+            self.damaged[damage] = None
+            _log.error("%s: %s is damaged and left out; see: hive-mind doctor --repair", self.path, damage)
 
 
 class RecordFile:
@@ -109,9 +109,9 @@ class RecordFile:
         if self.tick == tick and not self._health.damaged:
             self.ask(lambda reading: reading.name_missing(kind, rows, sums))
 
-    def put_aside(self, made: bytes) -> None:
+    def put_aside(self, derived: bytes) -> None:
         """Keep a derivation of the record beside it."""
-        put(self._health.path, made)
+        put(self._health.path, derived)
 
     def tidy(self) -> None:
         """Write the log back and give the cache back to the system; after a failed write, find out whether one goes now."""
@@ -128,7 +128,7 @@ class RecordFile:
         path = self._health.path
         remove(path)
         # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
-        for made_path in (made for made in path.parent.glob("graph.*") if made.suffix != ".lock"):
+        for made_path in (derived for derived in path.parent.glob("graph.*") if derived.suffix != ".lock"):
             shutil.rmtree(made_path) if made_path.is_dir() else made_path.unlink()
         self._file.scrub()
 
@@ -174,13 +174,13 @@ class RecordView:
         if self.tick == tick and not self._health.damaged:
             self.ask(lambda reading: reading.name_missing(kind, rows, sums))
 
-    def put_aside(self, made: bytes) -> None:
+    def put_aside(self, derived: bytes) -> None:
         """Not where somebody writes, and not what is made of a record of which something was erased since."""
         with suppress(DatabaseLocked), owned(self._path, FORMAT):
             with closing(connect_for_reading(self._path, FORMAT)) as now:
                 identity = Reading(now, self._health.note_damage).identity()
             if identity == self._identity:
-                put(self._path, made)
+                put(self._path, derived)
 
     def tidy(self) -> None:
         """There is nothing to write back."""
@@ -200,14 +200,14 @@ def _refuse_damaged_log(path: Path) -> None:
         raise unreadable(path, f"can't be read: {damage}", FORMAT.when_damaged)
 
 
-def put(record: Path, made: bytes) -> None:
+def put(record: Path, derived: bytes) -> None:
     """Replace what was there. Where the disk has no room for it, nothing is left there."""
     place, draft = _place(record), record.with_name(f"{record.name}-aside.new")
     try:
         file = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(file, "wb") as out:
-            out.write(_sum(made))
-            out.write(made)
+            out.write(_sum(derived))
+            out.write(derived)
         draft.replace(place)
     except OSError:
         for left in (draft, place):
@@ -221,12 +221,12 @@ def get(record: Path) -> bytes:
         read = _place(record).read_bytes()
     except OSError:
         return b""
-    made = read[_SUM_BYTES:]
-    return made if _sum(made) == read[:_SUM_BYTES] else b""
+    derived = read[_SUM_BYTES:]
+    return derived if _sum(derived) == read[:_SUM_BYTES] else b""
 
 
-def _sum(made: bytes) -> bytes:
-    return crc32(made).to_bytes(_SUM_BYTES, "big")
+def _sum(derived: bytes) -> bytes:
+    return crc32(derived).to_bytes(_SUM_BYTES, "big")
 
 
 def remove(record: Path) -> None:

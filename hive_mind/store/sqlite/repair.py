@@ -127,7 +127,9 @@ def _salvage(path: Path, made_path: Path) -> Repair:
                     # The former number, as nothing that is counted is ever taken out.
                     counted[salvaged_row.rowid] = max(counted[salvaged_row.rowid], total)
             sound_ids = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
-            repair.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in sound_ids}
+            repair.lost = {
+                lost_name: None for lost_name in list(unsound)[:_LOST_NAMED_MAX] if lost_name.rpartition(" ")[2] not in sound_ids
+            }
             _count(connection, repair, counted)
     return repair
 
@@ -152,7 +154,7 @@ def _count(connection: sqlite3.Connection, repair: Repair, counted: Counter[int]
         connection.execute(_COUNT.format(kind=kind, table=f"node WHERE kind = {kind}"))
     for kind, count in connection.execute("SELECT kind, rows FROM total").fetchall():
         repair.kept[_NAMES[kind]] = count
-        named_count = sum(what.startswith(f"{KIND_NAMES.get(kind, 'edge')} ") for what in repair.lost)
+        named_count = sum(lost_name.startswith(f"{KIND_NAMES.get(kind, 'edge')} ") for lost_name in repair.lost)
         if count + named_count < counted[kind]:
             repair.lost[f"{counted[kind] - count - named_count} {_NAMES[kind]} that can't be named"] = None
     repair.kept["embeddings"] = connection.execute("SELECT count(*) FROM vector").fetchone()[0]

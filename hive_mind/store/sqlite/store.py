@@ -85,8 +85,8 @@ class SqliteStore:
     async def counts(self) -> Mapping[str, int]:
         return await self._ask(Reading.counts)
 
-    async def put_aside(self, made: bytes) -> None:
-        await self._worker.do(lambda record: record.put_aside(made))
+    async def put_aside(self, derived: bytes) -> None:
+        await self._worker.do(lambda record: record.put_aside(derived))
 
     async def aside(self) -> bytes:
         return await self._worker.do(lambda _: record.get(self._health.path))
