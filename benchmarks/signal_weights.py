@@ -17,8 +17,7 @@ from statistics import mean
 
 from hive_mind.judge.agreement import pooled
 from hive_mind.judge.calibration import TARGET
-from hive_mind.judge.judgment import JudgmentAction, Signal
-from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 from hive_mind.judge.weights import learned_weights
 from hive_mind.measure.intervals import estimate
 

@@ -17,7 +17,7 @@ from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
 from hive_mind.console.sessions import Session
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
-from hive_mind.runtime.runs.events import beating
+from hive_mind.runtime.runs.event_streams import beating
 
 _AGENTS_OFFERED_MAX = 1000
 # A reader that went away is only noticed by writing to it.

@@ -3,18 +3,19 @@
 The threshold of a kind of goal is the lowest at which the accuracy of what lies above it is the target at least, with 95 %
 confidence. People see every case below the threshold and only audited ones above it, so each counts for as many cases as it
 stands for. Without audits a wrong acceptance is never seen, and no threshold learned this way means anything.
+
+Beside it the figures of a judge that its judgements alone give: how often people are needed, how sure it is, what it costs.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
-from math import floor, fsum
+from math import ceil, floor, fsum
 from typing import NamedTuple
 
 from hive_mind.judge.agreement import pooled
-from hive_mind.judge.figures import BANDS
-from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Precedent
 from hive_mind.measure.intervals import wilson_bounds
 
 TARGET = 0.95
@@ -140,3 +141,104 @@ def _hundredths(comparison: Comparison) -> int:
 
 def _band(comparison: Comparison) -> int:
     return min(floor(comparison.confidence * BANDS + 1e-9), BANDS - 1)
+
+
+# A person reads ten numbers at a glance.
+BANDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """Figures that come from judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None."""
+
+    judged: int
+    escalated: int
+    by_rule: int
+    """Decided by a rule."""
+    unattended: int
+    """Accepted because nobody was there to ask."""
+    by_confidence: dict[float, int]
+    """Judgements with such a confidence, rounded down to a tenth; those that have none are left out."""
+
+    @property
+    def escalation_rate(self) -> float | None:
+        """How often a person is needed."""
+        return self.escalated / self.judged if self.judged else None
+
+    @property
+    def rule_match_rate(self) -> float | None:
+        """How often a rule gives a definitive answer."""
+        return self.by_rule / self.judged if self.judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of judgements. `unpriced`: those of models without a known price, which `usd` leaves out."""
+
+    asked: int
+    """Judgements that a model was asked for."""
+    tokens: int
+    usd: float
+    unpriced: int
+
+
+def cost(judged: Iterable[Judged]) -> Cost:
+    cases = [case for case in judged if case.model]
+    return Cost(
+        asked=len(cases),
+        tokens=sum(case.input_tokens + case.output_tokens for case in cases),
+        usd=fsum(case.usd for case in cases if case.usd is not None),
+        unpriced=sum(case.usd is None for case in cases),
+    )
+
+
+def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
+    """Of all these judgements; what a person decided is none of a judge's."""
+    own_judgments = [judgment for judgment in judgments if judgment.cause != "person"]
+    bands = Counter(_tenth(judgment.confidence) for judgment in own_judgments if judgment.confidence is not None)
+    return JudgeFigures(
+        judged=len(own_judgments),
+        escalated=sum(judgment.action is JudgmentAction.ESCALATE for judgment in own_judgments),
+        by_rule=sum(judgment.cause == "rule" for judgment in own_judgments),
+        unattended=sum(judgment.cause == "unattended" and judgment.action is JudgmentAction.ACCEPT for judgment in own_judgments),
+        by_confidence={band / BANDS: bands[band] for band in sorted(bands)},
+    )
+
+
+def retries(judged: Iterable[Judged]) -> list[bool]:
+    """Of each thing that was sent back and judged again, whether it was accepted the next time."""
+    found, sent_back = [], set[str]()
+    for case in filter(lambda one: one.subject, judged):
+        action = case.judgment.action
+        if case.subject in sent_back:
+            found.append(action is JudgmentAction.ACCEPT)
+        (sent_back.add if action is JudgmentAction.RETRY else sent_back.discard)(case.subject)
+    return found
+
+
+def _tenth(confidence: float) -> int:
+    # 1.0 is the end of the last band rather than one of its own.
+    return min(floor(confidence * BANDS + 1e-9), BANDS - 1)
+
+
+@dataclass(slots=True)
+class JudgeTally:
+    """`judgements` by action and cause, `tenths` by confidence, rounded up to a tenth: 10 is more than 0.9."""
+
+    judgements: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tenths: Counter[int] = field(default_factory=Counter)
+    confidence: float = 0.0
+    """The sum of all."""
+    tokens: int = 0
+    usd: float = 0.0
+    threshold: float | None = None
+    """At work; None: it may not decide alone."""
+
+    def count(self, judged: Judged) -> None:
+        judgment = judged.judgment
+        self.judgements[judgment.action.value, judgment.cause] += 1
+        self.tokens += judged.input_tokens + judged.output_tokens
+        self.usd += judged.usd or 0.0
+        if judgment.confidence is not None:
+            self.tenths[ceil(judgment.confidence * 10 - 1e-9)] += 1
+            self.confidence += judgment.confidence

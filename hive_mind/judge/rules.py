@@ -7,11 +7,13 @@ Rolling out: which cases a new rule decides, which judgements are audited, and w
 
 A case is chosen by a hash of it under a key, so every process chooses the same without asking another, a larger share holds
 every case of a smaller one, and who does not know the key can't tell which case will be looked at.
+
+On trial: what a rule would do to facts or outputs that are there, and how often people decided otherwise.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Annotated, Any, Literal
 
@@ -20,6 +22,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import GoalSection
+from hive_mind.judge.case import FACT
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.measure.intervals import wilson_bounds
 
@@ -148,3 +151,74 @@ def next_share(share: float, record: RolloutRecord, target: float) -> float:
     if record.decided < DECISIONS_MIN or record.agreed < target * record.decided:
         return share
     return next((step for step in STEPS if step > share), 1.0)
+
+
+EXAMPLES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One case: what conditions see as `result`, how it is shown, and what a person decided, if anybody did."""
+
+    result: Mapping[str, Any]
+    title: str
+    person: JudgmentAction | None = None
+    kind: str = FACT
+    """"fact", or the kind of the goal that an output is for."""
+
+    @property
+    def on(self) -> str:
+        return FACT if self.kind == FACT else "output"
+
+
+@dataclass(slots=True)
+class Trial:
+    """The result of one rule. `first` counts the cases that no rule before it decides.
+
+    `rightly` and `wrongly` are those of which people decided the same, or otherwise. `broken` counts cases that it can't be put
+    to, and `why` says it of the first.
+    """
+
+    rule: EvaluationRule
+    matched: int = 0
+    first: int = 0
+    rightly: int = 0
+    wrongly: int = 0
+    broken: int = 0
+    why: str = ""
+    examples: list[str] = field(default_factory=list)
+
+    @property
+    def record(self) -> RolloutRecord:
+        return RolloutRecord(self.rightly, self.rightly + self.wrongly)
+
+
+def tried(rules: Iterable[EvaluationRule], cases: Iterable[Tried]) -> list[Trial]:
+    """All of them in the order they are asked, also those that are on trial or retired, put to every case."""
+    trials = [(Trial(rule), Condition(rule.condition)) for rule in sorted(rules, key=lambda rule: (-rule.priority, rule.id))]
+    for case in cases:
+        _put(trials, case)
+    return [trial for trial, _ in trials]
+
+
+def _put(trials: Sequence[tuple[Trial, Condition]], case: Tried) -> None:
+    is_decided = False
+    for trial, condition in trials:
+        if trial.rule.on not in ("any", case.on):
+            continue
+        try:
+            if not condition.holds(result=case.result, output=case.result, goal={"id": "", "kind": case.kind}):
+                continue
+        except ConditionError as error:
+            trial.broken += 1
+            trial.why = trial.why or str(error)
+            continue
+        trial.matched += 1
+        trial.first += not is_decided
+        is_decided = is_decided or trial.rule.mode == "active"
+        if case.person is not None:
+            is_agreed = (case.person is JudgmentAction.ACCEPT) is (trial.rule.action is JudgmentAction.ACCEPT)
+            trial.rightly += is_agreed
+            trial.wrongly += not is_agreed
+        if len(trial.examples) < EXAMPLES_MAX:
+            trial.examples.append(case.title)

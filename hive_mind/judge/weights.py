@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hive_mind.judge.agreement import leanings
-from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.judgment import JudgmentAction, Precedent
 
 # The information of 20 decisions on a signal with log odds of about 1 and a chance of 1/2: each adds 1² · 1/2 · 1/2.
 _PULL = 20 * 0.25

@@ -3,8 +3,6 @@
 A judgement or a person's decision lets a run go on, try again, plan anew, or ask.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace as changed
@@ -18,11 +16,10 @@ from hive_mind.runs.fold import decided
 from hive_mind.runs.graphs.spec import resolved
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.prompt import set_in
-from hive_mind.runs.routing import enter, give_up, leave, options
+from hive_mind.runs.routing import Writing, enter, give_up, leave, options
 from hive_mind.runs.state import TURNS, WARNING, ActiveNode, RunState, Waiting
 from hive_mind.runs.steps import Answered, Judged, Replanned, Returned, plain
 from hive_mind.runs.wanted import PERSON_TOOLS, wanted
-from hive_mind.runs.writing import Writing
 
 _RETRY, _REPLAN = JudgmentAction.RETRY, JudgmentAction.REPLAN
 _ACCEPT, _ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
@@ -229,8 +226,44 @@ def accepted(state: RunState, plan: e.WorkerPlan, event: e.Event) -> tuple[s.Ste
     else:
         effect = next((one for one in wanted(state, plan) if one.id == event.effect), None)
         if effect is not None:
-            _MEANINGS[type(event)](writing, effect, event)
+            _take(writing, effect, event)
     return tuple(writing.steps)
+
+
+def _take(writing: Writing, effect: Any, event: e.Event) -> None:
+    """An event of an effect that is wanted, which has the type that belongs to it."""
+    match event:
+        case e.ModelSaid():
+            _model_said(writing, effect, event)
+        case e.ToolGave():
+            _tool_gave(writing, effect, event)
+        case e.CallWaits():
+            for item in event.items:
+                why = f"{effect.call.name} waits for a person"
+                writing.add(s.Parked(effect.place, item, why, effect.call.id, is_within=True))
+        case e.JudgeSaid():
+            _judge_said(writing, effect.place, event.judgment)
+        case e.Chose():
+            if event.tokens:
+                writing.add(s.Spent(effect.place, event.tokens, event.usd))
+            on(writing, writing.state.places[effect.place], event.target)
+        case e.ItemOpened():
+            writing.add(s.Parked(effect.place, event.item, effect.why, effect.call))
+        case e.PersonDecided():
+            answered(writing, effect.id, event)
+        case e.SharedValuesRead():
+            _found(writing, effect, event)
+        case e.Failed():
+            _failed(writing, effect, event)
+        case e.Done():
+            _done(writing, effect)
+
+
+def _judge_said(writing: Writing, place: str, judgment: Judgment) -> None:
+    if place:
+        judged(writing, writing.state.places[place], judgment)
+    else:
+        judged_whole(writing, judgment)
 
 
 def _heard(writing: Writing, event: e.Word) -> None:
@@ -264,41 +297,13 @@ def _tool_gave(writing: Writing, effect: e.CallTool, event: e.ToolGave) -> None:
         judged(writing, place, Judgment(action=JudgmentAction.RETRY, reasoning=text, cause="outputs"))
 
 
-def _call_waits(writing: Writing, effect: e.CallTool, event: e.CallWaits) -> None:
-    for item in event.items:
-        writing.add(s.Parked(effect.place, item, f"{effect.call.name} waits for a person", effect.call.id, is_within=True))
-
-
-def _judge_said(writing: Writing, effect: e.AskJudge, event: e.JudgeSaid) -> None:
-    if effect.place:
-        judged(writing, writing.state.places[effect.place], event.judgment)
-    else:
-        judged_whole(writing, event.judgment)
-
-
-def _chose(writing: Writing, effect: e.Choose, event: e.Chose) -> None:
-    if event.tokens:
-        writing.add(s.Spent(effect.place, event.tokens, event.usd))
-    on(writing, writing.state.places[effect.place], event.target)
-
-
-def _asked(writing: Writing, effect: e.AskPerson, event: e.ItemOpened) -> None:
-    writing.add(s.Parked(effect.place, event.item, effect.why, effect.call))
-
-
-def _said(writing: Writing, effect: e.AwaitDecision, event: e.PersonDecided) -> None:
-    answered(writing, effect.id, event)
-
-
 def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
     """Ask a person about an effect that could not be had."""
     judgment = Judgment(action=JudgmentAction.ESCALATE, reasoning=plain(event.why), cause="broken")
     if isinstance(effect, e.Share):
         writing.end("failed", judgment.reasoning)
-    elif effect.place:
-        judged(writing, writing.state.places[effect.place], judgment)
     else:
-        judged_whole(writing, judgment)
+        _judge_said(writing, effect.place, judgment)
 
 
 def _found(writing: Writing, effect: e.ReadShared, event: e.SharedValuesRead) -> None:
@@ -308,7 +313,7 @@ def _found(writing: Writing, effect: e.ReadShared, event: e.SharedValuesRead) ->
     writing.add(s.Known(effect.place, {**plain(event.values), **pending}))
 
 
-def _done(writing: Writing, effect: e.Effect, _: e.Done) -> None:
+def _done(writing: Writing, effect: e.Effect) -> None:
     match effect:
         case e.Compact():
             writing.add(s.Compacted(effect.place, effect.file, effect.messages, effect.tier))
@@ -352,19 +357,3 @@ def _proceed(writing: Writing, effect: e.Proceed) -> None:
         case "circle":
             why = "it repeats the same calls, also after a warning"
             writing.add(s.Judged(place.id, JudgmentAction.ESCALATE, why, cause="circle"))
-
-
-_MEANINGS: Mapping[type, Callable[[Writing, Any, Any], None]] = MappingProxyType(
-    {
-        e.ModelSaid: _model_said,
-        e.ToolGave: _tool_gave,
-        e.CallWaits: _call_waits,
-        e.JudgeSaid: _judge_said,
-        e.Chose: _chose,
-        e.ItemOpened: _asked,
-        e.PersonDecided: _said,
-        e.SharedValuesRead: _found,
-        e.Failed: _failed,
-        e.Done: _done,
-    }
-)

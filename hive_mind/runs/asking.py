@@ -1,5 +1,7 @@
 """The texts that a person sees who is asked about a run: its goal, its inputs and outputs, its cost so far, and what follows.
 
+Also a step of a run in a line, for people and queens that follow it.
+
 Pure: the same state tells the same, so an item that is laid down again after a kill says what it said before.
 """
 
@@ -10,7 +12,8 @@ from msgspec.structs import replace
 
 from hive_mind.counted import counted
 from hive_mind.goals.goal import Constraint, SuccessCriterion
-from hive_mind.judge.judgment import Judgment, Signal
+from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
+from hive_mind.runs import steps as s
 from hive_mind.runs.effects import AskPerson
 from hive_mind.runs.graphs.spec import FEEDBACK, EdgeSpec, NodeSpec, WorkerSpec
 from hive_mind.runs.pointers import as_text
@@ -123,3 +126,45 @@ def _inputs(state: RunState, place: ActiveNode | None) -> Mapping[str, Any]:
 def _cost(state: RunState) -> str:
     usd = f", {state.usd:.4f} US dollars" if state.usd else ""
     return f"{counted(state.turns, 'turn')} of a model, {state.tokens:,} tokens{usd}, {state.active_ms / 1_000:,.0f} s of work"
+
+
+_ITEM_CHARACTERS = 8
+
+
+def step_text(step: s.Step, nodes: dict[str, str]) -> str:
+    """The text of a step; "" for one that is no news. `nodes` learns which node each place is."""
+    match step:
+        case s.Entered():
+            nodes[step.place] = step.node
+            return f"{step.node} begins"
+        case s.Resumed():
+            return "taken up again"
+        case s.Replied(is_model=True):
+            calls = ", ".join(call.name for call in step.calls)
+            return f"{node_of(nodes, step)}: {calls or one_line(step.text)}"
+        case s.Returned(is_error=True):
+            return f"{node_of(nodes, step)}: error: {one_line(step.text)}"
+        case s.Judged(action=JudgmentAction.ACCEPT):
+            return ""
+        case s.Judged():
+            return f"{node_of(nodes, step)}: {step.action}: {one_line(step.reasoning)}"
+        case s.Parked():
+            return f"{node_of(nodes, step)}: a person is asked ({step.item[:_ITEM_CHARACTERS]})"
+        case s.Answered():
+            return f"{step.by} decided: {step.action}"
+        case s.Warned() | s.Reported():
+            return f"{node_of(nodes, step)}: {one_line(step.text)}"
+        case s.Paused():
+            return f"held up by {step.by}"
+        case s.Continued():
+            return f"{step.by} lets it go on"
+        case s.Ended():
+            return f"ended: {step.outcome}: {step.reason}"
+        case s.Compacted():
+            return f"{node_of(nodes, step)}: conversation moved to {step.file}"
+    return ""
+
+
+def node_of(nodes: Mapping[str, str], step: Any) -> str:
+    """The node of a step, or what it is about."""
+    return nodes.get(step.place, step.place) or "the whole"

@@ -1,7 +1,6 @@
 """`fold`: what a step makes of a run's state. Resuming is folding all steps again; there is no other way to come by a state."""
 
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,7 +23,7 @@ def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:
     if spent and not state.is_waiting:
         state = _spent(state, spent)
     begun_ms = state.begun_ms or at_ms
-    return replace(_MEANINGS[type(step)](state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun_ms)
+    return replace(_after(state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun_ms)
 
 
 def _spent(state: RunState, ms: int) -> RunState:
@@ -43,17 +42,79 @@ def folded(entries: Iterable[Entry]) -> RunState:
     return state
 
 
-def _started(state: RunState, step: steps.Started) -> RunState:
-    worker = WorkerSpec.model_validate(step.worker)
-    return replace(
-        state,
-        worker=worker,
-        inputs=step.inputs,
-        buffer=dict(step.inputs),
-        parent=step.parent,
-        stream=step.stream,
-        has_rules=step.has_rules,
-    )
+def _after(state: RunState, step: steps.Step) -> RunState:
+    """Steps of the run itself; those about a place, and about where it goes on, are apart."""
+    match step:
+        case steps.Started():
+            started = replace(state, worker=WorkerSpec.model_validate(step.worker), inputs=step.inputs, buffer=dict(step.inputs))
+            return replace(started, parent=step.parent, stream=step.stream, has_rules=step.has_rules)
+        case steps.Resumed():
+            return _resumed(state, step)
+        case steps.Entered():
+            return _entered(state, step)
+        case steps.Forked():
+            return _forked(state, step)
+        case steps.Arrived():
+            frame = state.frames[step.frame]
+            frame = replace(frame, live=frame.live - {step.branch}, arrived={**frame.arrived, step.branch: step.node})
+            return replace(state, frames={**state.frames, step.frame: frame})
+        case steps.Closed():
+            return _closed(state, step)
+        case steps.Left():
+            return _left(state, step)
+        case steps.Shared():
+            return replace(state, unshared={place: values for place, values in state.unshared.items() if place != step.place})
+        case steps.Reported():
+            return replace(state, reports=(*state.reports, step))
+        case steps.Judged():
+            return _judged(state, step)
+        case steps.Parked():
+            return _parked(state, step)
+        case steps.Answered():
+            return _answered(state, step)
+        case steps.Replanned():
+            buffer = {**state.buffer, FEEDBACK: dict(step.feedback)}
+            return replace(state, buffer=buffer, frames={}, waiting={}, visits={}, replans=state.replans + 1, is_judged=False)
+        case steps.Paused():
+            why = f"{step.by}: {step.why}" if step.why else step.by
+            return replace(state, paused=why, is_paused_until_answered=step.until_answered)
+        case steps.Continued():
+            return replace(state, paused="", is_paused_until_answered=False)
+        case steps.Ended():
+            return replace(
+                state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None, unshared={}
+            )
+        case steps.Spent():
+            return _paid(state, step)
+        case _:
+            return _at_place(state, step, state.places[step.place])
+
+
+def _at_place(state: RunState, step: steps.StepAtPlace, place: ActiveNode) -> RunState:
+    match step:
+        case steps.Replied():
+            return _replied(state, step, place)
+        case steps.Returned():
+            return _returned(state, step)
+        case steps.Intended():
+            return _put_call(state, step.place, step.call, phase="intended")
+        case steps.Known():
+            return _put(state, replace(place, known=step.values, phase="think"))
+        case steps.OutputSet():
+            return _put(state, replace(place, outputs={**place.outputs, step.key: step.value}))
+        case steps.Heard():
+            heard = state.heard | {step.id} if step.id else state.heard
+            return replace(_put(state, replace(_told(place, step.text), phase="think")), heard=heard)
+        case steps.Warned():
+            return _put(state, replace(_told(place, step.text), is_warned=True, recent=()))
+        case steps.Compacted():
+            messages = compacted(place.messages, step.file, step.messages, step.tier)
+            place = replace(place, messages=messages, compactions=place.compactions + 1, recent=())
+            return replace(_put(state, place), conversations=state.conversations + 1)
+
+
+def _told(place: ActiveNode, text: str) -> ActiveNode:
+    return replace(place, messages=(*place.messages, Message("user", text)))
 
 
 def _resumed(state: RunState, step: steps.Resumed) -> RunState:
@@ -64,13 +125,6 @@ def _resumed(state: RunState, step: steps.Resumed) -> RunState:
 
 def _uncertain(calls: Mapping[str, Call]) -> Mapping[str, Call]:
     return {id: replace(call, phase="uncertain") if call.phase == "intended" else call for id, call in calls.items()}
-
-
-def _heard(state: RunState, step: steps.Heard) -> RunState:
-    place = state.places[step.place]
-    messages = (*place.messages, Message("user", step.text))
-    heard = state.heard | {step.id} if step.id else state.heard
-    return replace(_put(state, replace(place, messages=messages, phase="think")), heard=heard)
 
 
 def _entered(state: RunState, step: steps.Entered) -> RunState:
@@ -94,14 +148,6 @@ def _first_phase(spec: WorkerSpec, node: str) -> Phase:
     return "read" if spec.shared(spec.by_id[node].inputs) else "think"
 
 
-def _known(state: RunState, step: steps.Known) -> RunState:
-    return _put(state, replace(state.places[step.place], known=step.values, phase="think"))
-
-
-def _shared(state: RunState, step: steps.Shared) -> RunState:
-    return replace(state, unshared={place: values for place, values in state.unshared.items() if place != step.place})
-
-
 def _forked(state: RunState, step: steps.Forked) -> RunState:
     before = state.left
     parent, branch, messages = (before.frame, before.branch, before.messages) if before else ("", 0, ())
@@ -112,12 +158,6 @@ def _forked(state: RunState, step: steps.Forked) -> RunState:
     return replace(state, frames=frames)
 
 
-def _arrived(state: RunState, step: steps.Arrived) -> RunState:
-    frame = state.frames[step.frame]
-    frame = replace(frame, live=frame.live - {step.branch}, arrived={**frame.arrived, step.branch: step.node})
-    return replace(state, frames={**state.frames, step.frame: frame})
-
-
 def _closed(state: RunState, step: steps.Closed) -> RunState:
     frames = {id: frame for id, frame in state.frames.items() if id != step.frame}
     closed = state.frames[step.frame]
@@ -126,8 +166,7 @@ def _closed(state: RunState, step: steps.Closed) -> RunState:
     return replace(state, frames=frames)
 
 
-def _replied(state: RunState, step: steps.Replied) -> RunState:
-    place = state.places[step.place]
+def _replied(state: RunState, step: steps.Replied, place: ActiveNode) -> RunState:
     node = state.spec.by_id[place.node]
     messages = place.messages
     if step.is_model:
@@ -140,10 +179,6 @@ def _replied(state: RunState, step: steps.Replied) -> RunState:
 
 def _paid(state: RunState, step: steps.Spent | steps.Replied | steps.Returned) -> RunState:
     return replace(state, tokens=state.tokens + step.tokens, usd=state.usd + step.usd)
-
-
-def _intended(state: RunState, step: steps.Intended) -> RunState:
-    return _put_call(state, step.place, step.call, phase="intended")
 
 
 def _returned(state: RunState, step: steps.Returned) -> RunState:
@@ -169,15 +204,6 @@ def _returned(state: RunState, step: steps.Returned) -> RunState:
     return _put(state, replace(place, messages=(*place.messages, *results), recent=recent, phase=phase))
 
 
-def _output_set(state: RunState, step: steps.OutputSet) -> RunState:
-    place = state.places[step.place]
-    return _put(state, replace(place, outputs={**place.outputs, step.key: step.value}))
-
-
-def _reported(state: RunState, step: steps.Reported) -> RunState:
-    return replace(state, reports=(*state.reports, step))
-
-
 def _judged(state: RunState, step: steps.Judged) -> RunState:
     if step.cause == "constraint":
         state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
@@ -196,25 +222,8 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
 
 
 def _again(place: ActiveNode, text: str, why: str) -> ActiveNode:
-    messages = (*place.messages, Message("user", text))
-    errors = (*place.errors, why)
-    return replace(
-        place,
-        messages=messages,
-        errors=errors,
-        calls={},
-        attempt=place.attempt + 1,
-        turns=0,
-        phase="think",
-        recent=(),
-        active_ms=0,
-    )
-
-
-def _warned(state: RunState, step: steps.Warned) -> RunState:
-    place = state.places[step.place]
-    messages = (*place.messages, Message("user", step.text))
-    return _put(state, replace(place, messages=messages, is_warned=True, recent=()))
+    attempt, errors = place.attempt + 1, (*place.errors, why)
+    return replace(_told(place, text), errors=errors, calls={}, attempt=attempt, turns=0, phase="think", recent=(), active_ms=0)
 
 
 def _parked(state: RunState, step: steps.Parked) -> RunState:
@@ -245,8 +254,8 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
     place, said = state.places[item.place], step.because or _text(step.edit)
     node = state.spec.by_id[place.node]
     if place.phase == "paused":
-        messages = (*place.messages, Message("user", f"[Person]: {said}")) if said else place.messages
-        return _put(state, replace(place, phase=_first_phase(state.spec, node.id), messages=messages))
+        place = _told(place, f"[Person]: {said}") if said else place
+        return _put(state, replace(place, phase=_first_phase(state.spec, node.id)))
     if node.kind == "person" and place.phase == "think":
         value = step.edit if step.edit is not None else {"decision": str(step.action), "because": step.because}
         outputs = dict.fromkeys(node.outputs[:1], value)
@@ -295,32 +304,6 @@ def _outliving(state: RunState, place: ActiveNode) -> Mapping[str, Mapping[str, 
     return {**unshared, "": {**unshared.get("", {}), **place.outputs}}
 
 
-def _replanned(state: RunState, step: steps.Replanned) -> RunState:
-    buffer = {**state.buffer, FEEDBACK: dict(step.feedback)}
-    return replace(state, buffer=buffer, frames={}, waiting={}, visits={}, replans=state.replans + 1, is_judged=False)
-
-
-def _compacted(state: RunState, step: steps.Compacted) -> RunState:
-    place = state.places[step.place]
-    messages = compacted(place.messages, step.file, step.messages, step.tier)
-    place = replace(place, messages=messages, compactions=place.compactions + 1, recent=())
-    return replace(_put(state, place), conversations=state.conversations + 1)
-
-
-def _paused(state: RunState, step: steps.Paused) -> RunState:
-    why = f"{step.by}: {step.why}" if step.why else step.by
-    return replace(state, paused=why, is_paused_until_answered=step.until_answered)
-
-
-def _continued(state: RunState, step: steps.Continued) -> RunState:
-    del step
-    return replace(state, paused="", is_paused_until_answered=False)
-
-
-def _ended(state: RunState, step: steps.Ended) -> RunState:
-    return replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None, unshared={})
-
-
 def _put(state: RunState, place: ActiveNode) -> RunState:
     return replace(state, places={**state.places, place.id: place})
 
@@ -347,34 +330,3 @@ def decided(by: str, because: str) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-_MEANINGS: Mapping[type, Callable[[RunState, Any], RunState]] = MappingProxyType(
-    {
-        steps.Started: _started,
-        steps.Resumed: _resumed,
-        steps.Heard: _heard,
-        steps.Entered: _entered,
-        steps.Forked: _forked,
-        steps.Arrived: _arrived,
-        steps.Closed: _closed,
-        steps.Replied: _replied,
-        steps.Spent: _paid,
-        steps.Known: _known,
-        steps.Shared: _shared,
-        steps.Intended: _intended,
-        steps.Returned: _returned,
-        steps.OutputSet: _output_set,
-        steps.Reported: _reported,
-        steps.Judged: _judged,
-        steps.Warned: _warned,
-        steps.Parked: _parked,
-        steps.Answered: _answered,
-        steps.Left: _left,
-        steps.Replanned: _replanned,
-        steps.Compacted: _compacted,
-        steps.Paused: _paused,
-        steps.Continued: _continued,
-        steps.Ended: _ended,
-    }
-)

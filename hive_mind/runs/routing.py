@@ -1,4 +1,7 @@
-"""Where a run goes on: edges that hold, branches that open and meet, and the input of the next node."""
+"""Where a run goes on: edges that hold, branches that open and meet, and the input of the next node.
+
+Steps are written as they are thought of, each seen by the next: what an event means often depends on the step before.
+"""
 
 import json
 from collections.abc import Sequence
@@ -7,11 +10,30 @@ from typing import Literal
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.runs.effects import WorkerPlan
+from hive_mind.runs.fold import fold
 from hive_mind.runs.graphs.spec import EdgeSpec
 from hive_mind.runs.prompt import handoff, marker
 from hive_mind.runs.state import ActiveNode, BranchFrame, RunState
-from hive_mind.runs.steps import Arrived, Closed, Entered, Forked, Judged, Left, Started
-from hive_mind.runs.writing import Writing
+from hive_mind.runs.steps import Arrived, Closed, Ended, Entered, Forked, Judged, Left, Outcome, Started, Step
+
+
+class Writing:
+    """Steps to be kept together, and the state after them."""
+
+    def __init__(self, state: RunState, plan: WorkerPlan) -> None:
+        self.state, self.plan = state, plan
+        self.steps: list[Step] = []
+
+    def add(self, step: Step) -> None:
+        """One more; none after the end."""
+        if self.state.outcome is None:
+            self.steps.append(step)
+            self.state = fold(self.state, step, self.state.at_ms)
+
+    def end(self, outcome: Outcome, reason: str) -> None:
+        self.add(Ended(outcome, reason))
+
 
 How = Literal["success", "failure"]
 

@@ -254,29 +254,25 @@ class Ended(_Step, frozen=True):
     reason: str = ""
 
 
+StepAtPlace = Heard | Replied | Known | Intended | Returned | OutputSet | Warned | Compacted
+"""Steps about a place where something is under way."""
+
 Step = (
-    Started
+    StepAtPlace
+    | Started
     | Resumed
-    | Heard
     | Entered
     | Forked
     | Arrived
     | Closed
-    | Replied
     | Spent
-    | Known
     | Shared
-    | Intended
-    | Returned
-    | OutputSet
     | Reported
     | Judged
-    | Warned
     | Parked
     | Answered
     | Left
     | Replanned
-    | Compacted
     | Paused
     | Continued
     | Ended

@@ -22,9 +22,8 @@ from hive_mind.runs.effects import (
     WorkerPlan,
 )
 from hive_mind.runs.graphs.spec import NodeSpec
-from hive_mind.runs.limits import is_last, is_spent, ms_left, place_ms_left
 from hive_mind.runs.routing import options
-from hive_mind.runs.state import ActiveNode, Call, RunState, is_circling
+from hive_mind.runs.state import ActiveNode, Call, RunState, is_circling, is_last, is_spent, ms_left, place_ms_left
 
 PERSON_TOOLS = {"ask_person": "question", "wait_for_response": "message"}
 """Tools that are answered by a person, and the argument that says what is asked."""

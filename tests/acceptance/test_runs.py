@@ -129,6 +129,16 @@ def test_a_damaged_run_does_not_hide_the_others(hive_mind: HiveMind, worker: Pat
     assert "1 of 2 runs" in hive_mind("runs", "list", "-n", "1").err
 
 
+def test_runs_of_all_agents_are_listed_unless_one_is_named(hive_mind: HiveMind, worker: Path) -> None:
+    assert "There are no runs" in hive_mind("runs", "list").out
+    for agent in ("ann", "ben"):
+        hive_mind("run", worker, "--agent", agent, "--name", f"of-{agent}", "-i", "question=x")
+    listed = hive_mind("runs", "list", "-o", "json").json
+    assert [(one["agent"], one["run"]) for one in listed] == [("ben", "of-ben"), ("ann", "of-ann")]
+    assert [one["run"] for one in hive_mind("runs", "list", "-a", "ann", "-o", "json").json] == ["of-ann"]
+    assert "ann" in hive_mind("runs", "list").out
+
+
 def test_workers_are_shown_drawn_and_checked(hive_mind: HiveMind, tmp_path: Path) -> None:
     assert {"answer", "incident-review", "learn"} <= {one["id"] for one in hive_mind("worker", "list", "-o", "json").json}
     shown = hive_mind("worker", "show", "incident-review")

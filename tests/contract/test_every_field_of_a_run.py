@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hive_mind import backends
-from hive_mind.agents.judging.run_judge import RunJudge
+from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import HiveError

@@ -14,9 +14,8 @@ from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import DatabaseUnreadable, WireError
 from hive_mind.judge.case import FACT
 from hive_mind.judge.items import NOBODY, Item, ItemView, fitted
-from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.judge.precedent import Judged, Precedent
-from hive_mind.judge.trial import Tried
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Precedent
+from hive_mind.judge.rules import Tried
 from hive_mind.model.evidence import LISTS, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id, item_id, judgment_id

@@ -15,17 +15,16 @@ from msgspec.structs import replace
 
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import fact_judgment_id, names_of
-from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.agents.judging.model_judge import ASKING_ERRORS, CheckedModel, broken
 from hive_mind.cognition.budget import Spending, usd_of
 from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
 from hive_mind.errors import ModelOutputError
+from hive_mind.judge.calibration import JudgeTally
 from hive_mind.judge.case import FACT, Case
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL, Need, next_judgment
-from hive_mind.judge.precedent import Judged
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.base import Usage
 from hive_mind.model.fact import Fact

@@ -73,10 +73,6 @@ class GateReviewer:
         self._pos = 0
         self._news, self._work, self._accepted = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    @property
-    def has_judge(self) -> bool:
-        return self._judge is not None
-
     def ruling(self, fact: Fact) -> Ruling | None:
         """By rules, a model's judgement and what people decided; None where a model or a person has to be asked first."""
         now, is_out = self._rules(), fact.sharing in _OUT

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.functions import functions_at
+from hive_mind.agents.judging.hybrid_judge import RunJudge, always
 from hive_mind.agents.judging.model_judge import BUDGET_TOKENS, ModelJudge, ModelJudgeSettings, Pace
 from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
-from hive_mind.agents.judging.run_judge import RunJudge, always
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, HiveError
 from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig, ReviewConfig

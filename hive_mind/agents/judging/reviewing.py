@@ -3,7 +3,8 @@
 The ledger is shared, so that people decide from the command line while the agent runs. Facts shared before a rule was there
 are looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
 
-Effects of people's answers to audits on a whole fleet: a fact that is wrong is taken back for all, and its agent is rated.
+Effects of people's answers to audits on a whole fleet: a fact that is wrong is taken back for all, and its agent is rated; so is
+the agent of a run that was audited.
 """
 
 import asyncio
@@ -16,19 +17,19 @@ import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.desk_mail import DeskMail
+from hive_mind.agents.judging.desk_pages import DeskExchange
 from hive_mind.agents.judging.fact_items import AUDIT
 from hive_mind.agents.judging.fact_judge import NotedRulings
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
-from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.agents.judging.judges import JudgeModels, fact_judge
 from hive_mind.agents.judging.rules_at_work import DeskRules, HiveMember, HiveRules, rules_of
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.trust.trust_book import rating_value
+from hive_mind.judge.calibration import JudgeTally
 from hive_mind.judge.hive_rules import RulesAtWork
-from hive_mind.judge.items import ItemView
-from hive_mind.judge.judge_settings import ReviewConfig
+from hive_mind.judge.items import NOBODY, ItemView
+from hive_mind.judge.judge_settings import DeskConfig, ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -37,7 +38,8 @@ from hive_mind.model.entry import Entry
 _log = logging.getLogger(__name__)
 
 _TRUST_STREAM = "audited/"
-_TRUST_AGAIN_S = 5.0
+_STREAM, _ENTRY = "gate/rules", "rules"
+_AGAIN_S = 5.0
 
 
 class DeskTrust:
@@ -50,7 +52,7 @@ class DeskTrust:
         """Take each answer once, from the first on. Until it is cancelled."""
         async for decided in self._desk.decisions():
             view = await self._desk.view(decided.decision.item)
-            if view is not None and view.decision is not None and view.item.kind == AUDIT:
+            if view and view.decision and view.item.kind == AUDIT and view.decision.by not in NOBODY:
                 await self._take(view, is_right=view.decision.action is JudgmentAction.ACCEPT)
 
     async def _take(self, view: ItemView, *, is_right: bool) -> None:
@@ -67,7 +69,8 @@ class DeskTrust:
     def _meant(self, view: ItemView, *, is_right: bool) -> list[tuple[str, str]]:
         node, subject = self._member.member.node, view.item.agent
         entries = []
-        if not is_right and node.policy.is_moderator(self._agent):
+        # Of an audited run there is no fact to take back.
+        if not is_right and not view.item.judged and node.policy.is_moderator(self._agent):
             entries.append((f"retracted/{view.item.subject}", "true"))
         if subject != self._agent:
             key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
@@ -81,17 +84,24 @@ class DeskTrust:
                 refusals = await self._member.runner.write(entries, self._agent)
             except HiveError as error:
                 _log.warning("%s: an audit's result can't be sent to the hive yet: %s", self._agent, error)
-                await asyncio.sleep(_TRUST_AGAIN_S)
+                await asyncio.sleep(_AGAIN_S)
             else:
                 for refusal in filter(None, refusals):
                     _log.warning("%s: the hive refuses an audit's result: %s", self._agent, refusal)
                 return
 
 
-_log = logging.getLogger(__name__)
+async def run_desk(agent: str, at: DeskConfig, ledger: Ledger, member: HiveMember) -> None:
+    """Exchange items with the desk, or as the desk with all agents; there decisions take effect on rules and trust, too.
 
-_STREAM, _ENTRY = "gate/rules", "rules"
-_AGAIN_S = 5.0
+    Until it is cancelled.
+    """
+    desk = LedgerDesk(ledger)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(DeskExchange(agent, at, ledger, desk, member.desk_pages, member.runner.tell).run())
+        if at.agent == agent:
+            tasks.create_task(DeskRules(agent, LedgerDesk(ledger), member).run())
+            tasks.create_task(DeskTrust(agent, ledger, LedgerDesk(ledger), member).run())
 
 
 class Reviewing:
@@ -134,9 +144,7 @@ class Reviewing:
             raise
         self._ledger, self.reviewer = ledger, reviewer
         self._memory.reviewed_by(reviewer)
-        member, at = self._member, self._config.desk
-        post = DeskMail(self._agent, at, ledger, desk, member.post, member.runner.tell)
-        self._work = asyncio.create_task(self._judge(ledger, reviewer, post), name=f"judging what {self._agent} would share")
+        self._work = asyncio.create_task(self._judge(ledger, reviewer), name=f"judging what {self._agent} would share")
 
     async def close(self) -> None:
         """Ask and follow no longer. Undecided facts stay home. Closing twice is fine."""
@@ -166,7 +174,7 @@ class Reviewing:
             # `_judge` tries again, and says so; until then what a person would be asked about stays home.
         return reviewer
 
-    async def _judge(self, ledger: Ledger, reviewer: GateReviewer, post: DeskMail) -> None:
+    async def _judge(self, ledger: Ledger, reviewer: GateReviewer) -> None:
         while True:
             try:
                 await reviewer.recall()
@@ -175,12 +183,8 @@ class Reviewing:
                 self._trouble = ""
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(reviewer.run())
-                    tasks.create_task(post.run())
+                    tasks.create_task(run_desk(self._agent, self._config.desk, ledger, self._member))
                     tasks.create_task(self._follow_rules(ledger, rules))
-                    if self._config.desk.agent == self._agent:
-                        tasks.create_task(DeskRules(self._agent, LedgerDesk(ledger), self._member).run())
-                        if reviewer.has_judge:
-                            tasks.create_task(DeskTrust(self._agent, ledger, LedgerDesk(ledger), self._member).run())
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so it is reported.
                 errors = _single(failed)

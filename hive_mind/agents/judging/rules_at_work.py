@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.agents.judging.fact_items import case_of, is_decided
-from hive_mind.agents.judging.post import Post
 from hive_mind.errors import HiveError, InvalidInput, RuleError
 from hive_mind.forms.reading import text_of
 from hive_mind.hive.effects import Now
@@ -25,8 +25,7 @@ from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rule_file import RULES
 from hive_mind.judge.rule_file import rules_of as rules_of_text
-from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
-from hive_mind.judge.trial import tried
+from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet, tried
 from hive_mind.model.evidence import HiveFact
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class HiveMember(Protocol):
     @property
     def member(self) -> "Member": ...
     @property
-    def post(self) -> Post: ...
+    def desk_pages(self) -> DeskPages: ...
     @property
     def runner(self) -> HiveRequests: ...
     def now(self) -> Now:

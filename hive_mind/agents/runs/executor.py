@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hive_mind.agents.runs.budget import Budget
-from hive_mind.agents.runs.model_turn import Listen, nobody
+from hive_mind.agents.runs.model_turn import Budget, Listen, nobody
 from hive_mind.agents.runs.run_effects import ROOM_POLL_S, RunEffects
 from hive_mind.agents.runs.run_journal import WORDS, RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_parts import RunParts, check_price
@@ -34,11 +33,10 @@ from hive_mind.runs.effects import (
 )
 from hive_mind.runs.graphs.spec import WorkerSpec, sub_agent
 from hive_mind.runs.pointers import as_text, shown
-from hive_mind.runs.routing import begin
+from hive_mind.runs.routing import Writing, begin
 from hive_mind.runs.state import ActiveNode, RunState
 from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.wanted import wanted
-from hive_mind.runs.writing import Writing
 
 _Tasks = dict[str, "asyncio.Task[Event | None]"]
 

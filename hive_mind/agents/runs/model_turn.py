@@ -1,12 +1,17 @@
-"""A model's turn in a run: its prompt, the tools it may call now, and its reply, or a choice among edges."""
+"""A model's turn in a run: its prompt, the tools it may call now, and its reply, or a choice among edges.
 
+Each turn and each sub-agent reserves the tokens and money it may take before it begins, and holds it until the step that counts
+it is kept. One that finds too little left waits for the others; one that is alone gets what is left, and at least one turn. After
+a crash nothing is held: turns under way are asked for again.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import json
 from msgspec.structs import replace as changed
 
-from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
@@ -17,8 +22,58 @@ from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
 from hive_mind.runs.compaction import tokens_of
 from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
+from hive_mind.runs.graphs.spec import Limits
 from hive_mind.runs.prompt import PromptContext, instructions, messages
-from hive_mind.runs.state import RunState
+from hive_mind.runs.state import Left, RunState, left_of, part_of
+
+_USEFUL_TOKENS = 256
+"""A reply that has fewer is likely to be cut; others may leave more."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Of one run, as its executor has it. `state`: as far as the run has come."""
+
+    state: Callable[[], RunState]
+    _held: dict[str, Left] = field(default_factory=dict)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def turn(self, id: str, prompt: int, most: int, usd_of: Callable[[int], float]) -> int:
+        """How many tokens a reply to a prompt of this size may have. `usd_of`: what such a reply costs, with its prompt."""
+        while True:
+            left = self._left()
+            reply = max(1, min(most, left.tokens - prompt))
+            is_enough = left.tokens >= prompt + min(most, _USEFUL_TOKENS) and (left.usd is None or usd_of(reply) <= left.usd)
+            if is_enough or not self._held:
+                self._held[id] = Left(prompt + reply, usd_of(reply))
+                return reply
+            await self._changed.wait()
+
+    def part(self, id: str, among: int) -> Limits:
+        """The limits of one sub-agent, where this many turns and sub-agents have not reserved yet, itself included."""
+        limits = part_of(self.state().spec.limits, self._left(), among)
+        self.hold(id, limits)
+        return limits
+
+    def hold(self, id: str, limits: Limits) -> None:
+        """For a sub-agent that has begun."""
+        self._held[id] = Left(limits.tokens, limits.usd)
+
+    def holds(self, id: str) -> bool:
+        """Whether something is reserved for it."""
+        return id in self._held
+
+    def release(self, id: str) -> None:
+        """Release its reservation: its use is counted, or it takes nothing any more."""
+        if self._held.pop(id, None):
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    def _left(self) -> Left:
+        left = left_of(self.state())
+        tokens = left.tokens - sum(one.tokens for one in self._held.values())
+        return Left(tokens, None if left.usd is None else left.usd - sum(one.usd or 0.0 for one in self._held.values()))
+
 
 Listen = Callable[[str], OnText | None]
 """asked at each turn who listens at its node: gets each piece of what the model says there, as it comes"""

@@ -6,18 +6,15 @@ from itertools import count
 from typing import Any, Protocol
 
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.hybrid_judge import JudgedTurn
-from hive_mind.agents.judging.run_judge import case_of_node, case_of_whole
-from hive_mind.agents.runs.budget import Budget
-from hive_mind.agents.runs.model_turn import Listen, ModelTurns
+from hive_mind.agents.judging.hybrid_judge import JudgedTurn, case_of_node, case_of_whole
+from hive_mind.agents.runs.model_turn import Budget, Listen, ModelTurns
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import GENERAL
 from hive_mind.judge.items import Item, fitted
-from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
-from hive_mind.judge.precedent import Judged
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Signal
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
 from hive_mind.runs.asking import signals_of, told_to_person

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.run_judge import RunJudge
+from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_tools import NOTHING
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues

@@ -1,21 +1,27 @@
 """Values that outlive a run: kept in the agent's ledger for the runs of one stream, and told to the hive for all its agents.
 
 A read returns what was written last. A run that was killed between writing and noting that it wrote finds its own name at
-what it wrote, and does not write it again over what others wrote since.
+what it wrote, and does not write it again over what others wrote since. A hive has them in its registry, on every node.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.rights import state_key
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Scope
 from hive_mind.runs.steps import ENDED, PREFIX
+
+if TYPE_CHECKING:
+    from hive_mind.agents.judging.rules_at_work import HiveMember
+
 
 VALUES = "buffer/"
 """of the streams they are kept in"""
@@ -136,3 +142,45 @@ def check_named(stream: str) -> str:
     if len(stream) > NAME_CHARACTERS or not stream.isprintable():
         raise InvalidInput(f"the name of a stream is at most {NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
     return stream
+
+
+KEYS_MAX = 100
+"""of one agent: each node of a hive holds them all"""
+_OF_ALL = "state/"
+
+
+class RegistryValues:
+    """Those of one agent's hive."""
+
+    def __init__(self, agent: str, member: "HiveMember") -> None:
+        self._agent, self._member = agent, member
+
+    async def read(self, keys: list[str]) -> Mapping[str, Any]:
+        """As this node knows them now. Raises `BackendUnavailable` before it knows its hive."""
+        registry = self._registry()
+        stamps = registry.in_force("state")
+        # The latest last.
+        values = sorted(registry.with_prefix(_OF_ALL).items(), key=lambda pair: stamps[pair[0]])
+        known_values = {key.rpartition("/")[2]: value.get("value") for key, value in values}
+        return {key: known_values[key] for key in keys if key in known_values}
+
+    async def write(self, values: Values) -> None:
+        """Durable here when this returns, and on its way to the others. Raises `InvalidInput` for what the hive does not take."""
+        registry, entries = self._registry(), []
+        prefix = state_key(self._agent, "")
+        for key, value in values.values.items():
+            name = prefix + key
+            if (registry.get(name) or {}).get("by") != values.by:
+                entries.append((name, msgspec.json.encode({"by": values.by, "value": value}).decode()))
+        names = {*registry.with_prefix(prefix), *(name for name, _ in entries)}
+        if len(names) > KEYS_MAX:
+            raise InvalidInput(f"an agent shares at most {KEYS_MAX} values with its fleet")
+        for refusal in filter(None, await self._member.runner.write(entries, self._agent)) if entries else ():
+            raise InvalidInput(refusal)
+
+    def _registry(self) -> Registry:
+        if not self._member.member.is_ready:
+            raise BackendUnavailable(
+                "hive", f"agent {self._agent} does not know its hive yet; what the fleet shares can't be read"
+            )
+        return self._member.member.node.registry

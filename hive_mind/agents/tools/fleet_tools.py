@@ -15,10 +15,9 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.effects import WorkerPlan
-from hive_mind.runs.routing import begin
+from hive_mind.runs.routing import Writing, begin
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Continued, Ended, Paused, Started, Step
-from hive_mind.runs.writing import Writing
 from hive_mind.tools.base import Tool, ToolContext
 from hive_mind.tools.functions import tool
 

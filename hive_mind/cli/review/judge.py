@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_mind.agents.judging.decision_log import JudgeRecord, record_of
-from hive_mind.agents.judging.judge_learning import reset
+from hive_mind.agents.judging.decision_log import JudgeRecord, record_of, reset
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for

@@ -18,7 +18,7 @@ from hive_mind.judge import DECISIONS_MIN
 
 if TYPE_CHECKING:
     from hive_mind.judge.mining import RuleProposal
-    from hive_mind.judge.trial import Trial
+    from hive_mind.judge.rules import Trial
 
 _HELP = "Look at rules, try them, and learn them from what people decided."
 
@@ -88,7 +88,7 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
     Rules on trial and retired ones are tried, too. "first" are the facts that no rule before it decides.
     """
     from hive_mind.cli.review.rules_found import at_work, cases_in, cases_of, read_files
-    from hive_mind.judge.trial import tried
+    from hive_mind.judge.rules import tried
 
     where = at.settings()
     evaluation_rules = read_files(files) if files else await at_work(where.home, at.fleet)

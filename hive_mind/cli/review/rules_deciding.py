@@ -16,8 +16,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.judge.hive_rules import Mode
-    from hive_mind.judge.rules import EvaluationRule, RolloutRecord
-    from hive_mind.judge.trial import Trial
+    from hive_mind.judge.rules import EvaluationRule, RolloutRecord, Trial
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="RULE", help="Ids of rules.", show_default="all in --from")]
 From = Annotated[

@@ -20,10 +20,8 @@ from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.judge.case import FACT
 from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK, together
 from hive_mind.judge.judge_settings import ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.precedent import Precedent
-from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
-from hive_mind.judge.trial import Trial, Tried, tried
+from hive_mind.judge.judgment import JudgmentAction, Precedent
+from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet, Trial, Tried, tried
 from hive_mind.memory.transfer.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings

@@ -10,8 +10,8 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.counted import counted
 from hive_mind.runs import steps as s
+from hive_mind.runs.asking import node_of, step_text
 from hive_mind.runs.prompt import one_line
-from hive_mind.runs.step_text import node_of, step_text
 
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
@@ -115,8 +115,11 @@ def show_document(document: Mapping[str, Any], agent: str, options: str = "", *,
 
 
 def show_table_of(documents: list[dict[str, Any]]) -> None:
+    """With the agents, where there are several."""
+    has_agents = len({document["agent"] for document in documents}) > 1
     rows = [
         (
+            *([document["agent"]] if has_agents else []),
             document["run"],
             document["worker"],
             document["status"],
@@ -127,7 +130,8 @@ def show_table_of(documents: list[dict[str, Any]]) -> None:
         )
         for document in documents
     ]
-    show_table(["run", "worker", "status", "at", "waits for", "steps", "changed"], rows, right=[5])
+    titles = [*(["agent"] if has_agents else []), "run", "worker", "status", "at", "waits for", "steps", "changed"]
+    show_table(titles, rows, right=[titles.index("steps")])
 
 
 def _waits_for(document: Mapping[str, Any]) -> list[str]:

@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
 _HELP = "List, inspect, resume and cancel the runs of an agent."
 
 
+@dataclass(frozen=True, slots=True)
+class OfAgents:
+    """One agent or all, and in which form the result is printed."""
+
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent", "-a", help="Only runs of this agent.", show_default="all of the home folder", autocompletion=agent_names
+        ),
+    ] = ""
+    home: options.Home = None
+    output: options.Output = Format.TEXT
+
+
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
 
 group = typer.Typer(
@@ -37,28 +53,47 @@ group = typer.Typer(
 
 @group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
 @command
-async def list_runs(limit: options.OfAList = 20, *, at: options.OwnAgent) -> None:
+async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
     """List runs, the most recently changed first."""
-    from hive_mind.agents.desk import LedgerDesk
-    from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_ids
     from hive_mind.cli.runs.run_shown import show_table_of
 
-    async with _ledger(at.home, at.agent) as ledger:
-        ids = await run_ids(ledger)
-        documents = []
-        for run in ids[: limit or None]:
-            try:
-                documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
-            except HiveError as error:
-                say(f"run {run} can't be read: {error}", style="red")
+    documents: list[dict[str, Any]] = []
+    total = 0
+    for agent in [at.agent] if at.agent else _with_ledgers(at.home):
+        async with _ledger(at.home, agent) as ledger:
+            some, count = await _documents(ledger, limit)
+        documents += [{"agent": agent, **document} for document in some]
+        total += count
+    documents = sorted(documents, key=lambda document: str(document["changed"]), reverse=True)[: limit or None]
     if at.output is Format.JSON:
         show_json(documents)
     elif not documents:
-        show(f"Agent {at.agent!r} has no runs: hive-mind run incident-review --input notes=FOLDER")
+        whose = f"Agent {at.agent!r} has" if at.agent else "There are"
+        show(f"{whose} no runs: hive-mind run incident-review --input notes=FOLDER")
     else:
         show_table_of(documents)
-        if len(ids) > limit > 0:
-            say(f"{limit} of {counted(len(ids), 'run')}: more with --limit")
+        if total > limit > 0:
+            say(f"{limit} of {counted(total, 'run')}: more with --limit")
+
+
+async def _documents(ledger: "Ledger", limit: int) -> tuple[list[dict[str, Any]], int]:
+    """Of the last runs of an agent, and how many it has. A damaged one hides no other."""
+    from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_ids
+
+    ids, documents = await run_ids(ledger), []
+    for run in ids[: limit or None]:
+        try:
+            documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
+        except HiveError as error:
+            say(f"run {run} can't be read: {error}", style="red")
+    return documents, len(ids)
+
+
+def _with_ledgers(home: Path | None) -> list[str]:
+    """Agents of the home folder that may have runs."""
+    folder = settings_for(home, embed="none").home / "agents"
+    return sorted(path.parent.name for path in folder.glob("*/ledger.sqlite"))
 
 
 @group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
@@ -102,7 +137,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
 async def watch(run: RunId, at: options.OwnAgent) -> None:
     """Show each step of a run, from the first on, as it comes, until it ends. Ctrl-C stops watching, not the run."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.runs.step_text import step_text
+    from hive_mind.runs.asking import step_text
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
     nodes: dict[str, str] = {}

@@ -56,7 +56,7 @@ class AppMessages:
         *,
         is_there: Callable[[str, Now], bool] = lambda *_: True,
     ) -> None:
-        self.node, self._members, self._is_there = node, members, is_there
+        self.node, self._members, self.is_there = node, members, is_there
         self._settings = settings or ChannelSettings()
         self._sender, self._receiver = Sender(self._settings, chance), Receiver(self._settings)
         self._handler: Act | None = None
@@ -116,7 +116,7 @@ class AppMessages:
                 records, sends = self._sender.confirmed(sender, receipt, now.mono_ms)
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Tick():
-                said_again = self._sender.due(now.mono_ms, lambda name: self._is_there(name, now))
+                said_again = self._sender.due(now.mono_ms, lambda name: self.is_there(name, now))
                 return [*said_again, *self.node.handle(event, now)]
             case Reconnected():
                 self._sender.hasten(now.mono_ms)

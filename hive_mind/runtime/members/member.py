@@ -9,9 +9,10 @@ import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.judging.post import Post
+from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.bus.base import EventBus
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
@@ -119,7 +120,7 @@ class RunningMember:
     member: Member
     app_messages: AppMessages
     message_log: AppMessageLog
-    post: Post
+    desk_pages: DeskPages
     runner: NodeRunner
     _release: Callable[[], Awaitable[None]]
     signing: Signing | None
@@ -316,8 +317,8 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         )
         message_log = AppMessageLog(lambda: app_messages.kept)
         # Before anything can come.
-        post = Post(plan.name, message_log.write, lambda: app_messages.kept)
-        app_messages.deliver_to(post.write)
+        desk_pages = DeskPages(plan.name, message_log.write, partial(_is_there, app_messages), lambda: app_messages.kept)
+        app_messages.deliver_to(desk_pages.write)
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
             app_messages,
@@ -336,7 +337,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         member,
         app_messages,
         message_log,
-        post,
+        desk_pages,
         runner,
         release,
         signing,
@@ -386,3 +387,7 @@ def _groups(members: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         if colon:
             groups.setdefault(group, []).append(name)
     return {group: tuple(names) for group, names in groups.items()}
+
+
+def _is_there(messages: AppMessages, name: str) -> bool:
+    return messages.is_there(name, system_clock())

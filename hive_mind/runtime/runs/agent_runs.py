@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.replies import How
     from hive_mind.judge.items import Item
-    from hive_mind.runtime.runs.desk_notices import DeskNotices
     from hive_mind.runtime.runs.health_watch import HealthWatch
+    from hive_mind.runtime.runs.notifying import DeskNotices
     from hive_mind.runtime.runs.run_calls import RunCalls
     from hive_mind.runtime.runs.run_keeper import RunKeeper
     from hive_mind.runtime.runs.triggers import Triggers
@@ -113,7 +113,7 @@ class AgentRuns:
 
     async def events(self, since: int) -> AsyncIterator[bytes]:
         """The events in them behind this position. Raises as a ledger does."""
-        from hive_mind.runtime.runs.events import events_of
+        from hive_mind.runtime.runs.event_streams import events_of
 
         return events_of((await self.calls()).ledger, since)
 
@@ -184,10 +184,10 @@ class AgentRuns:
 
     async def _opened(self) -> "RunKeeper":
         from hive_mind.agents.judging.judges import JudgeModels, run_judge
+        from hive_mind.agents.runs.shared_values import RegistryValues
         from hive_mind.runs.graphs.spec import WorkerSpec
-        from hive_mind.runtime.runs.desk_notices import DeskNotices
-        from hive_mind.runtime.runs.fleet_values import RegistryValues
         from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
+        from hive_mind.runtime.runs.notifying import DeskNotices
         from hive_mind.runtime.runs.run_keeper import RunKeeper
         from hive_mind.runtime.runs.triggers import Triggers
         from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
@@ -233,18 +233,11 @@ class AgentRuns:
         return await shared_ledger(self._settings, self._agent.name)
 
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
-        from hive_mind.agents.desk import LedgerDesk
-        from hive_mind.agents.judging.desk_mail import DeskMail
-        from hive_mind.agents.judging.rules_at_work import DeskRules
+        from hive_mind.agents.judging.reviewing import run_desk
 
-        post = DeskMail(self._agent.name, self._config.review.desk, ledger, LedgerDesk(ledger), member.post, member.runner.tell)
-        is_desk = self._config.review.desk.agent == self._agent.name
         while True:
             try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(post.run())
-                    if is_desk:
-                        tasks.create_task(DeskRules(self._agent.name, LedgerDesk(ledger), member).run())
+                await run_desk(self._agent.name, self._config.review.desk, ledger, member)
             except* HiveError as failed:
                 _log.error("%s: what its runs ask can't be carried to the desk: %s", self._agent.name, failed.exceptions[0])
             await asyncio.sleep(_AGAIN_S)

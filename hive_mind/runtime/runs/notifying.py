@@ -1,10 +1,13 @@
 """The ways in which a notice leaves this machine's process: to a webhook, signed, or to the standard input of a command.
 
+In a fleet the agent at whose desk people decide sends them, and begins again where its ledger fails for a while.
+
 Neither the address of a webhook nor the words of a notice stand in a log or an error: either may be secret.
 """
 
 import asyncio
 import hmac
+import logging
 import os
 import random
 import shlex
@@ -17,10 +20,13 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.agents.notices import Deliver
-from hive_mind.errors import BackendError, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.agents.notices import Deliver, Notices
+from hive_mind.errors import BackendError, BackendThrottled, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.ledger.base import Ledger
 from hive_mind.retry import RetrySettings, retried
-from hive_mind.runtime.settings import SECRETS, environment_with, secret
+from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.settings import SECRETS, Settings, environment_with, secret
+from hive_mind.runtime.workers.config import NotifyConfig
 
 ID_HEADER, SIGNATURE_HEADER = "Hive-Mind-Notice", "X-Hub-Signature-256"
 ID_VARIABLE = "HIVE_MIND_NOTICE"
@@ -119,3 +125,39 @@ def _environment(id: str) -> dict[str, str]:
     """That of this process without its secrets."""
     secret_names = {f"HIVE_MIND_{name}" for name in SECRETS}
     return {name: value for name, value in environment_with({ID_VARIABLE: id}).items() if name not in secret_names}
+
+
+REPLIES = "/v1/replies"
+"""the path below which replies by link are taken, followed by the agent of the desk and the token"""
+_log = logging.getLogger(__name__)
+_AGAIN_S = 5.0
+
+
+class DeskNotices:
+    """Of one desk, from `begin` to `close`. Raises `InvalidInput` and `ConfigError` for notices that could go nowhere."""
+
+    def __init__(self, config: NotifyConfig, settings: Settings, agent: str, ledger: Ledger) -> None:
+        self._agent = agent
+        url, link, *command = (resolved_here(text, home=settings.home) for text in (config.url, config.link, *config.command))
+        self.recipient = url or tuple(command)
+        link = f"{link.rstrip('/')}{REPLIES}/{agent}" if link else ""
+        self.notices = Notices(ledger, delivery(self.recipient), link=link, hours=config.hours)
+        self._following: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        self._following = asyncio.create_task(self._follow(), name=f"notices of {self._agent}")
+
+    async def close(self) -> None:
+        """Send nothing more. Closing twice is fine."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self.notices.follow()
+                return
+            except HiveError as error:
+                _log.error("%s: notices can't be sent, tried again: %s", self._agent, error)
+                await asyncio.sleep(_AGAIN_S)

@@ -10,10 +10,10 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.api.request import OnEvent
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError
+from hive_mind.judge.calibration import JudgeTally
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due

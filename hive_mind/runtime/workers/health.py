@@ -61,9 +61,8 @@ from hive_mind.errors import (
 )
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.replies import refusal
-from hive_mind.runtime.runs.desk_notices import REPLIES
-from hive_mind.runtime.runs.events import beating
-from hive_mind.runtime.runs.notifying import SIGNATURE_HEADER, signature
+from hive_mind.runtime.runs.event_streams import beating
+from hive_mind.runtime.runs.notifying import REPLIES, SIGNATURE_HEADER, signature
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers.metrics import WorkerCollector

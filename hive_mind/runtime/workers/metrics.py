@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from hive_mind.agents.judging.judge_tally import JudgeTally
+from hive_mind.judge.calibration import JudgeTally
 from hive_mind.runtime.workers.status import WorkerStatus
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any, cast
 from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
 from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.hybrid_judge import RunJudge, always
 from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
-from hive_mind.agents.judging.run_judge import RunJudge, always
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.tools.file_tools import file_tools

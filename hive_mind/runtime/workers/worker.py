@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psutil
 
-from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.api.request import OnEvent
 from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.judge.calibration import JudgeTally
 from hive_mind.runtime.members.member import Report, open_node
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.observing.metrics import NodeFigures
@@ -194,8 +194,6 @@ class Worker:
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""
         entering = [self._begin(node.enter()) for node in self._nodes.values()]
-        for node in self._nodes.values():
-            self._begin(node.running.post.run())
         turns = asyncio.Semaphore(_AT_ONCE)
         opening = [self._begin(self._open_agent(parts, agent, turns)) for agent in self._given_config.agents]
         await self._until_settled([*entering, *opening])

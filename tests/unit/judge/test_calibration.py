@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.calibration import Comparison, are_conclusive, calibrated, compared, moved, threshold
-from hive_mind.judge.judgment import JudgmentAction, Signal
-from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 SEEDS = range(8)

@@ -1,6 +1,6 @@
 """What can be counted of judgements at any time."""
 
-from hive_mind.judge.figures import figures
+from hive_mind.judge.calibration import figures
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction

@@ -1,6 +1,5 @@
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EvaluationRule
-from hive_mind.judge.trial import EXAMPLES_MAX, Tried, tried
+from hive_mind.judge.rules import EXAMPLES_MAX, EvaluationRule, Tried, tried
 
 ACCEPT, ESCALATE, RETRY = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE, JudgmentAction.RETRY
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hive_mind.judge.judgment import JudgmentAction, Signal
-from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 from hive_mind.judge.weights import learned_weights
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction

@@ -10,11 +10,10 @@ from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.fold import fold
 from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.routing import begin
+from hive_mind.runs.routing import Writing, begin
 from hive_mind.runs.state import ActiveNode, RunState
 from hive_mind.runs.steps import Started, Step, entry_of, step_of
 from hive_mind.runs.wanted import wanted
-from hive_mind.runs.writing import Writing
 
 ACCEPT, RETRY = JudgmentAction.ACCEPT, JudgmentAction.RETRY
 REPLAN, ESCALATE = JudgmentAction.REPLAN, JudgmentAction.ESCALATE

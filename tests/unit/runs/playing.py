@@ -10,10 +10,9 @@ from hive_mind.runs.accepted import accepted
 from hive_mind.runs.effects import ToolResult, ToolTraits, WorkerPlan
 from hive_mind.runs.fold import fold
 from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.routing import begin
+from hive_mind.runs.routing import Writing, begin
 from hive_mind.runs.state import RunState
 from hive_mind.runs.wanted import wanted
-from hive_mind.runs.writing import Writing
 
 YES, NO, AGAIN = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE, JudgmentAction.RETRY
 

@@ -4,7 +4,7 @@ from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.runs import effects as e
 from hive_mind.runs.graphs.spec import Limits, WorkerSpec
-from hive_mind.runs.limits import left_of, part_of
+from hive_mind.runs.state import left_of, part_of
 from hive_mind.runs.steps import Resumed
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool

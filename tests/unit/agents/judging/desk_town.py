@@ -1,4 +1,4 @@
-"""Agents on nodes that ask a desk: each can stop and start with what its ledger and the journal of its node kept."""
+"""Agents on nodes that ask a desk: each can stop and start with what its ledger kept."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,11 +8,9 @@ import msgspec
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.desk_mail import DeskMail
-from hive_mind.agents.judging.post import TABLE, DeskLetter, Post
-from hive_mind.hive.effects import Put
+from hive_mind.agents.judging.desk_pages import DeskExchange, DeskPage, DeskPages, ItemEntry
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
-from hive_mind.judge.items import Decision, Item, ItemView
+from hive_mind.judge.items import Context, Decision, Item, ItemView
 from hive_mind.judge.judge_settings import DeskConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
@@ -23,7 +21,7 @@ AT_ANN = DeskConfig("ann", "node-ann")
 
 
 class Agent:
-    """An agent's ledger and desk, and the post of its node, which can stop and start with what its journal kept."""
+    """An agent's ledger and desk, and the pages of its node."""
 
     def __init__(self, town: "Town", name: str, node: str, ledger: Ledger) -> None:
         self.town, self.name, self.node, self.ledger = town, name, node, ledger
@@ -31,18 +29,20 @@ class Agent:
         self.work: asyncio.Task[None] | None = None
 
     def start(self, at: DeskConfig = AT_ANN) -> None:
-        post = self.town.post_of(self.node)
-        self.desk_mail = DeskMail(self.name, at, self.ledger, self.desk, post, self.town.tells(self.node))
-        self.work = asyncio.create_task(self.desk_mail.run())
+        pages = self.town.pages_of(self.node)
+        self.exchange = DeskExchange(self.name, at, self.ledger, self.desk, pages, self.town.tells(self.node))
+        self.work = asyncio.create_task(self.exchange.run())
 
     async def stop(self) -> None:
         if self.work:
             self.work.cancel()
             await asyncio.wait([self.work])
 
-    async def ask(self, subject: str) -> str:
+    async def ask(self, subject: str, context: Context = ()) -> str:
         id = item_id("fact", subject, self.name)
-        item = Item(id=id, kind="fact", agent=self.name, subject=subject, title=subject, opened_ms=1, group="prices")
+        item = Item(
+            id=id, kind="fact", agent=self.name, subject=subject, title=subject, opened_ms=1, group="prices", context=context
+        )
         assert await self.desk.ask(item)
         return id
 
@@ -58,12 +58,10 @@ class Agent:
 
 
 class Town:
-    """Agents on nodes. What is told arrives at once and is kept in the receiver's journal, here a table in memory."""
+    """Agents on nodes. What is told arrives at once, and is lost where nobody takes it."""
 
     def __init__(self) -> None:
-        self.journals: dict[str, dict[bytes, Put]] = {}
-        self.posts: dict[str, Post] = {}
-        self.running: dict[str, asyncio.Task[None]] = {}
+        self.pages: dict[str, DeskPages] = {}
         self.agents: dict[str, Agent] = {}
         self.other: list[IncomingMessage] = []
         self.told = 0
@@ -73,12 +71,13 @@ class Town:
         found = self.agents[name] = Agent(self, name, node or f"node-{name}", ledger)
         return found
 
-    def post_of(self, node: str) -> Post:
-        if node not in self.posts:
-            journal = self.journals.setdefault(node, {})
-            self.posts[node] = Post(node, lambda told: self.other.append(told) or [], lambda: list(journal.values()))
-            self.running[node] = asyncio.create_task(self.posts[node].run())
-        return self.posts[node]
+    def pages_of(self, node: str) -> DeskPages:
+        if node not in self.pages:
+            self.pages[node] = DeskPages(node, lambda told: self.other.append(told) or [], self.is_there)
+        return self.pages[node]
+
+    def is_there(self, node: str) -> bool:
+        return node in {agent.node for agent in self.agents.values()}
 
     def tells(self, me: str) -> Callable[[Sequence[str], str, bytes], Awaitable[None]]:
         async def tell(to: Sequence[str], kind: str, data: bytes) -> None:
@@ -89,26 +88,15 @@ class Town:
 
     def bring(self, node: str, told: IncomingMessage) -> None:
         self.told += 1
-        journal = self.journals.setdefault(node, {})
-        for record in self.post_of(node).write(told):
-            assert record.table == TABLE
-            if isinstance(record, Put):
-                journal[record.key] = record
-            else:
-                del journal[record.key]
+        assert self.pages_of(node).write(told) == []
 
-    async def kill(self, node: str) -> None:
-        """What is in RAM is gone, and what its journal has is read again when somebody needs the node."""
-        self.posts.pop(node, None)
-        if task := self.running.pop(node, None):
-            task.cancel()
-            await asyncio.wait([task])
+    def kill(self, node: str) -> None:
+        """What is in RAM is gone."""
+        self.pages.pop(node, None)
 
     async def close(self) -> None:
         for agent in self.agents.values():
             await agent.stop()
-        for node in list(self.running):
-            await self.kill(node)
 
 
 @asynccontextmanager
@@ -120,8 +108,9 @@ async def opened():
         await town.close()
 
 
-def letter(to: str, id: str, kind: str, value: Item | Decision) -> DeskLetter:
-    return DeskLetter(to, id, kind, msgspec.json.encode(value), 7)
+def page(to: str, agent: str, id: str, kind: str, value: Item | Decision, *, asks: bool = False) -> bytes:
+    entry = ItemEntry(id, kind, msgspec.json.encode(value), 7, 1)
+    return msgspec.msgpack.encode(DeskPage(to, agent, 0, asks, since=0, upto=1, entries=(entry,)))
 
 
 async def there(agent: Agent, id: str) -> bool:

@@ -12,9 +12,8 @@ from hive_mind.agents.judging.decision_log import JUDGEMENTS, LedgerLog
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion
-from hive_mind.judge.figures import cost, figures
-from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.judge.precedent import Judged
+from hive_mind.judge.calibration import cost, figures
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import ScriptedModel

@@ -13,7 +13,7 @@ from hive_mind.agents.judging.reviewing import DeskTrust
 from hive_mind.errors import BackendTimeout
 from hive_mind.hive.effects import Now
 from hive_mind.hive.trust.trust_book import TrustSettings
-from hive_mind.judge.items import Decision, Item
+from hive_mind.judge.items import Decision, Item, ItemKind
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 
@@ -43,11 +43,13 @@ class Hive:
         return [""] * len(entries)
 
 
-async def answered(ledger: Ledger, agent: str, fact: str, action: JudgmentAction, kind: str = "audit") -> None:
+async def answered(
+    ledger: Ledger, agent: str, fact: str, action: JudgmentAction, kind: ItemKind = "audit", judged: str = "", by: str = "olga"
+) -> None:
     desk = LedgerDesk(ledger)
-    item = Item(id=f"{agent}-{fact}", kind=kind, agent=agent, subject=fact, title=fact, opened_ms=1)  # type: ignore[arg-type]
+    item = Item(id=f"{agent}-{fact}", kind=kind, agent=agent, subject=fact, title=fact, opened_ms=1, judged=judged)
     await desk.ask(item)
-    await desk.decide(Decision(item=item.id, action=action, by="olga"))
+    await desk.decide(Decision(item=item.id, action=action, by=by))
 
 
 async def followed(ledger: Ledger, hive: Hive, audits: int) -> None:
@@ -77,6 +79,17 @@ async def test_right_and_wrong_are_rated_and_what_is_wrong_is_taken_back_for_all
     assert {key for key in hive.written if key.startswith("retracted/")} == {"retracted/b", "retracted/c"}
 
 
+async def test_an_audit_of_a_run_rates_its_agent_and_takes_no_fact_back(ledger: Ledger):
+    hive = Hive()
+    await answered(ledger, "ann", "r1/whole", WRONG, judged="j1")
+    await answered(ledger, "ann", "r2/whole", RIGHT, judged="j2")
+    await answered(ledger, "ben", "r3/whole", WRONG, judged="j3", by="its run")
+    await answered(ledger, "ann", "b", WRONG)
+    await followed(ledger, hive, 3)
+    assert set(hive.written) == {"rating/desk/ann", "retracted/b"}
+    assert counts(hive, "ann") == (1, 2)
+
+
 async def test_each_answer_counts_once_over_restarts_also_where_it_was_told_and_not_yet_noted(ledger: Ledger):
     hive = Hive()
     await answered(ledger, "ann", "a", WRONG)
@@ -102,7 +115,7 @@ async def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates
 
 
 async def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
-    monkeypatch.setattr("hive_mind.agents.judging.reviewing._TRUST_AGAIN_S", 0.001)
+    monkeypatch.setattr("hive_mind.agents.judging.reviewing._AGAIN_S", 0.001)
     hive = Hive(failures=3)
     await answered(ledger, "ann", "a", WRONG)
     await followed(ledger, hive, 1)

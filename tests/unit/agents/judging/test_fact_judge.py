@@ -12,8 +12,7 @@ from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSetting
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.precedent import Judged
+from hive_mind.judge.judgment import Judged, JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import Reply, ScriptedModel
 from hive_mind.model.fact import Fact

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.decision_log import LedgerLog, Thresholds, accepted, learned, reset, thresholds_in
 from hive_mind.agents.judging.fact_items import audit_item, fact_item, precedent_of
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.judge_learning import Thresholds, accepted, learned, reset, thresholds_in
 from hive_mind.agents.judging.model_judge import CheckedModel
 from hive_mind.judge.calibration import Comparison
 from hive_mind.judge.items import Decision

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.post import Post
+from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.agents.judging.reviewing import Reviewing
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.items import Decision, Item
@@ -51,7 +51,7 @@ async def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_n
     await approve(tmp_path)
     memory, config = Memory(), ReviewConfig(facts="people", rules=(), desk=DeskConfig("ann", "n"))
     node = SimpleNamespace(is_ready=True, node=SimpleNamespace(registry=Registry()))
-    member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None), member=node)
+    member = SimpleNamespace(desk_pages=DeskPages("n", lambda _: (), bool), runner=SimpleNamespace(tell=None), member=node)
     ledger = partial(open_ledger, Settings(home=tmp_path), "ann", is_shared=True)
     reviewing = Reviewing(config, "ann", cast(Any, memory), cast(Any, member), ledger, cast(Any, None))
 

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from hive_mind.agents.runs.shared_values import Values
+from hive_mind.agents.runs.shared_values import KEYS_MAX, RegistryValues, Values
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.rights import state_key
-from hive_mind.runtime.runs.fleet_values import KEYS_MAX, RegistryValues
 from tests.unit.runtime.members.town import Town, plan
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.errors import BackendError
-from hive_mind.runtime.runs.events import beating
+from hive_mind.runtime.runs.event_streams import beating
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX
 from hive_mind.runtime.workers import health
 from hive_mind.runtime.workers.config import AgentConfig, SeenConfig, TriggerConfig

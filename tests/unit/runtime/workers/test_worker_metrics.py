@@ -2,9 +2,8 @@
 
 import pytest
 
-from hive_mind.agents.judging.judge_tally import JudgeTally
-from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.judge.precedent import Judged
+from hive_mind.judge.calibration import JudgeTally
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.status import WorkerStatus
 

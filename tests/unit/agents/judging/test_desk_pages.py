@@ -1,6 +1,6 @@
 """The desk of a fleet has what any agent asks of people; what is decided there reaches the agent, once, whoever was stopped.
 
-Letters between an agent and its desk that nobody may write, or nobody can read.
+Pages between an agent and its desk that nobody may write, or nobody can read.
 
 An agent or the desk that moved to another node hears and says what was decided meanwhile.
 """
@@ -10,14 +10,16 @@ import logging
 from functools import partial
 from random import Random
 
+import msgspec
 import pytest
 
-from hive_mind.agents.judging.post import KIND, DeskLetter, Post, packed
+from hive_mind.agents.judging.desk_pages import KIND, PEERS, DeskPage, DeskPages, Peer
 from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.effects import Delete, Put
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item
 from hive_mind.judge.judge_settings import DeskConfig
-from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, letter, there
+from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, page, there
 from tests.waiting import until
 
 
@@ -39,17 +41,68 @@ async def test_what_an_agent_asks_lies_at_the_desk_and_what_is_decided_there_com
     assert not await there(ben, own)
 
 
-async def test_letters_wait_in_the_journal_until_the_desk_is_there_and_are_removed_when_they_arrived(town: Town) -> None:
+async def test_a_desk_asks_for_what_it_missed_when_it_begins(town: Town) -> None:
     ann, ben = await town.agent("ann"), await town.agent("ben")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(5)]
-    await until(lambda: len(town.journals.get("node-ann", {})) == len(asked))
-    await town.kill("node-ann")
     ann.start()
     for id in asked:
         await until(partial(there, ann, id))
-    await ben.ask("one more")
-    await until(lambda: len(town.journals["node-ann"]) == 1)
+    await ann.stop()
+    town.kill("node-ann")
+    later = [await ben.ask(f"tram {n}") for n in range(5)]
+    ann.start()
+    for id in later:
+        await until(partial(there, ann, id))
+
+
+async def test_a_desk_that_takes_nothing_yet_is_asked_until_it_answers(monkeypatch: pytest.MonkeyPatch, town: Town) -> None:
+    monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    asked = await ben.ask("ferry")
+    ben.start()
+    await until(lambda: town.told > 0)
+    assert not await there(ann, asked)
+    ann.start()
+    await until(partial(there, ann, asked))
+    await until(lambda: not ben.exchange._unheard)
+    told = town.told
+    await asyncio.sleep(0.1)
+    assert town.told == told
+
+
+async def test_what_does_not_fit_one_message_comes_in_several(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    asked = [await ben.ask(f"ferry {n}", context=(("text", "x" * 15_000),)) for n in range(12)]
+    ann.start()
+    ben.start()
+    for id in asked:
+        await until(partial(there, ann, id))
+
+
+async def test_an_agent_whose_ledger_begins_anew_is_asked_for_all_of_it(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    for n in range(9):
+        await until(partial(there, ann, await ben.ask(f"ferry {n}")))
+    await ben.stop()
+    new = await town.agent("ben")
+    asked = await new.ask("tram")
+    new.start()
+    await until(partial(there, ann, asked))
+    later = await new.ask("bus")
+    await until(partial(there, ann, later))
+    assert await ann.decide(later, ACCEPT)
+    await until(lambda: new.is_decided(later, ACCEPT))
+
+
+async def test_letters_that_an_earlier_version_kept_are_removed_with_the_next_message() -> None:
+    kept = [Put("app.post", b"1", b"letter"), Put("app.told", b"1", b"note")]
+    pages = DeskPages("node-ann", lambda _: [], bool, lambda: kept)
+    message = IncomingMessage("1", "node-ben", "hive-mind.item", b"letter")
+    assert pages.write(message) == [Delete("app.post", b"1")]
+    assert pages.write(message) == []
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -74,8 +127,8 @@ async def test_whoever_stops_in_between_both_know_each_item_once_and_the_same_de
                 stopped = rng.choice(everybody)
                 await stopped.stop()
                 if rng.random() < 0.5:
-                    await town.kill(stopped.node)
-                    # Who shares the node has to be brought its letters again.
+                    town.kill(stopped.node)
+                    # Who shares the node has to begin anew, too.
                     for other in everybody:
                         if other.node == stopped.node and other is not stopped:
                             await other.stop()
@@ -108,7 +161,7 @@ async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(town: Town)
 async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_comes(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
-    monkeypatch.setattr("hive_mind.agents.judging.desk_mail._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
     ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
     for agent in (ann, ben, cyd):
         agent.start()
@@ -117,7 +170,7 @@ async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_whe
         await until(partial(there, ann, id))
     for agent in (ann, ben):
         await agent.stop()
-    await town.kill("node-ann")
+    town.kill("node-ann")
 
     ann.start()
     assert await ann.decide(of_ben, ACCEPT)
@@ -136,15 +189,15 @@ async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_whe
 async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_it_when_it_is(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
-    monkeypatch.setattr("hive_mind.agents.judging.desk_mail._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
     ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(3)]
-    await until(lambda: bool(ben.desk_mail._late))
+    await until(lambda: bool(ben.exchange._unheard))
     ann.start()
     for id in asked:
         await until(partial(there, ann, id))
-    await until(lambda: not ben.desk_mail._late)
+    await until(lambda: not ben.exchange._unheard)
     assert ben.work is not None
     assert not ben.work.done()
 
@@ -155,24 +208,21 @@ async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCapture
     ben.start()
     asked, own = await ben.ask("ferry"), await ann.ask("tram")
     await until(lambda: there(ann, asked))
-    yes = Decision(item=asked, action=ACCEPT, by="mallory")
+    yes, yes_to_own = [Decision(item=id, action=ACCEPT, by="mallory") for id in (asked, own)]
+    of_ben, of_ann = [Item(id="f00d", kind="fact", agent=agent, subject="", title="", opened_ms=1) for agent in ("ben", "ann")]
     hostile = [
-        # Only the desk decides what an agent asked, and only an agent's node what it asked.
-        ("node-ben", letter("ben", asked, DECIDED, yes)),
-        ("node-ann", letter("ann", asked, DECIDED, yes)),
-        ("node-ann", letter("ann", own, DECIDED, Decision(item=own, action=ACCEPT, by="mallory"))),
-        (
-            "node-ben",
-            letter("ben", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ben", subject="", title="", opened_ms=1)),
-        ),
-        (
-            "node-ann",
-            letter("ann", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ann", subject="", title="", opened_ms=1)),
-        ),
+        # Only the desk decides what an agent asked, and only an agent's node says what it asked.
+        ("node-ben", "node-mallory", page("ben", "ann", asked, DECIDED, yes, asks=True)),
+        ("node-ben", "node-ann", page("ben", "mallory", asked, DECIDED, yes)),
+        ("node-ben", "node-ann", page("ben", "ann", "f00d", OPENED, of_ben)),
+        ("node-ann", "node-mallory", page("ann", "ben", asked, DECIDED, yes)),
+        ("node-ann", "node-mallory", page("ann", "ann", own, DECIDED, yes_to_own, asks=True)),
+        ("node-ann", "node-ben", page("ann", "ben", own, DECIDED, yes_to_own)),
+        ("node-ann", "node-ben", page("ann", "ben", "f00d", OPENED, of_ann)),
     ]
     with caplog.at_level(logging.WARNING):
-        for node, one in hostile:
-            town.bring(node, IncomingMessage("m", "node-mallory", KIND, packed(one)))
+        for node, sender, data in hostile:
+            town.bring(node, IncomingMessage("m", sender, KIND, data))
         await until(lambda: caplog.text.count("may not say anything") == len(hostile))
 
     for agent, id in ((ann, asked), (ben, asked), (ann, own)):
@@ -186,27 +236,27 @@ async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCapture
     [
         b"",
         b"\xc1" * 100,
-        packed(DeskLetter("ann", "f00d", "opened", b"{}", 1)),
-        packed(DeskLetter("ann", "f00d", "burnt", b"{}", 1)),
-        packed(DeskLetter("ann", "f00d", "decided", b'{"item": "other", "action": "accept", "by": "mallory"}', 1)),
+        page("ann", "ben", "f00d", "opened", Decision(item="f00d", action=ACCEPT, by="mallory")),
+        page("ann", "ben", "f00d", "burnt", Decision(item="f00d", action=ACCEPT, by="mallory")),
+        page("ann", "ben", "f00d", "decided", Decision(item="other", action=ACCEPT, by="mallory")),
     ],
 )
-def test_what_is_no_letter_is_refused_before_it_is_kept(data: bytes) -> None:
-    post = Post("node-ann", lambda _: [])
-    with pytest.raises(Exception, match="letter that can't be read"):
-        post.write(IncomingMessage("m", "node-mallory", KIND, data))
+def test_what_is_no_page_is_refused_before_anybody_takes_it(data: bytes) -> None:
+    pages = DeskPages("node-ann", lambda _: [], bool)
+    with pytest.raises(Exception, match="page that can't be read"):
+        pages.write(IncomingMessage("m", "node-mallory", KIND, data))
 
 
 def test_what_is_told_otherwise_goes_where_it_went() -> None:
     heard: list[IncomingMessage] = []
     told = IncomingMessage("1", "ann", "greeting", b"hello")
-    assert Post("ben", lambda one: heard.append(one) or []).write(told) == []
+    assert DeskPages("ben", lambda one: heard.append(one) or [], bool).write(told) == []
     assert heard == [told]
 
 
-async def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
+def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
     with pytest.raises(BackendUnavailable, match="the desk of ann: it takes nothing now"):
-        await Post("node", lambda _: []).hand_over(DeskLetter("ann", "f00d", OPENED, b"", 1))
+        DeskPages("node", lambda _: [], bool).hand_over(DeskPage("ann", "ben", 0))
 
 
 async def test_another_desk_is_told_what_waits_and_nothing_else(town: Town) -> None:
@@ -235,10 +285,8 @@ async def test_an_agent_that_moved_hears_what_was_decided_meanwhile(town: Town) 
     await until(lambda: there(ann, asked))
     await ben.stop()
     await ann.decide(asked, ACCEPT)
-    await until(lambda: bool(town.journals.get("node-ben")))
     # Its former node is gone with all it was told.
-    town.journals.clear()
-    await town.kill("node-ben")
+    town.kill("node-ben")
     ben.node = "node-new"
     ben.start()
     await until(lambda: ben.is_decided(asked, ACCEPT))
@@ -246,15 +294,14 @@ async def test_an_agent_that_moved_hears_what_was_decided_meanwhile(town: Town) 
 
 async def is_known_at(town: Town, agent: Agent, node: str) -> bool:
     """Whether the desk writes to it there."""
-    kept = await town.agents["ann"].ledger.read(f"post/from/{agent.name}")
-    return bool(kept) and kept[-1].body == node.encode()
+    kept = await town.agents["ann"].ledger.read(f"{PEERS}{agent.name}")
+    return bool(kept) and msgspec.json.decode(kept[-1].body, type=Peer).node == node
 
 
 async def moved(town: Town, agent: Agent, node: str) -> None:
     """Its former node is gone with all it was told."""
     await agent.stop()
-    await town.kill(agent.node)
-    town.journals.pop(agent.node, None)
+    town.kill(agent.node)
     agent.node = node
 
 

@@ -1,0 +1,343 @@
+"""One desk for a fleet: people decide there what any of its agents asks, and what they decide comes back to the agent.
+
+Agent and desk have each a ledger. Each keeps up to where it has that of the other, and asks for what is newer when it begins;
+from then on the other sends what is new. Nothing waits on the way: what a process did not keep before it was killed, it asks for
+again, and both take over what is not there yet, so a page more does no harm. The bus is the way: machines have no other.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, HiveError, InvalidInput, WireError
+from hive_mind.hive.effects import Delete, Put, Record
+from hive_mind.hive.replication.reliable_channels import Act, IncomingMessage
+from hive_mind.judge.items import (
+    COMMENTED,
+    DECIDED,
+    ITEM_MAX_BYTES,
+    OPENED,
+    PREFIX,
+    REOPENED,
+    check,
+    decision_of,
+    item_of,
+    reopening_of,
+)
+from hive_mind.judge.judge_settings import DeskConfig
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.entry import Entry
+
+_log = logging.getLogger(__name__)
+
+KIND = "hive-mind.desk"
+"""Kind of the application message."""
+PEERS = "desk/"
+"""of the streams that say where another agent is, and up to where its ledger is known here"""
+_FORMER_KIND, _FORMER_TABLE = "hive-mind.item", "app.post"
+"""Letters of earlier versions: what they say is asked for again."""
+
+_AGAIN_S, _AGAIN_MAX_S = 1.0, 30.0
+_PAGES_MAX = 1_000
+
+
+class ItemEntry(msgspec.Struct, frozen=True):
+    """An entry of the stream of an item, as the sender's ledger has it at `pos`."""
+
+    item: str
+    kind: str
+    body: bytes
+    at_ms: int
+    pos: int
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.kind, self.body, self.at_ms, stream=f"a page about item {self.item}")
+
+
+class DeskPage(msgspec.Struct, frozen=True):
+    """To agent `to`: what the ledger of `agent` has for it behind position `since`, until `upto` (0: nothing is said of that).
+
+    `have`: up to where the sender has the ledger of `to`. `asks`: it wants all that is newer, because it knows nothing else.
+    """
+
+    to: str
+    agent: str
+    have: int
+    asks: bool = False
+    since: int = 0
+    upto: int = 0
+    entries: tuple[ItemEntry, ...] = ()
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The node of another agent, and up to where its ledger is known here."""
+
+    node: str = ""
+    have: int = 0
+
+
+Take = Callable[[DeskPage, str], None]
+"""Takes a page and the node that sent it. May forget it."""
+
+
+class Tell(Protocol):
+    """Durable when it returns, and reaches each node once: `Requests.tell`."""
+
+    def __call__(self, to: Sequence[str], kind: str, data: bytes) -> Awaitable[object]:
+        """Raises `HiveError`."""
+        ...
+
+
+class DeskPages:
+    """Of one node: pages for the desks of its agents. `otherwise` takes any other message, `kept` is what a journal had."""
+
+    def __init__(
+        self, node: str, otherwise: Act, is_there: Callable[[str], bool], kept: Callable[[], Iterable[Put]] = tuple
+    ) -> None:
+        self.node, self.is_there = node, is_there
+        self._otherwise, self._kept = otherwise, kept
+        self._takers: dict[str, Take] = {}
+
+    def write(self, message: IncomingMessage) -> Sequence[Record]:
+        """The handler of `AppMessages`. Raises `InvalidInput` for what is no page though it says so."""
+        if message.kind == KIND:
+            page = _checked(message)
+            if take := self._takers.get(page.to):
+                take(page, message.sender)
+        elif message.kind != _FORMER_KIND:
+            return self._otherwise(message)
+        kept, self._kept = self._kept, tuple
+        return [Delete(put.table, put.key) for put in kept() if put.table == _FORMER_TABLE]
+
+    def bring_to(self, agent: str, take: Take | None) -> None:
+        """From now on its pages go there; None: nowhere."""
+        if take:
+            self._takers[agent] = take
+        else:
+            self._takers.pop(agent, None)
+
+    def hand_over(self, page: DeskPage) -> None:
+        """From one agent of this node to another. Raises `BackendUnavailable` where that takes none now."""
+        if (take := self._takers.get(page.to)) is None:
+            raise BackendUnavailable(f"the desk of {page.to}", "it takes nothing now")
+        take(page, self.node)
+
+
+class DeskExchange:
+    """Of one agent. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
+
+    def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, pages: DeskPages, tell: Tell) -> None:
+        self._agent, self._at, self._ledger, self._desk, self._pages, self._tell = agent, at, ledger, desk, pages, tell
+        self._is_desk = at.agent == agent
+        self._inbox: asyncio.Queue[tuple[DeskPage, str]] = asyncio.Queue(_PAGES_MAX)
+        self._peers: dict[str, Peer] = {}
+        # Up to where each agent that listens was sent this ledger.
+        self._sent: dict[str, int] = {}
+        # Agents that have not answered: when each is to be asked, and how long to wait for its answer then.
+        self._unheard: dict[str, tuple[float, float]] = {}
+        self._turn = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Ask for what is new, take it, and send what is new here. Until it is cancelled; raises what a ledger raises."""
+        for head in await self._ledger.heads(PEERS):
+            body = (await self._ledger.read(head.stream))[-1].body
+            self._peers[head.stream.removeprefix(PEERS)] = msgspec.json.decode(body, type=Peer)
+        if not self._is_desk:
+            desk = self._peers.get(self._at.agent, Peer())
+            self._peers = {self._at.agent: msgspec.structs.replace(desk, node=self._at.node)}
+        self._sent = {}
+        for agent in self._peers:
+            self._ask_again(agent)
+        self._pages.bring_to(self._agent, self._receive)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._ask())
+                tasks.create_task(self._take_pages())
+                tasks.create_task(self._send_news(await self._end()))
+        finally:
+            self._pages.bring_to(self._agent, None)
+
+    # ── asking and taking ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask(self) -> None:
+        """Each that has not answered, later and later: it may be starting, or its node be away."""
+        while True:
+            now_s = asyncio.get_running_loop().time()
+            async with self._turn:
+                for agent, (due_s, pause_s) in list(self._unheard.items()):
+                    if agent in self._peers and due_s <= now_s:
+                        self._unheard[agent] = now_s + pause_s, min(2 * pause_s, _AGAIN_MAX_S)
+                        await self._send(agent, asks=True)
+            await asyncio.sleep(_AGAIN_S)
+
+    def _ask_again(self, agent: str) -> None:
+        self._unheard[agent] = 0.0, _AGAIN_S
+
+    def _receive(self, page: DeskPage, sender: str) -> None:
+        try:
+            self._inbox.put_nowait((page, sender))
+        except asyncio.QueueFull:
+            self._ask_again(page.agent)
+
+    async def _take_pages(self) -> None:
+        while True:
+            page, sender = await self._inbox.get()
+            async with self._turn:
+                try:
+                    await self._take(page, sender)
+                except HiveError as error:
+                    _log.warning("agent %s could not store what %s said, and asks again: %s", self._agent, page.agent, error)
+                    self._ask_again(page.agent)
+
+    async def _take(self, page: DeskPage, sender: str) -> None:
+        peer = self._peers.get(page.agent, Peer())
+        if not self._may_write(page, sender, peer):
+            _log.warning("agent %s: node %s may not say anything at its desk as agent %s", self._agent, sender, page.agent)
+            return
+        if not page.asks:
+            self._unheard.pop(page.agent, None)
+        # In memory first: where the ledger fails it is asked again.
+        self._peers[page.agent] = Peer(sender, peer.have)
+        have = peer.have
+        if page.since > have:
+            self._ask_again(page.agent)
+        elif page.upto:
+            upto = await self._taken(page, sender)
+            # Of a ledger that begins anew everything is sent.
+            have = max(upto, have) if page.since else upto
+        if Peer(sender, have) != peer:
+            await self._note(page.agent, Peer(sender, have))
+        if page.asks or page.agent not in self._sent:
+            await self._send_since(page.agent, page.have, is_due=page.asks)
+
+    async def _taken(self, page: DeskPage, sender: str) -> int:
+        """Take its entries over; up to where there was room. Those that have no business here are dropped, and logged."""
+        owner = page.agent if self._is_desk else self._agent
+        for part in page.entries:
+            if not await self._is_about(part, owner):
+                _log.warning("agent %s: node %s may not say anything about item %s here", self._agent, sender, part.item)
+            elif not await self._desk.mirror(part.item, part.entry):
+                self._ask_again(page.agent)
+                return part.pos - 1
+        return page.upto
+
+    def _may_write(self, page: DeskPage, sender: str, peer: Peer) -> bool:
+        if not self._is_desk:
+            return (page.agent, sender) == (self._at.agent, self._at.node)
+        # An agent that moved asks from where it is now.
+        return page.agent != self._agent and (page.asks or sender == peer.node)
+
+    async def _is_about(self, part: ItemEntry, owner: str) -> bool:
+        """Whether it says something of an item of this agent that may be said here: only a desk is asked anything."""
+        if part.kind == OPENED:
+            return self._is_desk and item_of(part.entry).agent == owner
+        view = await self._desk.view(part.item)
+        return view is None or view.item.agent == owner
+
+    async def _note(self, agent: str, peer: Peer) -> None:
+        stream = PEERS + agent
+        entries = [Entry("peer", msgspec.json.encode(peer), 0)]
+        if not await self._ledger.append(stream, len(await self._ledger.read(stream)), entries):
+            raise BackendError("ledger", f"another process takes what is said at the desk of {self._agent}")
+        self._peers[agent] = peer
+
+    # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _send_news(self, pos: int) -> None:
+        async for entry in self._ledger.follow(pos, PREFIX):
+            async with self._turn:
+                to = await self._listener(entry)
+                since = self._sent.get(to, entry.pos)
+                if since < entry.pos:
+                    await self._send(to, since=since, upto=entry.pos, entries=[entry])
+
+    async def _send_since(self, agent: str, since: int, *, is_due: bool) -> None:
+        """Send all that is new to an agent, in pages; one at least where it is due."""
+        begin = since if since <= await self._end() else 0
+        entries: list[Entry] = []
+        since = pos = begin
+        while (newer := await self._ledger.newer(pos, PREFIX)).upto != pos:
+            for entry in newer.entries:
+                if await self._listener(entry, is_first=not begin) != agent:
+                    continue
+                if sum(len(part.body) for part in entries) + len(entry.body) > ITEM_MAX_BYTES:
+                    await self._send(agent, since=since, upto=entry.pos - 1, entries=entries)
+                    since, entries = entry.pos - 1, []
+                entries.append(entry)
+            pos = newer.upto
+        self._sent[agent] = pos
+        if entries or is_due:
+            await self._send(agent, since=since, upto=pos, entries=entries)
+
+    async def _listener(self, entry: Entry, *, is_first: bool = False) -> str:
+        """The agent to which it is sent, "" for none. To a desk that is new only what waits is news."""
+        if entry.kind == COMMENTED or (entry.kind == OPENED and self._is_desk):
+            return ""
+        try:
+            view = await self._desk.view(entry.stream.removeprefix(PREFIX))
+        except (DatabaseUnreadable, WireError) as error:
+            _log.error("an item is left out: %s", error)
+            return ""
+        if view is None or (view.item.agent == self._agent) == self._is_desk:
+            return ""
+        if self._is_desk:
+            return view.item.agent
+        return "" if is_first and not view.is_open else self._at.agent
+
+    async def _send(
+        self, agent: str, *, asks: bool = False, since: int = 0, upto: int = 0, entries: Sequence[Entry] = ()
+    ) -> None:
+        """Where it can't be sent, the agent is asked again, and says then up to where it has everything."""
+        peer = self._peers[agent]
+        parts = tuple(ItemEntry(e.stream.removeprefix(PREFIX), e.kind, e.body, e.at_ms, e.pos) for e in entries)
+        page = DeskPage(agent, self._agent, peer.have, asks, since, upto, parts)
+        try:
+            if peer.node == self._pages.node:
+                self._pages.hand_over(page)
+            elif self._pages.is_there(peer.node):
+                await self._tell((peer.node,), KIND, msgspec.msgpack.encode(page))
+            else:
+                raise BackendUnavailable(f"the desk of {agent}", f"node {peer.node} is away")
+        except BackendError as error:
+            _log.info("agent %s: what is said of items of %s is sent later: %s", self._agent, agent, error)
+            self._sent.pop(agent, None)
+            self._ask_again(agent)
+        else:
+            if asks:
+                self._sent.pop(agent, None)
+            else:
+                self._sent[agent] = upto
+
+    async def _end(self) -> int:
+        return max((head.pos for head in await self._ledger.heads("")), default=0)
+
+
+def _checked(message: IncomingMessage) -> DeskPage:
+    """Nothing is believed of it but that it came."""
+    try:
+        page = msgspec.msgpack.decode(message.data, type=DeskPage)
+        for part in page.entries:
+            _check(part)
+    except (msgspec.MsgspecError, HiveError) as error:
+        raise InvalidInput(f"{message.sender} sent a page that can't be read: {error}") from None
+    return page
+
+
+def _check(part: ItemEntry) -> None:
+    named = part.item
+    if part.kind == OPENED:
+        check(item := item_of(part.entry))
+        named = item.id
+    elif part.kind == DECIDED:
+        named = decision_of(part.entry).item
+    elif part.kind == REOPENED:
+        reopening_of(part.entry)
+    else:
+        raise InvalidInput(f"it has the unknown kind {part.kind!r}")
+    if named != part.item:
+        raise InvalidInput(f"it is about item {part.item} and speaks of item {named}")
