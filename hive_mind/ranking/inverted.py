@@ -31,6 +31,8 @@ _ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
 _packed = Struct("<if").pack
 # Up to so much the number of numpy's calls is what costs, so all terms are scored in one go; beyond it is copying them together.
 _TOGETHER_BYTES_MAX = 64 * 1024
+# The same for a question of many terms: for so many bytes of each.
+_TERM_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Bm25Index:
         known_statistics = statistics or (term_statistics + beside if beside else term_statistics)
         gains = gains_of({term: asked[term] for term in postings}, known_statistics, self._settings)
         sizes = list(map(len, postings.values()))
-        if sum(sizes) > _TOGETHER_BYTES_MAX:
+        if sum(sizes) > max(_TOGETHER_BYTES_MAX, len(sizes) * _TERM_BYTES):
             return Matched(self._one_by_one(postings, gains, mean_length(known_statistics)), term_statistics, tuple(postings))
         counts = [size // _ENTRY.itemsize for size in sizes]
         entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)

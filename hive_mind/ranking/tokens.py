@@ -67,7 +67,7 @@ def tokenize(text: str) -> list[str]:
     """Words of `text` in order, repeats kept. Any string is fine; one without words gives an empty list."""
     terms: list[str] = []
     for run in _runs(_folded(text)):
-        terms += _known_words_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
+        terms += _words_in(run)
     return terms
 
 
@@ -97,8 +97,8 @@ def question_terms(text: str) -> tuple[str, ...]:
     """
     runs = _runs(_folded(text))
     leans = leaning(runs)
-    words = [term for run in runs if not says_nothing(run, leans >= 0) for term in _split(run)]
-    return (*words, *dict.fromkeys(gram for run in runs for gram in _grams_of(run, leans > 0, step=1)))
+    words = [term for run in runs if not says_nothing(run, leans >= 0) for term in _words_in(run)]
+    return (*words, *dict.fromkeys(gram for run in runs for gram in _grams_to_ask_for(run, leans > 0)))
 
 
 def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -181,6 +181,19 @@ def _split(run: str) -> tuple[str, ...]:
 
 
 _known_words_of = remembered(_KNOWN_MAX)(_split)
+
+
+def _words_in(run: str) -> tuple[str, ...]:
+    return _known_words_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
+
+
+def _grams_to_ask_for(run: str, is_english: bool) -> Sequence[str]:
+    return _known_grams_of(run, is_english) if len(run) <= _TERM_CHARACTERS_MAX else _grams_of(run, is_english, step=1)
+
+
+@remembered(_KNOWN_MAX)
+def _known_grams_of(run: str, is_english: bool) -> Sequence[str]:
+    return _grams_of(run, is_english, step=1)
 
 
 def _grams_of(run: str, is_english: bool, **step: int) -> list[str]:
