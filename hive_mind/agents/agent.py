@@ -4,15 +4,17 @@ The OODA loop (observe, orient, decide, act; Boyd) as four steps that can each b
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from hive_mind.agents.answering import AnsweringSteps, OnFound
-from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps, Progress
 from hive_mind.cognition.reader import Reader
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.model.query import LIMIT, METHOD, Method
+
+if TYPE_CHECKING:
+    from hive_mind.agents.answering import OnFound
+    from hive_mind.agents.learning import Learned, LearningSettings, Progress
 
 Given = TypeVar("Given", contravariant=True)
 Observed = TypeVar("Observed")
@@ -57,29 +59,33 @@ class LearningAgent:
         name: str,
         memory: Memory,
         reader: Reader,
-        settings: LearningSettings | None = None,
+        settings: "LearningSettings | None" = None,
         release: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name, self.memory, self.reader = name, memory, reader
-        self._settings = settings or LearningSettings()
+        self._settings = settings
         self._release = release
 
-    async def learn_from_content(self, content: Content | str, progress: Progress | None = None) -> Learned:
+    async def learn_from_content(self, content: Content | str, progress: "Progress | None" = None) -> "Learned":
         """Keep what content says; durable when this returns. Plain text counts as said by "user".
 
         Raises `InvalidInput` for nothing at all, `BackendError` or `ModelOutputError` when store or model fail; batches kept
         until then stay.
         """
-        given_content = Content(content, source="user") if isinstance(content, str) else content
-        return await turn(LearningSteps(self.memory, self.reader, self._settings, progress), given_content)
+        from hive_mind.agents.learning import LearningSettings, LearningSteps
+
+        steps = LearningSteps(self.memory, self.reader, self._settings or LearningSettings(), progress)
+        return await turn(steps, Content(content, source="user") if isinstance(content, str) else content)
 
     async def answer_question(
-        self, question: Question | str, limit: int = LIMIT, method: Method = METHOD, *, on_found: OnFound | None = None
+        self, question: Question | str, limit: int = LIMIT, method: Method = METHOD, *, on_found: "OnFound | None" = None
     ) -> Answer:
         """An answer with its sources, or an honest "not known". `limit` is the least number of facts to consider.
 
         `on_found` gets the best facts that were found for it, before it is worded.
         """
+        from hive_mind.agents.answering import AnsweringSteps
+
         asked_question = Question(question) if isinstance(question, str) else question
         return await turn(AnsweringSteps(self.memory, self.reader, limit, method, on_found), asked_question)
 

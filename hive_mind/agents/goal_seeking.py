@@ -122,7 +122,7 @@ class GoalSeekingAgent(LearningAgent):
                 asking = AnsweringSteps(self.memory, self.reader)
                 return Pass("answer", asking, await asking.observe(question))
             case Content() as content:
-                learning = LearningSteps(self.memory, self.reader, self._settings)
+                learning = LearningSteps(self.memory, self.reader, self._settings or LearningSettings())
                 return Pass("learn", learning, await learning.observe(content))
 
     async def orient(self, observed: Pass) -> Pass:

@@ -46,6 +46,7 @@ NewFile = Annotated[
 Place = Annotated[
     str, typer.Argument(metavar="PATH", help="Such as spec.topology; without it, the whole file.", show_default=False)
 ]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a file, for editors.")]
 Topology = Annotated[TopologyName | None, typer.Option("--topology", "-t", help="manifest: how its agents share what they know.")]
 Name = Annotated[str | None, typer.Option("--name", help="manifest: name of the fleet; goal: its name in verdicts.")]
 As = Annotated[KindName | None, typer.Option("--kind", help="What the files are; by default what they say.")]
@@ -121,22 +122,26 @@ async def validate(
         raise typer.Exit(USAGE)
 
 
-@group.command(epilog=examples("hive-mind file explain manifest", "hive-mind file explain goal spec.successCriteria.metric"))
+@group.command(
+    epilog=examples(
+        "hive-mind file explain manifest",
+        "hive-mind file explain goal spec.successCriteria.metric",
+        "hive-mind file explain manifest --schema > manifest.schema.json",
+    )
+)
 @command
-async def explain(kind: Kind, path: Place = "", output: options.Output = Format.TEXT) -> None:
+async def explain(kind: Kind, path: Place = "", schema: Schema = False, output: options.Output = Format.TEXT) -> None:
     """Explain the fields of such a file, or of one part of it: types, defaults, and what they mean."""
+    if schema:
+        from hive_mind.forms.form import schema_of
+
+        if path:
+            raise InvalidInput(f"--schema is about the whole file: leave {path!r} out")
+        show_json(schema_of(_form(kind)))
+        return
     from hive_mind.forms.explaining import explained
 
     show_explained(explained(path, _form(kind)), _CALLED[kind], output)
-
-
-@group.command("schema", epilog=examples("hive-mind file schema manifest > manifest.schema.json"))
-@command
-async def print_schema(kind: Kind) -> None:
-    """Print the JSON Schema of such a file, for editors."""
-    from hive_mind.forms.form import schema_of
-
-    show_json(schema_of(_form(kind)))
 
 
 _CALLED: dict[KindName, str] = {"manifest": "a manifest", "worker": "a worker", "goal": "a goal", "rules": "a file with rules"}
@@ -174,7 +179,7 @@ def _first(kind: KindName, shown: str, topology: TopologyName | None, name: str 
 
             return first_manifest(topology or DEFAULT, _name("my-fleet" if name is None else name, *_FLEET), shown)
         case "worker":
-            raise InvalidInput("begin with a built-in one: hive-mind worker show incident-review > worker.yaml")
+            raise InvalidInput("begin with a built-in one: hive-mind worker incident-review > worker.yaml")
         case "goal":
             from hive_mind.goals.goal_file import first_goal
 

@@ -150,6 +150,12 @@ def as_of_field(as_of: str) -> dict[str, str]:
     return {"as_of": as_of} if as_of else {}
 
 
+def refuse_ineffective(subject: str, /, **values: object) -> None:
+    """Raises `InvalidInput` where an option is set that `subject` takes no notice of. Options are named with underscores."""
+    if ineffective := [name for name, value in values.items() if value not in (None, "", False)]:
+        raise InvalidInput(f"--{ineffective[0].replace('_', '-')} has no effect on {subject}: leave it out")
+
+
 def is_confirmed(to_do: str, question: str) -> bool:
     """Ask the person at the terminal. Raises `InvalidInput` where nobody is there: `--yes` says it then."""
     if not sys.stdin.isatty():

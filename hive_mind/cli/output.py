@@ -9,17 +9,16 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import msgspec
 
-from hive_mind.cli.printing import INDENT
+from hive_mind.cli.printing import INDENT, table_lines
+from hive_mind.cli.printing import Cell as Cell
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
+from hive_mind.cli.printing import Styled as Styled
 from hive_mind.printable import printable as printable
 from hive_mind.runtime.settings import variable
-
-if TYPE_CHECKING:
-    from hive_mind.cli.styled import Cell
 
 # With one of them Rich writes to a pipe as to a terminal.
 _FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
@@ -76,8 +75,12 @@ def show_indented(text: str, style: str = "", lead: str = "") -> None:
         _print(sys.stdout, f"{'' if number else lead:<{INDENT}}{line}".rstrip())
 
 
-def show_table(titles: Sequence[str], rows: "Iterable[Sequence[Cell]]", *, right: Iterable[int] = ()) -> None:
+def show_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> None:
     """A table without lines. `right` numbers the columns of figures; the last column takes the room that is left."""
+    if _is_plain(sys.stdout):
+        for line in table_lines(titles, rows, right):
+            sys.stdout.write(line + "\n")
+        return
     from hive_mind.cli import styled
 
     styled.print_table(titles, rows, right=right)

@@ -10,16 +10,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from hive_mind.cli.printing import INDENT, ProgressPrinter
+from hive_mind.cli.printing import COLUMN_GAP, INDENT, Cell, ProgressPrinter, Styled, plain_cell
 from hive_mind.printable import printable
 
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000
 # Of what takes long, where nobody sees a bar.
 _SHOWN_EVERY_S = 10.0
-
-# A word in a style of its own is handed over as it is.
-Cell = str | Text
 
 
 def print_styled(text: str, style: str, *, stderr: bool) -> None:
@@ -51,7 +48,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right:
 def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> Table:
     """A table as `output.show_table` shows it, to be put on a screen with other things."""
     aligned = frozenset(right)
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(titles), header_style="bold", pad_edge=False)
+    table = Table(box=None, padding=(0, COLUMN_GAP, 0, 0), show_header=any(titles), header_style="bold", pad_edge=False)
     for number, title in enumerate(titles):
         is_last = number == len(titles) - 1
         table.add_column(title, justify="right" if number in aligned else "left", no_wrap=not is_last, overflow="fold")
@@ -103,4 +100,4 @@ def _show_renderable(table: Table) -> None:
 
 
 def _cell(cell: Cell) -> Text:
-    return Text(printable(cell)) if isinstance(cell, str) else Text(printable(cell.plain), style=cell.style)
+    return Text(plain_cell(cell), style=cell.style if isinstance(cell, Styled) else "")

@@ -5,8 +5,8 @@ Counting and matching over the facts of a memory. Pure.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from hive_mind.hive.effects import Tallied
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.vectors import VectorSource
@@ -14,6 +14,9 @@ from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistic
 from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, is_about
+
+if TYPE_CHECKING:
+    from hive_mind.hive.effects import Tallied
 
 
 def aggregated_of(aggregation: Aggregation, facts: Iterable[Fact]) -> Aggregated:
@@ -24,7 +27,7 @@ def aggregated_of(aggregation: Aggregation, facts: Iterable[Fact]) -> Aggregated
     return Aggregated(aggregation, len(own_facts), tuple(own_facts[id] for id in ids_shown))
 
 
-def together(aggregation: Aggregation, own_known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
+def together(aggregation: Aggregation, own_known: Mapping[str, Fact], hive: "Tallied") -> tuple[dict[str, int], dict[str, Fact]]:
     """The moments of all facts, the hive's where it tells one, and those of this agent. Facts it knows it decides by itself."""
     facts = _about(aggregation, own_known.values())
     hive_moments = {id: moment for id, moment in hive.moments.items() if id in facts or id not in own_known}

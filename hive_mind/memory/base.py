@@ -4,9 +4,8 @@ An agent never learns which. Everything is async; a search never writes.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
@@ -14,6 +13,10 @@ from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation
 from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT, Query
+
+if TYPE_CHECKING:
+    # An agent without a hive needs none of them.
+    from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 
 PREFIXED_MAX = 256
 """The beginning of an id means a single fact: more are shown only so that a person can choose."""
@@ -132,11 +135,11 @@ class Memory(Protocol):
 class Hive(Protocol):
     """A hive, as a memory sees it. All methods raise `BackendError` where the node it is asked through can't be reached."""
 
-    async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
+    async def promote(self, promotions: "Sequence[Promotion]") -> "Sequence[Held]":
         """Share statements; the outcome of each, in order. Promoting the same again changes nothing and returns its state."""
         ...
 
-    async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
+    async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> "Sequence[Retracted]":
         """Take back what an agent vouched for; a fact that it never vouched for is no error. See `hive.effects.Retract`."""
         ...
 
@@ -153,12 +156,12 @@ class Hive(Protocol):
         """Facts by id and the node that holds them ("": not known). Those that are gone are left out."""
         ...
 
-    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
+    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> "Listed":
         """Facts, newest first by when they were shared; those about a concept (`model.fact.is_about`), or those with an id that
         begins like `prefix`."""
         ...
 
-    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
+    async def tally(self, about: str = "", *, with_wording: bool = False) -> "Tallied":
         """Every fact, by id; where something is given, those about it (`model.fact.is_about`).
 
         `with_wording`: see `hive.effects.Tally`.

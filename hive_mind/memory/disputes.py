@@ -14,7 +14,7 @@ from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import excluding
 from hive_mind.hive.trust.signature import Worded, may_exclude, signed, topic
 from hive_mind.hive.trust.voting import DEFAULT, vote
-from hive_mind.memory.sharing.conversion import statement_of
+from hive_mind.model.evidence import Statement, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
@@ -133,7 +133,7 @@ def dispute_text(hit: Hit) -> str:
 
 def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
     """Pairs of facts about one thing that can't both be true. Most are alone, which costs nothing."""
-    statements = {fact.id: statement_of(fact, "", None) for fact in facts} if len(facts) > 1 else {}
+    statements = {fact.id: Statement(**said_of(fact)) for fact in facts} if len(facts) > 1 else {}
     by_id = {fact.id: fact for fact in facts}
     for one, statement in list(statements.items()):
         del statements[one]

@@ -69,8 +69,10 @@ class Vocabulary:
         rows, fields = np.divmod(places, _FIELDS)
         keys = numbers * count + rows
         own, times = np.unique(keys[fields == _OWN], return_counts=True)
-        speaker = np.unique(keys[fields == _SPEAKER])
-        around = np.setdiff1d(keys[fields == _AROUND], speaker)
+        # Counts spare the import of numpy.ma, which a process that remembers little would wait for.
+        speaker, _ = np.unique(keys[fields == _SPEAKER], return_counts=True)
+        around, _ = np.unique(keys[fields == _AROUND], return_counts=True)
+        around = np.setdiff1d(around, speaker, assume_unique=True)
         each = np.concatenate([times, np.full(len(around), BEFORE_WEIGHT), np.full(len(speaker), SPEAKER_WEIGHT)])
         entries, entry = np.unique(np.concatenate([own, around, speaker]), return_inverse=True)
         weights = np.bincount(entry, each, minlength=len(entries))

@@ -18,11 +18,8 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.api.replies import FoundReply
 from hive_mind.api.request import KEY_CHARACTERS_MAX, OfFact, OnEvent, Register, Request, name_of
-from hive_mind.bus.base import EVERYONE
 from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy.rights import rater_of, rating_key
-from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.memory.disputes import conflicts_of
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.erasure.erased_from import would_erase
@@ -39,14 +36,13 @@ from hive_mind.model.ids import is_id
 from hive_mind.model.query import Query
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
 from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
-from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.replies import answer_reply, fact_reply, found_reply
-from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
     from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.runs.agent_runs import AgentRuns
     from hive_mind.runtime.runs.run_calls import RunCalls
+    from hive_mind.runtime.workers.sources_learned import LearnedSources
 
 Reply = dict[str, Any]
 
@@ -66,14 +62,14 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         self,
         agent: LearningAgent,
         member: "RunningMember | None",
-        sources: LearnedSources | None = None,
+        sources: "LearnedSources | None" = None,
         *,
         is_kept: bool,
         runs: "AgentRuns | None" = None,
     ) -> None:
         super().__init__(agent, member, runs)
         self.is_kept = is_kept
-        self._sources = sources or LearnedSources()
+        self._sources = sources
         self._put_again = PutAgain()
 
     async def answer(self, request: str, on_event: OnEvent | None = None, /, **fields: object) -> Any:
@@ -126,6 +122,9 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {"former": former_of(await self._agent.memory.withdraw(request.source), request.source)}
 
     async def _do_learn_files(self, request: api.LearnFiles) -> Any:
+        from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
+
+        self._sources = self._sources or LearnedSources()
         return await learn_files(self._agent, request.paths, self._sources)
 
     async def _do_store(self, request: api.Store) -> Any:
@@ -214,6 +213,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {}
 
     async def _do_erased(self, request: api.Erased) -> Any:
+        from hive_mind.hive.policy.rights import rater_of
+
         node, erasures = self._member.member.node, _erasures(request.erasures)
         names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
         confirmations = {
@@ -231,6 +232,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {}
 
     async def _do_tell(self, request: api.Tell) -> Any:
+        from hive_mind.bus.base import EVERYONE
+
         to = EVERYONE if request.to == "*" else (request.to,)
         return {"told": list(await self._member.runner.tell(to, request.kind, request.text.encode()))}
 
@@ -240,6 +243,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return self._trust_in(request.to)
 
     async def _do_rate(self, request: api.Rate) -> Any:
+        from hive_mind.hive.policy.rights import rating_key
+        from hive_mind.hive.trust.trust_book import rating_value
+        from hive_mind.runtime.node.base import system_clock
+
         node, key = self._member.member.node, rating_key(self._agent.name, request.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
         await self._write(key, rating_value(earlier, request.good, node.policy.hive_ms(system_clock()), tuned))
@@ -296,6 +303,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return msgspec.to_builtins(self._member.message_log.entries())
 
     async def _do_members(self, request: api.Members) -> Any:
+        from hive_mind.runtime.node.base import system_clock
+
         del request
         return msgspec.to_builtins(self._member.member.membership.view(system_clock()))
 
@@ -314,6 +323,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await (shared.local_get_all_facts(limit) if shared else self._agent.memory.get_all_facts(limit))
 
     def _trust_in(self, agent: str) -> Reply:
+        from hive_mind.runtime.node.base import system_clock
+
         return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
 
     async def _runs(self) -> "RunCalls":

@@ -5,7 +5,7 @@ Facts, hits and answers as plain values: what an agent that runs tells of them, 
 
 import random
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -19,13 +19,14 @@ from hive_mind.errors import (
     HiveError,
     InvalidInput,
 )
-from hive_mind.memory.disputes import dispute_text
-from hive_mind.memory.editions.former import former_note
-from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, retried
+
+if TYPE_CHECKING:
+    # Clients, which read replies, load nothing of what makes them.
+    from hive_mind.model.answer import Answer
+    from hive_mind.model.gathered import Gathered, SearchResult
 
 T = TypeVar("T")
 
@@ -81,11 +82,11 @@ def fact_reply(fact: Fact) -> FactJson:
     return cast(FactJson, {"fact_id": fields.pop("id"), **fields, **lists})
 
 
-def found_reply(result: SearchResult, agent: str) -> FoundReply:
+def found_reply(result: "SearchResult", agent: str) -> FoundReply:
     return {"hits": _hits(result, result.gathered, agent), **_reached(result)}
 
 
-def answer_reply(answer: Answer, agent: str) -> Answered:
+def answer_reply(answer: "Answer", agent: str) -> Answered:
     return {
         "answer": answer.text,
         "is_known": answer.is_known,
@@ -101,12 +102,15 @@ def hit_reply(hit: Hit | None, agent: str) -> HitJson | None:
     return _hit(hit, "", agent) if hit else None
 
 
-def _hits(hits: Iterable[Hit], gathered: Gathered | None, agent: str) -> list[HitJson]:
+def _hits(hits: Iterable[Hit], gathered: "Gathered | None", agent: str) -> list[HitJson]:
     holders = gathered.holders if gathered else {}
     return [_hit(hit, holders.get(hit.fact.id, ""), agent) for hit in hits]
 
 
 def _hit(hit: Hit, held_by: str, agent: str) -> HitJson:
+    from hive_mind.memory.disputes import dispute_text
+    from hive_mind.memory.editions.former import former_note
+
     authors: SaidBy = {"from": list(hit.voices.agents) if hit.voices else [agent]}
     return {
         **fact_reply(hit.fact),
@@ -122,7 +126,7 @@ def _hit(hit: Hit, held_by: str, agent: str) -> HitJson:
     }
 
 
-def _reached(result: SearchResult | Answer) -> Reached:
+def _reached(result: "SearchResult | Answer") -> Reached:
     gathered = result.gathered
     reached, silent = (gathered.asked, gathered.silent) if gathered else ((), ())
     return {"completeness": result.completeness, "asked": list(reached), "silent": list(silent), "note": result.note}

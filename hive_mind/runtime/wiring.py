@@ -28,10 +28,10 @@ from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
-from hive_mind.store.graph.client import Graph, Report
 
 if TYPE_CHECKING:
     from hive_mind.cognition.budget import Budget
+    from hive_mind.store.graph.client import Graph, Report
 
 _log = logging.getLogger(__name__)
 
@@ -90,11 +90,13 @@ async def opened_store(settings: Settings, agent: str, *, is_reading: IsReading 
 
 
 @opening
-async def open_graph(settings: Settings, agent: str, report: Report | None = None) -> Graph:
+async def open_graph(settings: Settings, agent: str, report: "Report | None" = None) -> "Graph":
     """The graph of an agent's memory, to explore, also while another process uses the agent; `report` as `Graph` has it.
 
     Raises `InvalidInput` where the agent has learned nothing yet.
     """
+    from hive_mind.store.graph.client import Graph
+
     if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: there is no graph to explore")
     record = database_path(settings, agent)

@@ -14,11 +14,9 @@ COMMANDS = (
     "query",
     "evaluate",
     "compare",
-    "diff",
     "tune",
     "deploy",
     "history",
-    "rollback",
 )
 NAIVE = "v1-naive"
 GOOD = {

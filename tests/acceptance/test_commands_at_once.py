@@ -23,7 +23,7 @@ READERS: list[tuple[object, ...]] = [
     ("ask", FERRY),
     ("facts", "search", "ferry"),
     ("facts", "list"),
-    ("facts", "count"),
+    ("facts", "list", "--count"),
     ("facts", "export"),
     ("stats",),
     ("sources",),
@@ -142,7 +142,7 @@ def test_a_chat_excludes_nobody_while_it_waits_for_the_next_line_and_sees_what_o
         said("The kettle is blue.", "1 new")
         chat.stdin.close()
         assert chat.wait(PATIENCE_S) == 0
-    assert hive_mind("facts", "count", "-o", "json").json["count"] == 4
+    assert hive_mind("facts", "list", "--count", "-o", "json").json["count"] == 4
 
 
 def test_a_reader_changes_no_byte_of_a_memory(hive_mind: HiveMind) -> None:

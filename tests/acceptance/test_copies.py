@@ -49,7 +49,7 @@ def test_a_moved_folder_says_nothing_twice_and_keeps_what_it_says(hive_mind: Hiv
     hive_mind("learn", tmp_path / "moved")
 
     assert "confirmed by" not in asked(hive_mind)
-    hive_mind("facts", "forget", "--source", notes / "runbook.md", "--yes")
+    hive_mind("facts", "retract", "--source", notes / "runbook.md", "--yes")
     assert "confirmed by" not in asked(hive_mind)
 
 

@@ -88,11 +88,11 @@ def test_a_receipt_that_was_changed_proves_nothing(hive_mind: HiveMind, tmp_path
     (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
     hive_mind("learn", tmp_path / "notes.txt")
     receipt = Path(hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json").json["file"])
-    genuine = hive_mind("receipt", "verify", receipt)
+    genuine = hive_mind("erase", "--check", receipt)
     assert (genuine.code, "signed by this home" in genuine.out) == (0, True)
 
     receipt.write_text(receipt.read_text().replace('"facts": 1', '"facts": 9'))
-    assert hive_mind("receipt", "verify", receipt).code == 2
+    assert hive_mind("erase", "--check", receipt).code == 2
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_no_file_stream_or_archive_of_a_fleet_of_ten_has_it_though_two_were_away
         for text in ("lovelace", "chess"):
             assert {name for name in files_with(text, hive_mind.home, redis.folder) if AWAY[1] not in name} == set()
         assert not is_in_streams(redis, b"lovelace")
-        verified = hive_mind("receipt", "verify", half["file"])
+        verified = hive_mind("erase", "--check", half["file"])
         assert (verified.code, "signed by this home" in verified.out) == (1, True)
         assert f"owed: node {AWAY[1]}" in verified.out
         assert f"owed: node {AWAY[0]}" not in verified.out
@@ -151,7 +151,7 @@ def test_no_file_stream_or_archive_of_a_fleet_of_ten_has_it_though_two_were_away
         assert files_with("lovelace", hive_mind.home, redis.folder) + files_with("chess", hive_mind.home, redis.folder) == []
         assert files_with("lovelace", tmp_path) == [str(sources / "later.txt"), str(sources / "notes.txt")]
         assert not is_in_streams(redis, b"lovelace")
-        assert hive_mind("receipt", "verify", done["file"]).code == 0
+        assert hive_mind("erase", "--check", done["file"]).code == 0
         assert FERRY in hive_mind("ask", "When does the ferry leave?", "--agent", AWAY[0]).out
         assert hive_mind("learn", later, "--agent", AWAY[1]).code == 0
         assert files_with("chess", hive_mind.home, redis.folder) == []
@@ -190,7 +190,7 @@ def test_over_amqp_queues_lose_it_and_of_a_hub_the_receipt_says_until_when_it_ha
             assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
             done = erased_until(hive_mind, lambda owed: len(owed) <= 1)
             assert files_with("lovelace", hive_mind.home) + files_with("chess", hive_mind.home) == []
-            genuine = hive_mind("receipt", "verify", done["file"])
+            genuine = hive_mind("erase", "--check", done["file"])
             assert (genuine.code, "signed by this home" in genuine.out, "retention time" in genuine.out) == (1, True, True)
         finally:
             hive_mind("delete", "--yes")

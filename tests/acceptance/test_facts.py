@@ -160,12 +160,12 @@ def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mi
 def test_facts_are_counted_and_the_latest_is_shown(taught):
     every = len(ids(taught))
 
-    assert taught("facts", "count").out.strip() == f"{every} facts"
-    assert taught("facts", "count", "D4").out.strip() == "1 fact about D4"
-    assert taught("facts", "count", "D5", "--output", "json").json["count"] == 0
-    shown = taught("facts", "count", "D40", "--latest", "--output", "json").json
+    assert taught("facts", "list", "--count").out.strip() == f"{every} facts"
+    assert taught("facts", "list", "--concept", "D4", "--count").out.strip() == "1 fact about D4"
+    assert taught("facts", "list", "--concept", "D5", "--count", "--output", "json").json["count"] == 0
+    shown = taught("facts", "list", "--concept", "D40", "--latest", "--output", "json").json
     assert (shown["count"], [one["content"] for one in shown["facts"]]) == (1, ["Pump D40 drains the tunnel."])
-    refused = taught("facts", "count", "--latest", "--earliest")
+    refused = taught("facts", "list", "--count", "--latest", "--earliest")
     assert (refused.code, "mutually exclusive" in refused.err) == (2, True)
 
 

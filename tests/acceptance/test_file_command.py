@@ -101,7 +101,7 @@ def test_explain_says_what_was_meant(hive_mind: HiveMind) -> None:
 
 
 def test_the_schema_is_json(hive_mind: HiveMind) -> None:
-    assert hive_mind("file", "schema", "manifest").json["required"] == ["apiVersion", "kind", "metadata", "spec"]
+    assert hive_mind("file", "explain", "manifest", "--schema").json["required"] == ["apiVersion", "kind", "metadata", "spec"]
 
 
 def test_in_a_process_of_its_own_the_exit_code_is_the_same(hive_mind: HiveMind, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_files_of_every_kind_are_checked_together(hive_mind: HiveMind, tmp_path:
         assert hive_mind("file", "init", kind, file).code == 0
         assert KINDS[kind] in file.read_text("utf-8")
     files["worker"] = tmp_path / "worker.yaml"
-    files["worker"].write_text(hive_mind("worker", "show", "incident-review").out)
+    files["worker"].write_text(hive_mind("worker", "incident-review").out)
     files["json"] = tmp_path / "goal.json"
     files["json"].write_text(json.dumps(yaml.safe_load(files["goal"].read_text("utf-8"))))
     assert hive_mind("file", "validate", *files.values()).code == 0, hive_mind("file", "validate", *files.values()).out
@@ -171,7 +171,7 @@ def test_a_file_that_says_no_kind_is_told_which_there_are(hive_mind: HiveMind, t
     [
         (("init", "rules", "--topology", "flat"), "--topology is about a manifest"),
         (("init", "rules", "--name", "x"), "a file with rules has none"),
-        (("init", "worker"), "hive-mind worker show incident-review > worker.yaml"),
+        (("init", "worker"), "hive-mind worker incident-review > worker.yaml"),
         (("validate", "--form", "goal.yaml"), "--form is about manifests"),
         (("validate", "--tool", "weigh", "goal.yaml"), "--tool and --function are about workers"),
     ],

@@ -71,7 +71,7 @@ def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_
     assert "what crashes stays down until the next apply; hive-mind controller restarts it" in " ".join(applied.err.split())
 
     assert command("plan", "-f", manifest, "-o", "json").json["actions"] == []
-    assert "nothing to do" in command("diff", "-f", manifest).out
+    assert "nothing to do" in command("plan", "-f", manifest).out
     assert command("wait", "--for=condition=Ready", f"agent/{agent}", *LIMIT).code == 0
 
     asked = command("ask", question, "--agent", agent)
@@ -128,8 +128,8 @@ def _look_at(command, topology, agent):
     top = command("top", "--once", "--every", 0.2)
     assert " MB " in top.out
     assert agent in top.out
-    assert "revision" in command("rollout", "history").out
-    assert command("rollout", "status").code == 0
+    assert "revision" in command("get", "revisions").out
+    assert command("wait").code == 0
 
 
 def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, pair, tmp_path):
@@ -144,10 +144,10 @@ def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, pair, tmp_
     asked = command("ask", "Where is the spare anchor kept?", "--agent", "pumps", "-o", "json").json
     assert "shed seven" in asked["text"]
     id_ = asked["sources"][0]["fact_id"]
-    counted = command("facts", "count", "--agent", "pumps", "-o", "json").json
+    counted = command("facts", "list", "--count", "--agent", "pumps", "-o", "json").json
     listed = command("get", "facts", "-n", 1000, "-o", "json").json
     assert (counted["count"], counted["completeness"]) == (len({one["fact_id"] for one in listed}), 1.0)
-    assert f"{counted['count']} facts" in command("facts", "count", "--latest", "--agent", "pumps").out
+    assert f"{counted['count']} facts" in command("facts", "list", "--latest", "--agent", "pumps").out
     refused = command("facts", "retract", id_[:8], "--agent", "pumps", "--yes")
     assert (refused.code, "is another agent's" in refused.err) == (2, True)
     assert command("facts", "retract", id_[:8], "--agent", "ferry", "--yes").code == 0
@@ -181,7 +181,7 @@ def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
     undone = command("rollout", "undo", *LIMIT, "-o", "json")
     assert undone.code == 0, undone.err
     assert len(undone.json["status"]["agents"]) == 4
-    assert len(command("rollout", "history", "-o", "json").json) == 3
+    assert len(command("get", "revisions", "-o", "json").json) == 3
 
     drained = command("drain", "lighthouse", *LIMIT)
     assert drained.code == 0, drained.err
@@ -200,7 +200,7 @@ def test_a_controller_starts_again_what_was_killed_applies_a_changed_manifest_an
         killed = _pid(command, "pumps")
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: _pid(command, "pumps") not in (0, killed), "pumps runs again")
-        assert command("rollout", "status", *LIMIT).code == 0
+        assert command("wait", *LIMIT).code == 0
         assert command("get", "agents", "pumps", "-o", "json").json[0]["restarts"] == 1
 
         pair.write_text(pair.read_text("utf-8").replace("- name: ferry", "- name: boat"))
@@ -241,14 +241,14 @@ def test_a_fleet_in_the_process_of_its_command_ends_with_it(command, tmp_path):
 def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command, pair, tmp_path):
     command("apply", "-f", pair, *LIMIT)
     facts = command("status", "-o", "json").json["facts"]
-    exported = command("export", tmp_path / "flat.zip", "-o", "json")
+    exported = command("backup", tmp_path / "flat.zip", "--fleet", "flat", "-o", "json")
     assert (exported.code, len(exported.json["agents"])) == (0, 2)
-    again = command("export", tmp_path / "flat.zip")
+    again = command("backup", tmp_path / "flat.zip", "--fleet", "flat")
     assert (again.code, "is there already" in again.err) == (2, True)
-    assert command("export", tmp_path / "flat.zip", "--force").code == 0
+    assert command("backup", tmp_path / "flat.zip", "--fleet", "flat", "--force").code == 0
     assert command("delete", "--purge", "--yes").code == 0
 
-    assert command("import", tmp_path / "flat.zip").code == 0
+    assert command("restore", tmp_path / "flat.zip").code == 0
     resting = command("status", "-o", "json").json
     assert (resting["phase"], resting["topology"], resting["facts"]) == ("Stopped", "flat", facts)
     pair.write_text(pair.read_text("utf-8").replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n"))

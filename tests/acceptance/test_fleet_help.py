@@ -31,7 +31,7 @@ def test_a_manifest_that_is_wrong_starts_nothing(hive_mind, tmp_path):
     manifest = tmp_path / "wrong.yaml"
     manifest.write_text("apiVersion: hive-mind/v1\nkind: Hive\nmetadata: {name: x}\nspec: {agnts: [{name: a}]}\n")
 
-    for command in ("apply", "plan", "diff", "controller"):
+    for command in ("apply", "plan", "controller"):
         ended = hive_mind(command, "-f", manifest)
         assert (ended.code, ended.out) == (2, "")
         assert "agents" in ended.err
@@ -42,13 +42,13 @@ def test_without_a_fleet_every_command_says_how_to_get_one(hive_mind):
     commands = (["status"], ["top", "--once"], ["wait"], ["scale", "--replicas", 2], ["logs"], ["drain", "a"], ["delete"])
     for command in (
         *commands,
-        ["members", "list"],
+        ["get", "members"],
         ["members", "evict", "a"],
         ["rollout", "undo"],
         ["get", "agents"],
         ["describe", "hive"],
         ["controller"],
-        ["export", "x.zip"],
+        ["get", "revisions"],
     ):
         ended = hive_mind(*command)
         assert (ended.code, ended.out) == (2, ""), command

@@ -43,7 +43,7 @@ def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
 
 
 def test_a_path_reads_from_one_end_to_the_other(taught):
-    lines = taught("graph", "path", "Pump D4", "Hall 2", "-n", 1).out.splitlines()
+    lines = taught("graph", "show", "Pump D4", "--to", "Hall 2", "-n", 1).out.splitlines()
 
     assert [line.split(maxsplit=2)[-1] if not line.startswith(" ") else line.strip() for line in lines] == [
         "Pump D4",
@@ -56,7 +56,7 @@ def test_a_path_reads_from_one_end_to_the_other(taught):
         "→ MENTIONS",
         "Hall 2",
     ]
-    assert taught("graph", "path", "Pump D4", "Hall 2", "--max-length", 1).out == "No path of up to 1 edges.\n"
+    assert taught("graph", "show", "Pump D4", "--to", "Hall 2", "--max-length", 1).out == "No path of up to 1 edges.\n"
 
 
 def test_a_query_gives_a_table_or_json(taught):

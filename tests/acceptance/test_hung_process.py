@@ -30,7 +30,7 @@ INSTEAD = "agent bob answered instead of ada"
 # Longer than a process needs to say that it lives.
 SILENCE_S = "5"
 QUESTIONS: list[tuple[object, ...]] = [("ask", QUESTION), ("facts", "search", "ferry Corrin")]
-ITS_OWN: list[tuple[object, ...]] = [("facts", "list"), ("facts", "count"), ("learn", "-")]
+ITS_OWN: list[tuple[object, ...]] = [("facts", "list"), ("facts", "list", "--count"), ("learn", "-")]
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def applied(fleet: HiveMind, redis: RedisServer, folder: Path, replicas: int) ->
 
 
 def listed(fleet: HiveMind) -> dict[str, dict[str, Any]]:
-    ended = fleet("members", "list", "-o", "json")
+    ended = fleet("get", "members", "-o", "json")
     assert ended.code == 0, ended.err
     return {row["name"]: row for row in ended.json}
 

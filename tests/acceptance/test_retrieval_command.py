@@ -50,7 +50,7 @@ def test_from_nothing_to_a_deployed_configuration_and_back(hive_mind):
     assert "deployed better in place of v1-naive by ines" in told
     assert "reason: fewer distractors" in told
 
-    assert "v1-naive is active again" in hive_mind("retrieval", "rollback").out
+    assert "v1-naive is active again" in hive_mind("retrieval", "deploy", "--rollback").out
     assert [one["what"] for one in hive_mind("retrieval", "history", "-o", "json").json] == ["rollback", "deploy", "found"]
 
 
@@ -137,7 +137,7 @@ def test_validate_asks_for_a_model_where_only_what_is_in_use_needs_one(hive_mind
 
 
 def test_diff_names_every_setting_that_differs(retrieval):
-    told = retrieval("retrieval", "diff", NAIVE, "good").out.splitlines()
+    told = retrieval("retrieval", "compare", NAIVE, "good", "--settings").out.splitlines()
 
     assert told == [
         "v1-naive → good",
@@ -145,7 +145,7 @@ def test_diff_names_every_setting_that_differs(retrieval):
         "  filters.status: not set → current",
         "  filters.audience: not set → developers",
     ]
-    assert "no setting differs" in retrieval("retrieval", "diff", "good", "good").out
+    assert "no setting differs" in retrieval("retrieval", "compare", "good", "good", "--settings").out
 
 
 def test_compare_without_a_second_name_compares_with_what_is_active(retrieval):

@@ -46,7 +46,7 @@ def test_problems_can_be_had_as_json(hive_mind, tmp_path):
 
 def test_without_a_workspace_every_command_says_how_to_get_one(hive_mind):
     for command in COMMANDS[1:]:
-        more = {"query": ["x"], "compare": ["a", "b"], "diff": ["a", "b"], "deploy": ["a"]}.get(command, [])
+        more = {"query": ["x"], "compare": ["a", "b"], "deploy": ["a"]}.get(command, [])
         ended = hive_mind("retrieval", command, *more)
         assert (ended.code, ended.out) == (2, ""), command
         assert "hive-mind retrieval init" in ended.err

@@ -140,12 +140,12 @@ def test_runs_of_all_agents_are_listed_unless_one_is_named(hive_mind: HiveMind, 
 
 
 def test_workers_are_shown_drawn_and_checked(hive_mind: HiveMind, tmp_path: Path) -> None:
-    assert {"answer", "incident-review", "learn"} <= {one["id"] for one in hive_mind("worker", "list", "-o", "json").json}
-    shown = hive_mind("worker", "show", "incident-review")
+    assert {"answer", "incident-review", "learn"} <= {one["id"] for one in hive_mind("worker", "-o", "json").json}
+    shown = hive_mind("worker", "incident-review")
     copy = tmp_path / "copy.yaml"
     copy.write_text(shown.out, "utf-8")
     assert hive_mind("file", "validate", copy).code == 0
-    assert "compare -->|" in hive_mind("worker", "graph", copy).out
+    assert "compare -->|" in hive_mind("worker", copy, "--graph").out
     assert "attempts" in hive_mind("file", "explain", "worker", "spec.nodes").out
 
 

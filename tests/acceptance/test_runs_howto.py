@@ -34,5 +34,5 @@ def test_the_session_prints_what_is_shown(hive_mind: HiveMind, monkeypatch: pyte
 
 
 def test_the_published_schema_is_that_of_the_form() -> None:
-    """If this fails: hive-mind file schema worker > docs/worker.schema.json."""
+    """If this fails: hive-mind file explain worker --schema > docs/worker.schema.json."""
     assert json.loads((ROOT / "docs" / "worker.schema.json").read_text("utf-8")) == schema_of(WORKER)

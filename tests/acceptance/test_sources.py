@@ -73,12 +73,12 @@ def test_a_source_is_forgotten_by_its_name_or_its_path(
     hive_mind("learn", "-", "--source", "Ana", stdin=MILL)
     monkeypatch.chdir(folder)
 
-    assert hive_mind("facts", "forget", "--source", "mill.md").code == 2
-    assert "is no longer said" in hive_mind("facts", "forget", "--source", "mill.md", "--yes").out
+    assert hive_mind("facts", "retract", "--source", "mill.md").code == 2
+    assert "is no longer said" in hive_mind("facts", "retract", "--source", "mill.md", "--yes").out
     assert known(hive_mind) == [FERRY, MILL]
-    assert hive_mind("facts", "forget", "--source", "Ana", "--yes", "--output", "json").json == {"source": "Ana", "former": 1}
+    assert hive_mind("facts", "retract", "--source", "Ana", "--yes", "--output", "json").json == {"source": "Ana", "former": 1}
     assert known(hive_mind) == [FERRY]
-    unknown = hive_mind("facts", "forget", "--source", "Bo", "--yes")
+    unknown = hive_mind("facts", "retract", "--source", "Bo", "--yes")
     assert (unknown.code, "`hive-mind sources` lists" in unknown.err) == (2, True)
 
 

@@ -109,21 +109,21 @@ def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_
         assert ("unreadable (of another program)" in counts) == (over is over_event_hubs)
         assert (condition["status"], condition["reason"]) == ("False", "SetAside")
         assert "bob set aside 1 unreadable (malformed)" in condition["message"]
-        assert "events dlq list --fleet" in table.out
+        assert "events dlq --fleet" in table.out
         assert (table.code, "Degraded" in table.out) == (1, True)
 
         # What is of no hive is nobody's letter.
         kept = len(FOREIGN) + len(too_large) - (over is over_event_hubs)
-        letters = fleet("events", "dlq", "list", "--fleet", "harbour", "-o", "json").json
+        letters = fleet("events", "dlq", "--fleet", "harbour", "-o", "json").json
         # Names that read the same partition of a hub each have them.
         bobs = [letter["id"] for letter in letters if letter["name"] == "bob"]
         assert len(bobs) == kept
         assert over is over_event_hubs or len(letters) == kept
-        shown = fleet("events", "dlq", "show", bobs[0], "--fleet", "harbour")
+        shown = fleet("events", "dlq", bobs[0], "--fleet", "harbour")
         assert (shown.code, "bob" in shown.out) == (0, True)
-        assert fleet("events", "dlq", "list", "--fleet", "harbour", "--hive", "other").code == 2
-        assert fleet("events", "dlq", "drop", "--all", "--yes", "--fleet", "harbour").code == 0
-        assert fleet("events", "dlq", "list", "--fleet", "harbour", "-o", "json").json == []
+        assert fleet("events", "dlq", "--fleet", "harbour", "--hive", "other").code == 2
+        assert fleet("events", "dlq", "--drop", "--all", "--yes", "--fleet", "harbour").code == 0
+        assert fleet("events", "dlq", "--fleet", "harbour", "-o", "json").json == []
         if over is over_redis:
             assert fleet("rollout", "restart").code == 0
             assert (fleet("status").code, messages(fleet)["status"]) == (0, "True")

@@ -26,7 +26,7 @@ SAYS_NOTHING = {0, 1, "", b""}
 NAMESAKES = {
     "each looks, waits and tries again at its own pace": {
         *(("AGAIN_S", 5.0), ("CLOSE_S", 2.0), ("LOOK_EVERY_S", 2.0), ("LOOK_S", 0.1), ("LOOK_S", 0.2)),
-        *(("LOOK_S", 2.0), ("PATIENCE_S", 5.0), ("POLL_S", 0.1), ("POLL_S", 0.3), ("SILENT_S", 120.0)),
+        *(("LOOK_S", 2.0), ("PATIENCE_S", 5.0), ("POLL_S", 0.1), ("SILENT_S", 120.0)),
         ("TIMEOUT_S", 60.0),
     },
     "each bounds what it reads or holds": {

@@ -15,7 +15,7 @@ from tests.inventory.schemas import lines_of
 
 def lines() -> Iterator[str]:
     for kind in get_args(KindName):
-        ended = CliRunner().invoke(app, ["file", "schema", kind])
+        ended = CliRunner().invoke(app, ["file", "explain", kind, "--schema"])
         assert ended.exit_code == 0, ended.output
         for place in lines_of(json.loads(ended.stdout)):
             yield f"{kind} {place}"

@@ -136,7 +136,7 @@ def _begin_sharded(command: HiveMind) -> None:
 
 
 def _state_of(command: HiveMind, member: str) -> str:
-    return next((str(row["state"]) for row in command("members", "list", "-o", "json").json if row["name"] == member), "")
+    return next((str(row["state"]) for row in command("get", "members", "-o", "json").json if row["name"] == member), "")
 
 
 HOMES = {

@@ -1,7 +1,7 @@
 """A home, a stopped fleet and an archive, written by commit 401d5068 and kept as they were, open in today's version.
 
 In it an agent alone has a record and a ledger (one run is done, one waits for a person), three agents of a flat hive have records
-and journals, and `halvay.zip` is what `hive-mind export` wrote of that fleet while it ran.
+and journals, and `halvay.zip` is what `hive-mind export` wrote then of that fleet while it ran.
 """
 
 import tarfile
@@ -59,9 +59,9 @@ def test_a_ledger_has_its_runs_and_the_one_that_waits_goes_on(folder: Path) -> N
 def test_journals_of_a_stopped_fleet_hold_what_its_archive_holds(folder: Path) -> None:
     """Both are read: the export reads the journals, the import what was exported then."""
     then, now = HiveMind(folder / "then"), HiveMind(folder / "now")
-    written = done(HiveMind(folder / "home"), "export", folder / "today.zip", "--fleet", "halvay")
-    imported = done(then, "import", folder / "halvay.zip")
-    assert done(now, "import", folder / "today.zip") == imported
+    written = done(HiveMind(folder / "home"), "backup", folder / "today.zip", "--fleet", "halvay")
+    imported = done(then, "restore", folder / "halvay.zip")
+    assert done(now, "restore", folder / "today.zip") == imported
     assert written["assertions"] == imported["assertions"] > 0
     for agent in AGENTS:
         assert contents(then, agent) == contents(now, agent) == contents(HiveMind(folder / "home"), agent)

@@ -17,11 +17,12 @@ from hive_mind.bus.codec import as_cloud_event
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, examples, refuse_ineffective
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
@@ -33,6 +34,7 @@ _CLOSE_S = 2.0
 # Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
 _WAITING_MAX = 10_000
 _LETTERS_MAX = 100_000
+_LIMIT = 100
 
 group = typer.Typer(
     name="events",
@@ -40,13 +42,6 @@ group = typer.Typer(
     epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events stats --hive research"),
     no_args_is_help=True,
 )
-dead = typer.Typer(
-    name="dlq",
-    help="Dead letters: messages that could not be handled.",
-    epilog=examples("hive-mind events dlq list --hive research", "hive-mind events dlq replay --all --yes"),
-    no_args_is_help=True,
-)
-group.add_typer(dead)
 
 Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="The hive of the messages.")]
@@ -58,8 +53,13 @@ Fleet = Annotated[
     str,
     typer.Option("--fleet", help="The fleet whose bus and hive they are, as its state says.", autocompletion=fleets.fleet_names),
 ]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in `dlq list`.")]
-All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in the list.", show_default="list them")]
+All = Annotated[bool, typer.Option("--all", help="With --replay or --drop: every dead letter of the hive.")]
+Replay = Annotated[bool, typer.Option("--replay", help="Deliver them again.")]
+Drop = Annotated[bool, typer.Option("--drop", help="Forget them for good.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="List at most this many.", show_default=str(_LIMIT))
+]
 Count = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="End after this number of events.", show_default="until Ctrl-C")
 ]
@@ -110,7 +110,7 @@ def queue_row(queue: QueueState) -> tuple[str, ...]:
 
 
 def letter_row(letter: DeadLetter) -> tuple[str, ...]:
-    """A line of `dlq list`."""
+    """A line of the list of dead letters."""
     kind = "unreadable" if letter.envelope is None else letter.envelope.type
     return letter.id, letter.name, _time(letter.at_ms), str(letter.attempts), kind, letter.reason
 
@@ -121,6 +121,21 @@ def letter_fields(letter: DeadLetter) -> dict[str, Any]:
     if letter.envelope is None:
         return {**fields, "data": letter.data}
     return {**fields, "type": letter.envelope.type, "sender": letter.envelope.sender, "envelope": letter.envelope.id}
+
+
+def show_letters(letters: Sequence[DeadLetter], output: Format) -> None:
+    """Each with its message."""
+    if output is Format.JSON:
+        documents = [
+            {**letter_fields(letter), "event": None if letter.envelope is None else as_cloud_event(letter.envelope)}
+            for letter in letters
+        ]
+        show_json(documents if len(documents) > 1 else documents[0])
+        return
+    for number, letter in enumerate(letters):
+        if number:
+            show()
+        show_letter(letter)
 
 
 def show_letter(letter: DeadLetter) -> None:
@@ -187,61 +202,76 @@ async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
         show_table(["name", "waiting", "in hand", "dead", "oldest"], rows, right=(1, 2, 3, 4))
 
 
-@dead.command(
-    name="list", epilog=examples("hive-mind events dlq list --fleet harbour", "hive-mind events dlq list --hive research")
+@group.command(
+    epilog=examples(
+        "hive-mind events dlq --fleet harbour",
+        "hive-mind events dlq 12",
+        "hive-mind events dlq 12 13 --replay",
+        "hive-mind events dlq --all --drop --yes",
+    )
 )
 @command
-async def list_(limit: options.Limit = 100, output: options.Output = Format.TEXT, *, of: OneHive) -> None:
-    """List dead letters, oldest first."""
-    async with of.opened() as (opened, hive):
-        letters = await admin_of(opened).dead_letters(hive, limit=limit)
-    if output is Format.JSON:
-        show_json([letter_fields(letter) for letter in letters])
-    elif not letters:
-        show(f"no dead letters in hive {hive!r}")
-    else:
-        show_table(["id", "for", "when", "attempts", "type", "reason"], map(letter_row, letters), right=(3,))
-
-
-@dead.command(name="show", epilog=examples("hive-mind events dlq show 12"))
-@command
-async def show_(
-    id: Annotated[str, typer.Argument(metavar="ID", help="As in `dlq list`.")],
+async def dlq(
+    ids: Ids = None,
+    replay: Replay = False,
+    drop: Drop = False,
+    is_all: All = False,
+    is_sure: options.Yes = False,
+    limit: Limit = None,
     output: options.Output = Format.TEXT,
     *,
     of: OneHive,
 ) -> None:
-    """Show one dead letter with its message."""
+    """List dead letters, messages that could not be handled, the oldest first; show those that are named, send or drop them.
+
+    --replay delivers them again, each to the name it was put aside for; unreadable ones stay. --drop forgets them, for good.
+    """
+    if replay and drop:
+        raise InvalidInput("--replay and --drop are mutually exclusive")
+    is_changing = replay or drop
+    if not is_changing:
+        refuse_ineffective("a list: add --replay or --drop, or", all=is_all, yes=is_sure)
+    if ids or is_changing:
+        refuse_ineffective("letters that are named", limit=limit)
     async with of.opened() as (opened, hive):
-        (letter,) = await _chosen(opened, hive, [id], is_all=False)
+        if is_changing:
+            letters = await _chosen(opened, hive, ids or [], is_all=is_all)
+            question = (
+                f"forget {counted(len(letters), 'message')} for good?"
+                if drop
+                else f"deliver {counted(len(letters), 'message')} again?"
+            )
+            _ask(question, is_needed=is_all and not is_sure)
+            await (_drop if drop else _replay)(opened, hive, letters, output)
+            return
+        if ids:
+            show_letters(await _chosen(opened, hive, ids, is_all=False), output)
+            return
+        listed = await admin_of(opened).dead_letters(hive, limit=limit or _LIMIT)
     if output is Format.JSON:
-        cloud_event = as_cloud_event(letter.envelope) if letter.envelope is not None else None
-        show_json({**letter_fields(letter), "event": cloud_event})
+        show_json([letter_fields(letter) for letter in listed])
+    elif not listed:
+        show(f"no dead letters in hive {hive!r}")
     else:
-        show_letter(letter)
+        show_table(["id", "for", "when", "attempts", "type", "reason"], map(letter_row, listed), right=(3,))
 
 
-@dead.command(epilog=examples("hive-mind events dlq replay 12 13", "hive-mind events dlq replay --all --yes"))
-@command
-async def replay(ids: Ids = None, is_all: All = False, is_sure: options.Yes = False, *, of: OneHive) -> None:
-    """Deliver dead letters again, each to the name it was put aside for. Unreadable ones stay."""
-    async with of.opened() as (opened, hive):
-        letters = await _chosen(opened, hive, ids or [], is_all=is_all)
-        _ask(f"deliver {counted(len(letters), 'message')} again?", is_needed=is_all and not is_sure)
-        replayed = await admin_of(opened).replay(hive, [letter.id for letter in letters])
-    show(f"{replayed} of {len(letters)} sent again")
+async def _replay(opened: "EventBus | FleetBus", hive: str, letters: Sequence[DeadLetter], output: Format) -> None:
+    replayed = await admin_of(opened).replay(hive, [letter.id for letter in letters])
+    if output is Format.JSON:
+        show_json({"replayed": replayed, "chosen": len(letters)})
+    else:
+        show(f"{replayed} of {len(letters)} sent again")
     if replayed < len(letters):
-        raise CommandError("the others can't be read by this version; `dlq show` says why")
+        raise CommandError("the others can't be read by this version; `dlq ID` says why")
 
 
-@dead.command(epilog=examples("hive-mind events dlq drop 12", "hive-mind events dlq drop --all --yes"))
-@command
-async def drop(ids: Ids = None, is_all: All = False, is_sure: options.Yes = False, *, of: OneHive) -> None:
-    """Forget dead letters, for good."""
-    async with of.opened() as (opened, hive):
-        letters = await _chosen(opened, hive, ids or [], is_all=is_all)
-        _ask(f"forget {counted(len(letters), 'message')} for good?", is_needed=is_all and not is_sure)
-        show(f"{await admin_of(opened).drop(hive, [letter.id for letter in letters])} dropped")
+async def _drop(opened: "EventBus | FleetBus", hive: str, letters: Sequence[DeadLetter], output: Format) -> None:
+    dropped = await admin_of(opened).drop(hive, [letter.id for letter in letters])
+    if output is Format.JSON:
+        show_json({"dropped": dropped, "chosen": len(letters)})
+    else:
+        show(f"{dropped} dropped")
 
 
 @asynccontextmanager
@@ -259,11 +289,11 @@ async def _opened(url: str, state: Path | None) -> AsyncIterator[EventBus]:
 async def _chosen(opened: "EventBus | FleetBus", hive: str, ids: Sequence[str], *, is_all: bool) -> list[DeadLetter]:
     """The dead letters that are meant. Raises `InvalidInput` where none are named, `CommandError` where one is not there."""
     if bool(ids) == is_all:
-        raise InvalidInput("which dead letters? Give their ids, as `dlq list` prints them, or --all")
+        raise InvalidInput("which dead letters? Give their ids, as `dlq` lists them, or --all")
     letters = await admin_of(opened).dead_letters(hive, limit=_LETTERS_MAX)
     dead_letters = {letter.id: letter for letter in letters}
     if missing := [id for id in ids if id not in dead_letters]:
-        raise CommandError(f"hive {hive!r} has no dead letter {', '.join(missing)}; `dlq list` shows those there are")
+        raise CommandError(f"hive {hive!r} has no dead letter {', '.join(missing)}; `dlq` lists those there are")
     return [dead_letters[id] for id in dict.fromkeys(ids or dead_letters)]
 
 

@@ -3,14 +3,12 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.scorecard_table import show_wide_table
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import plain, show, show_json, show_prose, show_table
+from hive_mind.cli.output import Cell, Styled, plain, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
-from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted, first_of
 
 if TYPE_CHECKING:
@@ -120,9 +118,9 @@ def _verdict(change: "MetricChange") -> Cell:
         return "too few questions" if difference else ""
     match difference.verdict(change.sense):
         case "better":
-            return Text("really better", style="green")
+            return Styled("really better", "green")
         case "worse":
-            return Text("really worse", style="red")
+            return Styled("really worse", "red")
         case "higher" | "lower":
             return "really different"
     return ""

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
-from hive_mind.cli.output import say, show, show_prose, show_table
-from hive_mind.cli.styled import Cell
+from hive_mind.cli.output import Cell, Styled, say, show, show_prose, show_table
 from hive_mind.counted import counted, first_of
 
 _GAP = 2
@@ -183,7 +181,7 @@ def _difference(cell: "CellCard", name: str) -> Cell:
     if difference is None:
         return _NOTHING
     style = ("green" if difference.difference > 0 else "red") if difference.is_real else ""
-    return Text(f"{difference.difference:+.3f}{'*' if difference.is_real else ' '}", style=style)
+    return Styled(f"{difference.difference:+.3f}{'*' if difference.is_real else ' '}", style)
 
 
 def _share(estimate: "Estimate | None") -> str:

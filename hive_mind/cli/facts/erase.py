@@ -1,4 +1,4 @@
-"""`hive-mind erase`: forget a subject, a source, an agent or a fact for good, everywhere, and sign who has; and `receipt`."""
+"""`hive-mind erase`: forget a subject, a source, an agent or a fact for good, everywhere, and sign it; or check a receipt."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, examples, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
@@ -27,13 +27,23 @@ Subject = Annotated[str, typer.Option("--subject", help="Everything that names i
 Source = Annotated[str, typer.Option("--source", help="Everything that only this source said: a file, a feed, a person.")]
 ErasedAgent = Annotated[str, typer.Option("--agent", "-a", help="Everything this agent learned or said.")]
 FactId = Annotated[str, typer.Option("--fact", help="One fact, by its id or the beginning of it.")]
+Receipts = Annotated[
+    Path | None,
+    typer.Option("--check", metavar="RECEIPT", help="Erase nothing: check the signature of a receipt, and who has confirmed."),
+]
 Confirmed = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")]
 
 
 group = typer.Typer()
 
 
-@group.command(epilog=examples('hive-mind erase --subject "Ada Lovelace"', "hive-mind erase --source mail/2024-03.txt --yes"))
+@group.command(
+    epilog=examples(
+        'hive-mind erase --subject "Ada Lovelace"',
+        "hive-mind erase --source mail/2024-03.txt --yes",
+        "hive-mind erase --check .hive/receipts/3f9a-1764.json",
+    )
+)
 @command
 async def erase(
     subject: Subject = "",
@@ -41,6 +51,7 @@ async def erase(
     agent: ErasedAgent = "",
     fact: FactId = "",
     yes: Confirmed = False,
+    check: Receipts = None,
     fleet: fleets.Fleet = "",
     timeout_s: fleets.Timeout = 60.0,
     home: options.Home = None,
@@ -50,8 +61,12 @@ async def erase(
 
     From then on it is refused, recognised by digests alone: nothing of it is kept. Members that are away learn of it on their
     return, before anything else. The receipt names who has confirmed and whose confirmation is missing; while one is, this fails:
-    run it again.
+    run it again. --check looks at a receipt later: exit code 1 where a confirmation is still missing, or its signature is wrong.
     """
+    if check is not None:
+        refuse_ineffective("--check", subject=subject, source=source, agent=agent, fact=fact, yes=yes, fleet=fleet)
+        _check(check, home, output)
+        return
     settings = settings_for(home, embed="none")
     erasures = [await _wanted(settings, subject, source, agent, fact)]
     erased = Erased(texts={subject} - {""})
@@ -155,29 +170,16 @@ def _show(receipt: Receipt, path: Path, output: Format) -> None:
     show(f"receipt: {path}")
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The file that `erase` wrote.")]
-
-receipt_group = typer.Typer(name="receipt", help="Check the receipts of erasures.", no_args_is_help=True)
-group.add_typer(receipt_group)
-
-
-@receipt_group.callback(epilog=examples("hive-mind receipt verify .hive/receipts/3f9a-1764.json"))
-def receipt() -> None:
-    """Check the receipts of erasures."""
-
-
-@receipt_group.command(epilog=examples("hive-mind receipt verify 3f9a-1764.json"))
-@command
-async def verify(file: File, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
-    """Check a receipt's signature, and show whose it is. Fails where it does not match, and where a confirmation is still
-    missing."""
-    found = read(file)
-    by = "this home" if is_own(settings_for(home).home, found) else f"key {found.key_id[:12]}, which is not that of this home"
+def _check(file: Path, home: Path | None, output: Format) -> None:
+    """A receipt's signature, and whose it is. Fails where it does not match, and where a confirmation is still missing."""
+    receipt = read(file)
+    is_ours = is_own(settings_for(home).home, receipt)
+    by = "this home" if is_ours else f"key {receipt.key_id[:12]}, which is not that of this home"
     if output is Format.JSON:
-        show_json(plain(found) | {"key_id": found.key_id, "is_complete": found.is_complete})
+        show_json(plain(receipt) | {"key_id": receipt.key_id, "is_complete": receipt.is_complete})
     else:
-        show(f"{file} is genuine, signed by {by}: {counted(len(found.confirmed), 'confirmation')}")
-        for debt in found.owed:
+        show(f"{file} is genuine, signed by {by}: {counted(len(receipt.confirmed), 'confirmation')}")
+        for debt in receipt.owed:
             show(f"  owed: {debt.who}: {debt.why}")
-    if not found.is_complete:
+    if not receipt.is_complete:
         raise typer.Exit(FAILED)

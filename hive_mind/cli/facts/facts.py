@@ -1,7 +1,6 @@
 """`hive-mind facts`: look at what an agent knows, and take facts back."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -13,21 +12,35 @@ from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import facts_former, facts_transfer
 from hive_mind.cli.facts.facts_asked import AskedFacts, FactId
 from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, is_confirmed
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, refuse_ineffective
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.aggregation import Kind
-from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.bounds import BOUNDS, OF_A_LIST
+from hive_mind.model.fact import Fact
 from hive_mind.model.query import LIMIT
 
+_LISTED = 20
+
 Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        "-n",
+        min=OF_A_LIST.least,
+        max=OF_A_LIST.most,
+        help="At most this many; 0: all.",
+        show_default=f"{_LISTED}, or 1 with --latest and --earliest",
+    ),
+]
 
 group = typer.Typer(
     name="facts",
-    help="Look at single facts: list, count, search, show, retract, forget, supersede, export, import.",
+    help="Look at single facts: list, search, show, retract, supersede, export, import.",
     no_args_is_help=True,
     epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"),
 )
@@ -35,10 +48,37 @@ group.add_typer(facts_transfer.group)
 group.add_typer(facts_former.group)
 
 
-@group.command("list", epilog=examples("hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50'))
+@group.command(
+    "list",
+    epilog=examples(
+        "hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50', "hive-mind facts list --concept D4 --count"
+    ),
+)
 @command
-async def list_facts(concept: Concept = "", limit: options.OfAList = 20, *, at: AnyAgent) -> None:
-    """List facts, the newest first. Where a fleet runs in the home folder, one of its agents lists what all of them share."""
+async def list_facts(
+    concept: Concept = "",
+    count: Annotated[bool, typer.Option("--count", help="Count them.")] = False,
+    latest: Annotated[bool, typer.Option("--latest", help="Count them, and show the latest, by when they were said.")] = False,
+    earliest: Annotated[bool, typer.Option("--earliest", help="Count them, and show the earliest.")] = False,
+    limit: Limit = None,
+    *,
+    at: AnyAgent,
+) -> None:
+    """List facts, the newest first, or count them, each once.
+
+    Where a fleet runs in the home folder, one of its agents lists what all of them share; facts of the whole hive are counted,
+    and what did not answer is named.
+    """
+    if count + latest + earliest > 1:
+        raise InvalidInput("--count, --latest and --earliest are mutually exclusive")
+    if count:
+        refuse_ineffective("--count", limit=limit)
+    if count or latest or earliest:
+        number = 1 if limit is None else limit
+        BOUNDS["limit"].refuse("--limit", number)
+        await _aggregate("count" if count else "latest" if latest else "earliest", concept, number, at)
+        return
+    limit = _LISTED if limit is None else limit
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         facts = await AskedFacts(agent).listed(concept, limit)
         total = (await AskedFacts(agent).statistics()).facts if len(facts) == limit and knows_it_all(agent) else 0
@@ -103,27 +143,6 @@ async def show_fact(id_: FactId, at: AnyAgent) -> None:
     show_table(["", ""], [(name, value) for name, value in _details(fact, episodes, newer) if value])
 
 
-@group.command(epilog=examples("hive-mind facts retract 4f1a2b3c --yes"))
-@command
-async def retract(id_: FactId, yes: options.Yes = False, *, at: AnyAgent) -> None:
-    """Take a fact back.
-
-    It is kept for the record and found by its id only; it comes back when another source says it again. Where a fleet runs in the
-    home folder, one of its agents takes it back, and the hive drops it too: an agent can retract what it said itself, a moderator
-    what anybody said.
-    """
-    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
-        fact = await fact_called(AskedFacts(agent), id_)
-        if not yes and not is_confirmed("retract", f"Retract “{fact.content}”?"):
-            show("Kept.")
-            return
-        done = await agent.call("retract", fact_id=fact.id)
-    if at.output is Format.JSON:
-        show_json(plain(replace(fact, sharing=Sharing(done["sharing"]))))
-    else:
-        show(f"Retracted {short_id(fact.id)}: {fact.content}")
-
-
 def _row(fact: Fact) -> tuple[str, str, str]:
     return short_id(fact.id), fact.said_at.replace("T", " "), fact.content
 
@@ -162,35 +181,15 @@ def _episode_summary(episode: Reply) -> dict[str, str]:
     return {name: episode[name] for name in ("id", "title", "source", "said_at")}
 
 
-About = Annotated[
-    str, typer.Argument(metavar="ABOUT", help="A word of their concept, or a name they mention; without it, all facts.")
-]
-
-
-@group.command(epilog=examples("hive-mind facts count", "hive-mind facts count D4 --latest"))
-@command
-async def count(
-    about: About = "",
-    latest: Annotated[bool, typer.Option("--latest", help="Show the latest of them, by when they were said.")] = False,
-    earliest: Annotated[bool, typer.Option("--earliest", help="Show the earliest of them.")] = False,
-    limit: options.Limit = 1,
-    *,
-    at: AnyAgent,
-) -> None:
-    """Count facts, each once.
-
-    Where a fleet runs in the home folder, those of the whole hive are counted, and what did not answer is named.
-    """
-    if latest and earliest:
-        raise InvalidInput("--latest and --earliest are mutually exclusive")
-    kind: Kind = "latest" if latest else "earliest" if earliest else "count"
-    about = printable(about)
+async def _aggregate(kind: Kind, concept: str, limit: int, at: AnyAgent) -> None:
+    """Facts of the whole hive, each counted once; members that did not answer are named."""
+    concept = printable(concept)
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
-        found = await agent.call("aggregate", kind=kind, concept=about, limit=limit)
+        reply = await agent.call("aggregate", kind=kind, concept=concept, limit=limit)
     if at.output is Format.JSON:
-        show_json({"about": about, "kind": kind, **found})
+        show_json({"about": concept, "kind": kind, **reply})
     else:
-        _show(about, found)
+        _show(concept, reply)
 
 
 def _show(about: str, found: dict[str, Any]) -> None:

@@ -18,14 +18,17 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, printable, progress, short_id, show, show_document, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
+from hive_mind.model.bounds import LIMIT_MAX, Bounds
 from hive_mind.runtime.wiring import open_graph
 from hive_mind.store.graph import TABLES, Edge, Graph, Neighbourhood, Thing
+from hive_mind.store.graph import Path as PathOfEdges
 from hive_mind.store.graph.client import LENGTH, PATHS, ROWS, TIMEOUT_S
 
+_AROUND, _PATHS = 50, Bounds(1, 100)
 _RING, _MARGIN, _LABEL_CHARACTERS = 190, 130, 34
 # As many as stand beside each other on the first ring without their labels touching.
 _PER_RING = 14
@@ -127,64 +130,77 @@ Name = Annotated[str, typer.Argument(metavar="THING", help="An entity's name, or
 Output = Annotated[
     Form, typer.Option("--output", "-o", help="text for people, json for programs, dot for Graphviz, svg for a picture.")
 ]
+Depth = Annotated[int | None, typer.Option(min=1, max=5, help="How many edges away.", show_default="1")]
+To = Annotated[str, typer.Option("--to", metavar="THING", help="Show how it is joined to this one.")]
+MaxLength = Annotated[
+    int | None, typer.Option(min=1, max=6, help="With --to: paths of at most this many edges.", show_default=str(LENGTH))
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="At most this many.", show_default=f"{_AROUND}, or {PATHS} paths"),
+]
 
 group = typer.Typer(
     name="graph",
     help="Explore how facts are connected: around one, between two, or by a query.",
     no_args_is_help=True,
-    epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'),
+    epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph show "Pump D4" --to "Hall 2"'),
 )
 
 
 @group.command(
-    "show", epilog=examples('hive-mind graph show "Pump D4"', "hive-mind graph show 4f1a2b3c --depth 2 -o svg > d4.svg")
+    "show",
+    epilog=examples(
+        'hive-mind graph show "Pump D4"',
+        "hive-mind graph show 4f1a2b3c --depth 2 -o svg > d4.svg",
+        'hive-mind graph show "Pump D4" --to "Hall 2" --max-length 6',
+    ),
 )
 @command
 async def show_around(
     thing: Name,
-    depth: Annotated[int, typer.Option(min=1, max=5, help="How many edges away.")] = 1,
-    limit: options.Limit = 50,
+    depth: Depth = None,
+    to: To = "",
+    max_length: MaxLength = None,
+    limit: Limit = None,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
     output: Output = Form.TEXT,
 ) -> None:
-    """Show what lies around a fact, an episode or an entity."""
-    async with _graph_of(agent, home) as graph:
-        found = await graph.neighbourhood(thing, depth, limit)
-    if output is not Form.TEXT:
-        _give(found.things, found.edges, output, plain(found))
+    """Show what lies around a fact, an episode or an entity; with --to the shortest paths to another one, through facts."""
+    if to:
+        refuse_ineffective("--to: --max-length says how far,", depth=depth)
+        limit = PATHS if limit is None else limit
+        _PATHS.refuse("--limit", limit)
+        async with _graph_of(agent, home) as graph:
+            paths = await graph.path(thing, to, max_length or LENGTH, limit)
+        _show_paths(paths, max_length or LENGTH, output)
         return
-    show(found.centre.text, style="bold")
-    show(f"{found.centre.kind} {found.centre.id} {found.centre.state}".rstrip(), style="dim")
-    show_table(["", "", ""], _branches(found))
-    if found.is_cut:
+    refuse_ineffective("what lies around: --depth says how far,", max_length=max_length)
+    limit = _AROUND if limit is None else limit
+    async with _graph_of(agent, home) as graph:
+        around = await graph.neighbourhood(thing, depth or 1, limit)
+    if output is not Form.TEXT:
+        _give(around.things, around.edges, output, plain(around))
+        return
+    show(around.centre.text, style="bold")
+    show(f"{around.centre.kind} {around.centre.id} {around.centre.state}".rstrip(), style="dim")
+    show_table(["", "", ""], _branches(around))
+    if around.is_cut:
         show(f"\nmore lies around it than {limit}: see it with --limit", style="dim")
 
 
-@group.command(epilog=examples('hive-mind graph path "Pump D4" "Hall 2"', "hive-mind graph path 4f1a2b3c Ines --max-length 6"))
-@command
-async def path(
-    start: Annotated[str, typer.Argument(metavar="FROM", help="An entity's name, or the id of a fact.")],
-    end: Annotated[str, typer.Argument(metavar="TO", help="The same.")],
-    max_length: Annotated[int, typer.Option(min=1, max=6, help="At most this many edges.")] = LENGTH,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="At most this many paths.")] = PATHS,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    output: Output = Form.TEXT,
-) -> None:
-    """Show the shortest paths between two things, through facts."""
-    async with _graph_of(agent, home) as graph:
-        paths = await graph.path(start, end, max_length, limit)
+def _show_paths(paths: Sequence[PathOfEdges], max_length: int, output: Form) -> None:
     things = {thing.id: thing for path in paths for thing in path.things}
     if output is not Form.TEXT:
-        _give(things.values(), dict.fromkeys(edge for one in paths for edge in one.edges), output, plain(paths))
+        _give(things.values(), dict.fromkeys(edge for path in paths for edge in path.edges), output, plain(paths))
         return
     if not paths:
         show(f"No path of up to {max_length} edges.")
-    for number, one in enumerate(paths):
+    for number, path in enumerate(paths):
         if number:
             show()
-        for thing, edge in zip_longest(one.things, one.edges):
+        for thing, edge in zip_longest(path.things, path.edges):
             show(f"{_called(thing)}  {thing.text}")
             if edge:
                 show(f"  {_arrow(edge, thing)}", style="dim")

@@ -189,10 +189,6 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
 @group.command(
     epilog=examples("hive-mind plan -f fleet.yaml", "hive-mind plan -f fleet.yaml -o json | jq '.actions[].kind'"),
 )
-@group.command(
-    "diff",
-    epilog=examples("hive-mind diff -f fleet.yaml", "hive-mind diff -f fleet.yaml -o json | jq '.actions[].kind'"),
-)
 @command
 def plan(
     file: fleets.Manifest, home: options.Home = None, output: fleets.Output = FleetFormat.TABLE

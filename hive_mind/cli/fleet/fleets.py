@@ -11,10 +11,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from typer.core import TyperGroup
 
 from hive_mind.cli import options
 from hive_mind.cli.learning.files import STDIN, read_stdin
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 # Far more than any manifest has; reading one says what is too large.
 _BYTES_MAX = 16 << 20
+
+Noun = TypeVar("Noun", bound=StrEnum)
 
 
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it until Ctrl-C.")]
@@ -119,13 +120,16 @@ Timeout = Annotated[
 ]
 
 
-class EitherNumber(TyperGroup):
-    """Commands named by a noun: "agent" means "agents", and the other way round."""
+def noun_of(nouns: type[Noun]) -> Callable[[str], Noun]:
+    """Reads one of these nouns, in either number: "agent" means "agents", and the other way round."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name; None where there is none."""
-        other = cmd_name.removesuffix("s") if cmd_name.endswith("s") else f"{cmd_name}s"
-        return super().get_command(ctx, cmd_name) or super().get_command(ctx, other)
+    def read(text: str) -> Noun:
+        word = text.lower().removesuffix("s")
+        if (noun := next((noun for noun in nouns if noun.value.removesuffix("s") == word), None)) is None:
+            raise typer.BadParameter(f"{text[:40]!r} is none of {', '.join(noun.value for noun in nouns)}")
+        return noun
+
+    return read
 
 
 DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on even where a step would lose facts.")]

@@ -1,4 +1,4 @@
-"""`hive-mind members`: the members of the hive of a fleet, and evicting one that is dead or hostile."""
+"""`hive-mind members` and `fleet`: how members look, evicting one that is dead or hostile, founding a hive again."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from hive_mind.cli.fleet.apply import show_outcome, under_way
 from hive_mind.cli.fleet.fleets import show_as
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, say, show, show_table
-from hive_mind.cli.running import FAILED, command
+from hive_mind.cli.running import command
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hive_mind.control.evicting import Evicted, HiveMember, Remains
 
 _FLEET_HELP = "Recover the hive of a fleet when members lost what they had."
-_HELP = "See the members of a fleet's hive, and evict dead or hostile ones."
+_HELP = "Evict dead or hostile members from a fleet's hive."
 
-Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as members list shows it.")]
+Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as get members shows it.")]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Evict it though it still answers, or though nobody else has what it holds. Facts may be lost."),
@@ -36,33 +36,13 @@ group.add_typer(members_group)
 group.add_typer(fleet_group)
 
 
-@members_group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
+@members_group.callback(epilog=examples("hive-mind members evict n3", "hive-mind members evict n3 --force"))
 def members() -> None:
-    """See the members of a fleet's hive, and evict dead or hostile ones.
+    """Evict dead or hostile members from a fleet's hive.
 
     A member that is silent stays a member: it may come back, and copying all it held costs more than waiting. Somebody has to say
     that it is gone for good; then others take its place and copy its facts from other holders.
     """
-
-
-@members_group.command(
-    "list", epilog=examples("hive-mind members list", "hive-mind members list -o json | jq '.[] | select(.state != \"alive\")'")
-)
-@command
-async def list_members(at: fleets.OneFleet) -> None:
-    """List everybody in the hive or near it: state, certificate, when it was last heard, and the epoch it knows.
-
-    suspected: it is silent. stranger: it sends heartbeats but is not a member. "only holder of" counts the partitions that no
-    other member that answers has: with this member they would be lost. Exit code 1: nobody answers.
-    """
-    async with at.opened() as controller:
-        hive_members = await controller.members()
-    rows = _rows(hive_members, fleets.folder_of(at.home, at.fleet).path / "keys")
-    if not hive_members and at.output.is_table:
-        say("no process of this fleet answers: hive-mind status", style="red")
-    show_as(at.output, rows, [member.name for member in hive_members], lambda: _show(rows))
-    if not hive_members:
-        raise typer.Exit(FAILED)
 
 
 @members_group.command(
@@ -126,7 +106,7 @@ def _print_remains(there: "Remains") -> None:
     say("nothing is changed; hive-mind fleet refound --yes founds the hive again with that")
 
 
-def _rows(hive_members: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
+def member_rows(hive_members: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
     """Each with the certificate under which it speaks, where the fleet has any."""
     certificates = _certificates(keys)
     nothing = {"certificate": "none" if certificates else "", "key": "", "process": ""}
@@ -150,7 +130,7 @@ def _certificates(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _show(rows: list[dict[str, Any]]) -> None:
+def show_members(rows: list[dict[str, Any]]) -> None:
     titles = ("member", "state", "certificate", "last heard", "epoch", "partitions", "only holder of")
     show_table(titles, [_line(row) for row in rows], right=(4, 5, 6))
 

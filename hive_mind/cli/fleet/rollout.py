@@ -1,6 +1,5 @@
-"""`hive-mind rollout`, `scale` and `drain`: change what runs of a fleet, follow how it comes up, and go back."""
+"""`hive-mind rollout`, `scale` and `drain`: change what runs of a fleet, and go back."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,18 +7,17 @@ import typer
 
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
-from hive_mind.cli.fleet.fleets import agent_names, process_names, show_as
-from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
+from hive_mind.cli.fleet.fleets import agent_names, process_names
 from hive_mind.cli.options import examples
-from hive_mind.cli.output import say, show, show_table
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.output import show, show_table
+from hive_mind.cli.running import command
 from hive_mind.control import TIMEOUT_S
 
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder
 
 
-_POLL_S = 0.3
+REVISION_TITLES = ("revision", "applied", "topology", "agents")
 
 group = typer.Typer()
 rollout_group = typer.Typer(
@@ -36,7 +34,7 @@ AgentName = Annotated[
 
 @rollout_group.callback()
 def rollout() -> None:
-    """Restart a fleet, watch it come up, or go back to an earlier manifest."""
+    """Restart a fleet, or go back to an earlier manifest."""
 
 
 @rollout_group.command(epilog=examples("hive-mind rollout restart", "hive-mind rollout restart ada"))
@@ -46,27 +44,6 @@ async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, 
     await carry_out(at, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
 
 
-@rollout_group.command(epilog=examples("hive-mind rollout status --timeout 30"))
-@command
-async def status(timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
-    """Wait until every agent is ready, and report progress. Exit code 1 means that they were not ready in time."""
-    async with at.opened() as controller:
-        until_s = asyncio.get_running_loop().time() + timeout_s
-        shown = ""
-        while (now := await controller.status()).phase not in ("Ready", "Stopped"):
-            if (line := fleet_line(now)) != shown:
-                say(shown := line, style="dim")
-            if asyncio.get_running_loop().time() > until_s:
-                raise CommandError(f"not ready within {timeout_s:g} s: {now.last_error or line}")
-            await asyncio.sleep(_POLL_S)
-
-    def show_table_of() -> None:
-        show_fleet_line(now)
-        show_agents(now.agents)
-
-    show_as(at.output, now, [f"hive/{now.name}"], show_table_of)
-
-
 @rollout_group.command(epilog=examples("hive-mind rollout undo"))
 @command
 async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
@@ -74,20 +51,16 @@ async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeo
     await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
 
 
-@rollout_group.command(epilog=examples("hive-mind rollout history", "hive-mind rollout history -o yaml"))
-@command
-async def history(at: fleets.OneFleet) -> None:
-    """List the manifests that were applied and are kept, the last ten."""
-    folder = fleets.folder_of(at.home, at.fleet)
-    kept = [_revision(folder, number) for number in folder.kept_revisions()]
+def revisions_of(folder: "FleetFolder") -> list[dict[str, Any]]:
+    """The manifests that were applied and are kept, the last ten."""
+    return [_revision(folder, number) for number in folder.kept_revisions()]
 
-    def show_kept() -> None:
-        rows = [(str(one["revision"]), one["applied"], one["topology"], str(one["agents"])) for one in kept]
-        show_table(["revision", "applied", "topology", "agents"], rows, right=(0, 3))
-        if not kept:
-            show("nothing was applied yet")
 
-    show_as(at.output, kept, [str(one["revision"]) for one in kept], show_kept)
+def show_revisions(revisions: list[dict[str, Any]]) -> None:
+    rows = [tuple(str(revision[title]) for title in REVISION_TITLES) for revision in revisions]
+    show_table(REVISION_TITLES, rows, right=(0, 3))
+    if not revisions:
+        show("nothing was applied yet")
 
 
 def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:

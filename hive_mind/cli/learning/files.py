@@ -13,14 +13,15 @@ import sys
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 from hive_mind.printable import printable
-from hive_mind.runtime.texts.document import Unreadable
-from hive_mind.runtime.texts.documents.register import suffixes
-from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, decoded, is_learned
+
+if TYPE_CHECKING:
+    # Commands that read no texts come here too.
+    from hive_mind.runtime.texts.document import Unreadable
 
 STDIN = "-"
 
@@ -36,6 +37,9 @@ def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
             if real not in found_paths or found_paths[real].is_symlink():
                 found_paths[real] = file
     if not found_paths and not may_be_none:
+        from hive_mind.runtime.texts.documents.register import suffixes
+        from hive_mind.runtime.texts.text_files import TEXT_SUFFIXES
+
         known = " ".join((*TEXT_SUFFIXES, *suffixes()))
         raise InvalidInput(f"no text files in there; files ending in {known} are learned, others when named")
     return list(found_paths.values())
@@ -66,8 +70,10 @@ def read_stdin(bytes_max: int = -1) -> bytes:
     return sys.stdin.buffer.read(bytes_max)
 
 
-def stdin_text() -> str | Unreadable:
+def stdin_text() -> "str | Unreadable":
     """The text on standard input, or why there is none."""
+    from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TOO_LARGE, decoded
+
     body = read_stdin(FILE_BYTES_MAX + 1)
     return TOO_LARGE if len(body) > FILE_BYTES_MAX else decoded(body)
 
@@ -91,6 +97,8 @@ def _why_not(folder: Path, path: Path) -> str:
         return "a link to a folder"
     if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         return "a link out of the folder"
+    from hive_mind.runtime.texts.text_files import is_learned
+
     return "" if path.is_dir() or is_learned(path) else "not named as a text or document"
 
 

@@ -1,4 +1,4 @@
-"""`hive-mind retrieval compare` and `diff`: two configurations side by side, by what they find and by what they say."""
+"""`hive-mind retrieval compare`: two configurations side by side, by what they find and by what they say."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, examples, refuse_ineffective
 from hive_mind.cli.output import figure, plain, show, show_indented, show_json, show_table
 from hive_mind.cli.pictures import picture_kind
 from hive_mind.cli.retrieval import workspaces
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.measuring.measured import Metric
     from hive_mind.retrieval.measuring.verdict import Comparison, RankChange
 
+_MOVES = 10
+
 First = Annotated[str, typer.Argument(metavar="A", help="The one to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
     str,
@@ -29,19 +31,32 @@ Second = Annotated[
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip
-Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.")]
+Moves = Annotated[
+    int | None,
+    typer.Option(
+        "--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.", show_default=str(_MOVES)
+    ),
+]
+Settings = Annotated[bool, typer.Option("--settings", help="Only show in which settings they differ; nothing is measured.")]
 
 
 group = typer.Typer()
 
 
-@group.command(epilog=examples("hive-mind retrieval compare v1-naive better", "hive-mind retrieval compare better -o json"))
+@group.command(
+    epilog=examples(
+        "hive-mind retrieval compare v1-naive better",
+        "hive-mind retrieval compare better -o json",
+        "hive-mind retrieval compare better --settings",
+    )
+)
 @command
 async def compare(
     a: First,
     b: Second = "",
+    settings: Settings = False,
     questions: Part = Questions.ALL,
-    moves: Moves = 10,
+    moves: Moves = None,
     plot: Plot = None,
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
@@ -52,6 +67,11 @@ async def compare(
 
     Differences are paired: the interval is a bootstrap over questions, p a randomisation test. Nothing is deployed.
     """
+    if settings:
+        part = "" if questions is Questions.ALL else questions
+        refuse_ineffective("--settings, which measures nothing", questions=part, moves=moves, plot=plot, embed=embed, model=model)
+        _show_settings(*_pair(workspaces.opened(workspace), a, b), output)
+        return
     from hive_mind.retrieval.measuring.verdict import compare as compared
 
     kind = picture_kind(plot)
@@ -63,21 +83,12 @@ async def compare(
     if output is Format.JSON:
         show_json(plain_comparison(comparison))
     else:
-        show_comparison(comparison, moves, can_show_more=True)
+        show_comparison(comparison, _MOVES if moves is None else moves, can_show_more=True)
     draw(plot, kind, [comparison.before, comparison.after])
 
 
-@group.command(epilog=examples("hive-mind retrieval diff v1-naive better", "hive-mind retrieval diff better"))
-@command
-async def diff(
-    a: First,
-    b: Second = "",
-    workspace: workspaces.Folder = None,
-    output: options.Output = Format.TEXT,
-) -> None:
-    """Show in which settings two configurations differ, defaults included. The active one is taken as it was deployed."""
-    folder = workspaces.opened(workspace)
-    before, after = _pair(folder, a, b)
+def _show_settings(before: "RetrievalConfig", after: "RetrievalConfig", output: Format) -> None:
+    """The settings in which two configurations differ, defaults included. The active one is taken as it was deployed."""
     changes = list(_changes(_flat(before.model_dump(by_alias=True)), _flat(after.model_dump(by_alias=True))))
     if output is Format.JSON:
         rows = [{"setting": path, "before": old, "after": new} for path, old, new in changes]

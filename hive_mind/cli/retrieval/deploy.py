@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, examples, refuse_ineffective
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
@@ -23,10 +23,18 @@ if TYPE_CHECKING:
 _EPILOG = examples(
     "hive-mind retrieval deploy better",
     "hive-mind retrieval deploy better --dry-run",
+    'hive-mind retrieval deploy --rollback --reason "answers got slower"',
     'hive-mind retrieval deploy v1-naive --force --reason "the index of better is being rebuilt"',
 )
 _LOSERS_SHOWN = 3
 
+Config = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG", help="A configuration.", show_default="none, for --rollback", autocompletion=workspaces.config_names
+    ),
+]
+Rollback = Annotated[bool, typer.Option("--rollback", help="Go back to what was in use before.")]
 Force = Annotated[bool, typer.Option("--force", help="Deploy although the measurements speak against it; needs --reason.")]
 Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may; nothing is put into use.")]
@@ -39,7 +47,8 @@ group = typer.Typer()
 @group.command(epilog=_EPILOG)
 @command
 async def deploy(
-    config: workspaces.NamedConfig,
+    config: Config = "",
+    rollback: Rollback = False,
     force: Force = False,
     reason: Reason = "",
     dry_run: DryRun = False,
@@ -54,7 +63,18 @@ async def deploy(
     Three levels: its form, whether it makes sense for these documents, and what it finds, measured with the held-out questions.
     Refused are a lower nUDCG, more distractors, and a loss that the 95 % interval does not rule out: exit code 1, with the
     evidence. A file that is wrong is never deployed: exit code 2.
+
+    --rollback puts back what was in use before, as it was then, even if its file has changed since. Repeated, it goes back
+    further.
     """
+    if rollback:
+        refuse_ineffective("--rollback, which measures nothing", force=force, dry_run=dry_run, embed=embed, model=model)
+        if config:
+            raise InvalidInput(f"--rollback takes what was in use before: leave {config!r} out")
+        _roll_back(workspaces.opened(workspace), by or user(), reason, output)
+        return
+    if not config:
+        raise InvalidInput("which configuration? Name one, or go back with --rollback")
     from hive_mind.retrieval.deployment import Order
     from hive_mind.retrieval.deployment import deploy as deployed
 
@@ -70,6 +90,16 @@ async def deploy(
     _show(folder, name, outcome, output, is_dry=dry_run)
     if code := _exit_code(outcome, is_dry=dry_run):
         raise typer.Exit(code)
+
+
+def _roll_back(folder: "Workspace", by: str, reason: str, output: Format) -> None:
+    from hive_mind.retrieval.deployment import rollback
+
+    entry = rollback(folder, by, reason)
+    if output is Format.JSON:
+        show_json(plain(entry))
+    else:
+        show(f"{entry.config} is active again, in place of {entry.former}")
 
 
 def user() -> str:

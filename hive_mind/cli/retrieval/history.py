@@ -1,6 +1,6 @@
-"""`hive-mind retrieval history` and `rollback`: deployments, with person, time and reason; and the way back."""
+"""`hive-mind retrieval history`: deployments, with person, time and reason."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -8,16 +8,13 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.deploy import By, figures, user
+from hive_mind.cli.retrieval.deploy import figures
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import Deployment
 
 _WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
-
-WhyBack = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
-
 
 group = typer.Typer()
 
@@ -41,24 +38,6 @@ async def history(
         show("Nothing was deployed yet: hive-mind retrieval deploy CONFIG")
     for deployment in entries:
         _show(deployment)
-
-
-@group.command(epilog=examples("hive-mind retrieval rollback", 'hive-mind retrieval rollback --reason "answers got slower"'))
-@command
-async def rollback(
-    reason: WhyBack = "",
-    by: By = "",
-    workspace: workspaces.Folder = None,
-    output: options.Output = Format.TEXT,
-) -> None:
-    """Put back what was in use before, as it was then, even if its file has changed since. Repeated, it goes back further."""
-    from hive_mind.retrieval.deployment import rollback as rolled_back
-
-    entry = rolled_back(workspaces.opened(workspace), by or user(), reason)
-    if output is Format.JSON:
-        show_json(plain(entry))
-        return
-    show(f"{entry.config} is active again, in place of {entry.former}")
 
 
 def _show(deployment: "Deployment") -> None:

@@ -102,7 +102,7 @@ async def run(
             await run_in_fleet(running, worker_spec, given, _named(name), at.output, stream=stream, is_waiting=wait)
             return
     if not worker:
-        raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
+        raise InvalidInput("say which worker: a file, or one that `hive-mind worker` lists")
     agent = at.agent or DEFAULT_AGENT
     async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ()), functions=functions_of(function or ())) as opened:
         parts = opened.parts

@@ -5,54 +5,52 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, examples, refuse_ineffective
 from hive_mind.cli.output import show, show_json, show_table
 from hive_mind.cli.running import command
+from hive_mind.errors import InvalidInput
 
-_HELP = "List, show and draw workers."
+Named = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER", help="The name of a built-in worker; with --graph also a file of kind Worker.", show_default="list them"
+    ),
+]
+AsGraph = Annotated[bool, typer.Option("--graph", help="Draw it as a Mermaid flowchart.")]
 
-Named = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or the name of a built-in one.")]
-
-group = typer.Typer(name="worker", help=_HELP, no_args_is_help=True)
+group = typer.Typer()
 
 
-@group.callback(epilog=examples("hive-mind worker list", "hive-mind worker graph incident-review"))
-def worker() -> None:
-    """List, show and draw workers.
+@group.command(
+    epilog=examples(
+        "hive-mind worker",
+        "hive-mind worker incident-review > review.yaml",
+        "hive-mind worker review.yaml --graph > review.mmd",
+    )
+)
+@command
+async def worker(name: Named = "", graph: AsGraph = False, output: options.Output = Format.TEXT) -> None:
+    """List the built-in workers, print the file of one, to start from, or draw one.
 
     A worker is a graph: nodes that do something (a model with tools, one call, a question to a person), and edges between them.
     `hive-mind file validate` checks one.
     """
-
-
-@group.command("list", epilog=examples("hive-mind worker list"))
-@command
-async def list_workers(output: options.Output = Format.TEXT) -> None:
-    """List the built-in workers."""
-    from hive_mind.agents.workers import bundled
+    from hive_mind.agents.workers import bundled, text_of
     from hive_mind.runtime.workers.runs import worker_named
 
-    specs = [worker_named(name) for name in bundled()]
-    if output is Format.JSON:
-        show_json([{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs])
+    if not name:
+        if graph:
+            raise InvalidInput("--graph draws one worker: name it, or give its file")
+        specs = [worker_named(name) for name in bundled()]
+        if output is Format.JSON:
+            show_json([{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs])
+        else:
+            show_table(["worker", "what for"], [(spec.id, spec.description) for spec in specs])
+        return
+    refuse_ineffective("the file or the drawing of a worker", output=output is Format.JSON)
+    if graph:
+        from hive_mind.runs.graphs.worker_file import mermaid
+
+        show(mermaid(worker_named(name)))
     else:
-        show_table(["worker", "what for"], [(spec.id, spec.description) for spec in specs])
-
-
-@group.command("show", epilog=examples("hive-mind worker show incident-review > review.yaml"))
-@command
-async def show_worker(name: Named) -> None:
-    """Print the file of a built-in worker, to start from."""
-    from hive_mind.agents.workers import text_of
-
-    show(text_of(name).rstrip())
-
-
-@group.command(epilog=examples("hive-mind worker graph incident-review", "hive-mind worker graph review.yaml > review.mmd"))
-@command
-async def graph(name: Named) -> None:
-    """Draw a worker as a Mermaid flowchart."""
-    from hive_mind.runs.graphs.worker_file import mermaid
-    from hive_mind.runtime.workers.runs import worker_named
-
-    show(mermaid(worker_named(name)))
+        show(text_of(name).rstrip())

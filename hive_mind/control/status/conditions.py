@@ -204,7 +204,7 @@ def _set_aside(nodes: Iterable[NodeStatus]) -> list[str]:
     """Messages that could not be handled: of another version or another program, for instance."""
     reasons = [f"{node.name} set aside {count:,} {why}" for node in nodes for why, count in sorted(node.set_aside.items())]
     # The counts are those of processes, which know nothing of letters that a person has dropped.
-    advice = "see: hive-mind events dlq list --fleet; hive-mind rollout restart counts from 0"
+    advice = "see: hive-mind events dlq --fleet; hive-mind rollout restart counts from 0"
     return [f"{first_of(reasons, IN_A_LINE)}; {advice}"] if reasons else []
 
 

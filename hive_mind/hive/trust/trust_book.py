@@ -11,18 +11,14 @@ import msgspec
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import rater_of, subject_of
 from hive_mind.hive.trust.ratings import NOBODY, TRUST_DEFAULT, Hive, Rating, Reputation, TrustSettings, faded, reputations
+from hive_mind.hive.trust.voting import individually
 from hive_mind.model.evidence import Assertion, Provenance
 
-__all__ = ["TrustBook", "TrustSettings", "individually", "k_eff", "rating_value"]
+__all__ = ["TrustBook", "TrustSettings", "k_eff", "rating_value"]
 
 DEFAULT = TrustSettings()
 Voiced = Provenance | Assertion
 """Either has an author, a source and a time."""
-
-
-def individually(agent: str) -> str:
-    """Everybody came by its own voucher."""
-    return agent
 
 
 def rating_value(earlier: Mapping[str, float] | None, is_good: bool, now_ms: int, settings: TrustSettings = DEFAULT) -> str:

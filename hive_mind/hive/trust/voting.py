@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log
 
-from hive_mind.hive.trust.trust_book import individually
 from hive_mind.model.evidence import Stamp
 
 
@@ -39,6 +38,11 @@ class Claim:
     root: str
     confidence: float = 1.0
     stamp: Stamp = _NO_STAMP
+
+
+def individually(agent: str) -> str:
+    """Everybody came by its own voucher."""
+    return agent
 
 
 def vote(trust: float, confidence: float, settings: VotingSettings) -> float:

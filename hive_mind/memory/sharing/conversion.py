@@ -9,20 +9,26 @@ What the hive has in an agent's name is that agent's to take back or to replace;
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.effects import Promotion
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact, Statement, said_of
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import Hit, Voices
 
+if TYPE_CHECKING:
+    # An agent without a hive needs none of them.
+    from hive_mind.hive.effects import Promotion
 
-def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> list[Promotion]:
+
+def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> "list[Promotion]":
     """A promotion: the statement, once for each root that vouches for it."""
+    from hive_mind.hive.effects import Promotion
+
     statement = statement_of(fact, model, vector)
     return [Promotion(statement, agent, root, fact.confidence) for root in roots]
 

@@ -27,7 +27,7 @@ class WorkerFile(GoalSection):
 WORKER = Form(
     "worker",
     WorkerFile,
-    begin="begin with `hive-mind worker show incident-review`",
+    begin="begin with `hive-mind worker incident-review`",
     help="hive-mind file explain worker",
     levels="six",
 )

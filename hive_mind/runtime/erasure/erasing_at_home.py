@@ -19,7 +19,7 @@ from hive_mind.store.base import FactStore
 
 _ADVICE = {
     "facts": "delete it, or write it anew: hive-mind facts export",
-    "archive": "delete it, or write it anew: hive-mind export",
+    "archive": "delete it, or write it anew: hive-mind backup --fleet",
     "backup": "delete it, or write it anew: hive-mind backup",
 }
 

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import Fact
 
 if TYPE_CHECKING:
+    from hive_mind.memory.distributed import DistributedCognitiveMemory
+
     # They bring what reads workers, and what an agent without a hive does not need.
     from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.runs.agent_runs import AgentRuns
@@ -39,11 +40,15 @@ class AskedAgent:
 
     @property
     def _own(self) -> CognitiveMemory:
-        memory = self._agent.memory.local if isinstance(self._agent.memory, DistributedCognitiveMemory) else self._agent.memory
+        memory = shared.local if (shared := self._shared) else self._agent.memory
         assert isinstance(memory, CognitiveMemory)  # noqa: S101 - an agent is opened with one or the other
         return memory
 
     @property
-    def _shared(self) -> DistributedCognitiveMemory | None:
+    def _shared(self) -> "DistributedCognitiveMemory | None":
         memory = self._agent.memory
+        if isinstance(memory, CognitiveMemory):
+            return None
+        from hive_mind.memory.distributed import DistributedCognitiveMemory
+
         return memory if isinstance(memory, DistributedCognitiveMemory) else None

@@ -12,8 +12,6 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.api.replies import Step, Voucher
-from hive_mind.cognition.answering.intent import intent_of
-from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer
@@ -48,6 +46,9 @@ class WhyNot:
 
 async def why_not(agent: LearningAgent, question: str, expected: str, limit: int, method: Method) -> WhyNot:
     """`expected`: a fact's id, its first characters, or what it says. Raises `InvalidInput`."""
+    from hive_mind.cognition.answering.intent import intent_of
+    from hive_mind.cognition.answering.wordings import other_words
+
     answer, intent = await agent.answer_question(question, limit, method), intent_of(question)
     fact = await _meant(agent.memory, expected)
     if fact is None:

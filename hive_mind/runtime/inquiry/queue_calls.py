@@ -8,16 +8,16 @@ import msgspec
 
 from hive_mind.api import requests as api
 from hive_mind.api.replies import DeadLetterJson
-from hive_mind.bus.base import DeadLetter, admin_of
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.replies import fact_reply
 
 if TYPE_CHECKING:
+    from hive_mind.bus.base import DeadLetter
     from hive_mind.judge.items import Decision, ItemView
 
-# A person reads the beginning; `hive-mind events dlq show` has the whole.
+# A person reads the beginning; `hive-mind events dlq ID` has the whole.
 _CHARACTERS_SHOWN = 2000
 
 
@@ -100,6 +100,8 @@ class BusCalls(AskedAgent):
 
     async def _do_dead_letters(self, request: api.DeadLetters) -> Any:
         runner = self._member.runner
+        from hive_mind.bus.base import admin_of
+
         admin = admin_of(runner.bus)
         letters = await admin.dead_letters(runner.hive, limit=request.limit)
         queues = await admin.queues(runner.hive)
@@ -110,14 +112,18 @@ class BusCalls(AskedAgent):
 
     async def _do_replay(self, request: api.Replay) -> Any:
         runner = self._member.runner
+        from hive_mind.bus.base import admin_of
+
         return {"count": await admin_of(runner.bus).replay(runner.hive, request.letters)}
 
     async def _do_drop(self, request: api.Drop) -> Any:
         runner = self._member.runner
+        from hive_mind.bus.base import admin_of
+
         return {"count": await admin_of(runner.bus).drop(runner.hive, request.letters)}
 
 
-def _letter_reply(letter: DeadLetter) -> DeadLetterJson:
+def _letter_reply(letter: "DeadLetter") -> DeadLetterJson:
     envelope = letter.envelope
     return {
         "id": letter.id,
@@ -131,7 +137,7 @@ def _letter_reply(letter: DeadLetter) -> DeadLetterJson:
     }
 
 
-def _message_text(letter: DeadLetter) -> str:
+def _message_text(letter: "DeadLetter") -> str:
     if letter.envelope is None:
         return letter.data_shown
     text = msgspec.json.encode(msgspec.to_builtins(letter.envelope.message, enc_hook=str)).decode()

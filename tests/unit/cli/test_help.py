@@ -19,8 +19,8 @@ from hive_mind.cli.app import ENTRIES, app, commands_in
 
 ROOT = Path(__file__).parents[3]
 _COMMAND = re.compile(r"hive-mind ([a-z]+)(?: ([a-z]+)\b(?!-))?")
-# Prose about the program.
-_PROSE = frozenset({"hive-mind began with", "hive-mind writes to"})
+# Prose about the program, and the name of a format.
+_PROSE = frozenset({"hive-mind began with", "hive-mind writes to", "hive-mind receipt"})
 
 
 def below(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -60,8 +60,8 @@ def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
 def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(texts: dict[str, str]) -> None:
     told = texts["hive-mind"].partition("─ Fleets ─")[2]
     titled = set(re.findall(r"^│ ([a-z]+) ", told, re.MULTILINE))
-    looks, changes = "get describe status top wait logs".split(), "apply plan diff scale rollout drain delete".split()
-    assert titled == {*looks, *changes, "members", "fleet", "controller", "export", "import"}
+    looks, changes = "get describe status top wait logs".split(), "apply plan scale rollout drain delete".split()
+    assert titled == {*looks, *changes, "members", "fleet", "controller"}
 
 
 def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str, ...], Any]) -> None:
@@ -71,8 +71,8 @@ def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str
 
 _TEXT_OR_JSON = """learn, ask, stats, doctor, demo, reembed, backup, restore, facts list, facts search, facts show, facts retract,
     facts export, facts import, eval retrieval"""
-_OF_FLEETS = """apply, plan, diff, status, top, scale, drain, get hives, get agents, get facts, get events, describe hive,
-    describe agent, members list, members evict, fleet refound, rollout restart, rollout status, rollout undo, rollout history"""
+_OF_FLEETS = """apply, plan, status, top, scale, drain, get, describe, members evict, fleet refound, rollout restart,
+    rollout undo"""
 
 
 @pytest.mark.parametrize(("names", "forms"), [(_TEXT_OR_JSON, "text|json"), (_OF_FLEETS, "table|wide|json|yaml|name")])
@@ -83,7 +83,7 @@ def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str]
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [(["lern"], "learn"), (["statsu"], "status"), (["facts", "lst"], "list"), (["events", "dlq", "lst"], "list")],
+    [(["lern"], "learn"), (["statsu"], "status"), (["facts", "lst"], "list"), (["events", "dql"], "dlq")],
 )
 def test_a_mistyped_command_is_told_which_one_may_be_meant(typed, meant):
     ended = CliRunner().invoke(app, typed, env={"COLUMNS": "100"})

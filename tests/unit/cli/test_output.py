@@ -1,5 +1,7 @@
 """What reaches a person's terminal."""
 
+from random import Random
+
 import pytest
 
 from hive_mind.cli import output, styled
@@ -53,3 +55,18 @@ def test_a_pipe_gets_what_rich_would_have_printed(capsys, text):
     assert printed[0] == printed[1]
     # Rich breaks a cell at a tab; a pipe gets one line for one.
     assert printed[2] == printed[3] or "\t" in text
+
+
+def test_a_table_for_a_pipe_is_what_rich_would_have_printed(capsys):
+    chance = Random(3)
+    words = ["", "a", "bc ", " d", "é", "日本", "🙂", "e\u0301", "\x1b[31mred", "first\nsecond", "x" * 200]
+    for _ in range(200):
+        columns = range(chance.randint(1, 5))
+        titles = [chance.choice(["", "id", "a title"]) for _ in columns]
+        rows = [["".join(chance.choices(words, k=2)) for _ in columns] for _ in range(chance.randint(0, 4))]
+        right = [column for column in columns if chance.random() < 0.3]
+
+        output.show_table(titles, rows, right=right)
+        printed = capsys.readouterr().out
+        styled.print_table(titles, rows, right=right)
+        assert printed == capsys.readouterr().out, (titles, rows, right)

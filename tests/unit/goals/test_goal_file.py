@@ -139,7 +139,7 @@ def test_every_field_says_what_it_is(path: str) -> None:
 
 
 def test_the_published_schema_is_the_current_one() -> None:
-    """If this fails: hive-mind file schema goal > docs/goal.schema.json."""
+    """If this fails: hive-mind file explain goal --schema > docs/goal.schema.json."""
     assert json.loads((ROOT / "docs" / "goal.schema.json").read_text("utf-8")) == schema_of(GOAL)
 
 

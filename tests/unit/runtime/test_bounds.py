@@ -163,7 +163,7 @@ async def test_the_tools_of_a_model_have_the_same_bounds() -> None:
 COMMANDS = {
     ("ask", "x"): BOUNDS["limit"],
     ("facts", "search", "x"): BOUNDS["limit"],
-    ("facts", "count"): BOUNDS["limit"],
+    ("facts", "list", "--latest"): BOUNDS["limit"],
     ("facts", "list"): OF_A_LIST,
     ("get", "facts"): OF_A_LIST,
     ("runs", "list"): OF_A_LIST,

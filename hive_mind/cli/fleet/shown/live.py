@@ -18,9 +18,9 @@ from rich.text import Text
 from hive_mind.cli.fleet.shown.log_lines import LogLine, latest_lines
 from hive_mind.cli.fleet.shown.sizes import megabytes
 from hive_mind.cli.fleet.shown.status import AGENT_FIGURES, AGENT_TITLES, agent_rows, fleet_line, phase_cell
-from hive_mind.cli.output import printable
+from hive_mind.cli.output import Cell, printable
 from hive_mind.cli.running import Stopped
-from hive_mind.cli.styled import Cell, table_of
+from hive_mind.cli.styled import table_of
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController

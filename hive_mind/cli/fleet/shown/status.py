@@ -3,11 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from hive_mind.cli.fleet.shown.sizes import ago
-from hive_mind.cli.output import show, show_table
-from hive_mind.cli.styled import Cell
+from hive_mind.cli.output import Cell, Styled, show, show_table
 from hive_mind.counted import IN_A_LINE, counted, first_of
 
 if TYPE_CHECKING:
@@ -37,9 +34,9 @@ _STYLES = {
 }
 
 
-def phase_cell(phase: str) -> Text:
+def phase_cell(phase: str) -> Styled:
     """A word in the colour that says how well things are."""
-    return Text(phase, style=_STYLES.get(phase.lower(), ""))
+    return Styled(phase, _STYLES.get(phase.lower(), ""))
 
 
 def fleet_line(status: "FleetStatus") -> str:

@@ -1,19 +1,19 @@
 """`hive-mind describe`: everything about one fleet or one agent, to be read by a person."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
+from hive_mind.cli.fleet.fleets import agent_names, show_as
 from hive_mind.cli.fleet.shown.sizes import ago, megabytes
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents, show_conditions
 from hive_mind.cli.fleet.views.get import agent_called
-from hive_mind.cli.options import examples
-from hive_mind.cli.output import show, show_table
+from hive_mind.cli.options import examples, refuse_ineffective
+from hive_mind.cli.output import Cell, show, show_table
 from hive_mind.cli.running import command
-from hive_mind.cli.styled import Cell
+from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
@@ -21,41 +21,42 @@ if TYPE_CHECKING:
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")
 
-group = typer.Typer(
-    name="describe",
-    cls=fleets.EitherNumber,
-    no_args_is_help=True,
-    epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"),
+
+class Kind(StrEnum):
+    """The things that are described."""
+
+    HIVE = "hive"
+    AGENT = "agent"
+
+
+group = typer.Typer()
+
+KindName = Annotated[Kind, typer.Argument(metavar="KIND", help="hive or agent.", parser=fleets.noun_of(Kind))]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="A fleet, or an agent.", show_default="the one there is", autocompletion=agent_names),
+]
+
+
+@group.command(
+    epilog=examples("hive-mind describe hive", "hive-mind describe hive research -o yaml", "hive-mind describe agent ada")
 )
-
-HiveName = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
-AgentName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=agent_names)]
-
-
-@group.callback()
-def describe() -> None:
-    """Describe one fleet or one agent."""
-
-
-@group.command(epilog=examples("hive-mind describe hive", "hive-mind describe hive research -o yaml"))
 @command
-async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
-    """Describe a fleet."""
-    async with fleets.chosen(home, name, named_by="") as controller:
+async def describe(kind: KindName, name: Name = "", *, at: fleets.OneFleet) -> None:
+    """Describe one fleet, or one agent with its process and its node."""
+    if kind is Kind.HIVE:
+        refuse_ineffective("a hive, which is named after the word", fleet=at.fleet)
+    elif not name:
+        raise InvalidInput("which agent? hive-mind get agents lists them")
+    fleet, named_by = (name, "") if kind is Kind.HIVE else (at.fleet, "--fleet and ")
+    async with fleets.chosen(at.home, fleet, named_by=named_by) as controller:
         status = await controller.status()
-    show_as(output, status, [f"hive/{status.name}"], lambda: show_hive(status))
-
-
-@group.command(epilog=examples("hive-mind describe agent ada", "hive-mind describe agent ada -o json"))
-@command
-async def agent(name: AgentName, at: fleets.OneFleet) -> None:
-    """Describe an agent, its process and its node."""
-    async with at.opened() as controller:
-        status = await controller.status()
-    agent_view = agent_called(status, name)
-    process = next((process_view for process_view in status.processes if process_view.name == agent_view.process), None)
-    value = {"agent": agent_view, "process": process}
-    show_as(at.output, value, [f"agent/{name}"], lambda: show_agent(agent_view, process))
+    if kind is Kind.HIVE:
+        show_as(at.output, status, [f"hive/{status.name}"], lambda: show_hive(status))
+        return
+    agent = agent_called(status, name)
+    process = next((process for process in status.processes if process.name == agent.process), None)
+    show_as(at.output, {"agent": agent, "process": process}, [f"agent/{name}"], lambda: show_agent(agent, process))
 
 
 def show_hive(status: "FleetStatus") -> None:

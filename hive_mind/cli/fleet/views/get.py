@@ -1,28 +1,29 @@
-"""`hive-mind get`: what there is, a line each: fleets, their agents, what they know, what happened."""
+"""`hive-mind get`: what there is, a line each: fleets, agents, members, what they know, what happened and was applied."""
 
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
+from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, show_as
+from hive_mind.cli.fleet.members import member_rows, show_members
+from hive_mind.cli.fleet.rollout import revisions_of, show_revisions
 from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents
 from hive_mind.cli.fleet.views.logs import processes_of
-from hive_mind.cli.options import examples
-from hive_mind.cli.output import say, short_id, show, show_table
-from hive_mind.cli.running import CommandError, command
-from hive_mind.cli.styled import Cell
+from hive_mind.cli.options import examples, refuse_ineffective
+from hive_mind.cli.output import Cell, say, short_id, show, show_table
+from hive_mind.cli.running import FAILED, CommandError, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.model.bounds import COUNT_MAX
+from hive_mind.model.bounds import BOUNDS, COUNT_MAX, OF_A_LIST
 from hive_mind.regex import regex
 
 if TYPE_CHECKING:
@@ -32,104 +33,173 @@ if TYPE_CHECKING:
 
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 
-group = typer.Typer(
-    name="get",
-    cls=fleets.EitherNumber,
-    no_args_is_help=True,
-    epilog=examples("hive-mind get agents", "hive-mind get facts ada -n 20"),
-)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=fleet_names)]
-AgentName = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=agent_names)]
+class Kind(StrEnum):
+    """The things of which there is a list."""
+
+    HIVES = "hives"
+    AGENTS = "agents"
+    FACTS = "facts"
+    EVENTS = "events"
+    MEMBERS = "members"
+    REVISIONS = "revisions"
 
 
+_LIMIT = 20
 FIELDS = ("group", "domain", "phase", "process")
+
+group = typer.Typer()
+
+KindName = Annotated[
+    Kind, typer.Argument(metavar="KIND", help=f"{', '.join(Kind)}; singular or plural.", parser=fleets.noun_of(Kind))
+]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="A fleet (of hives), an agent.", show_default="all", autocompletion=agent_names),
+]
 Selector = Annotated[
     str,
     typer.Option(
-        "--selector", "-l", metavar="FIELD=VALUE,…", help=f"Only agents with this value; fields: {', '.join(FIELDS)}; != for not."
+        "--selector",
+        "-l",
+        metavar="FIELD=VALUE,…",
+        help=f"agents: only those with this value; fields: {', '.join(FIELDS)}; != for not.",
     ),
 ]
-
-
-@group.callback()
-def get() -> None:
-    """List fleets, agents, facts or events, a line each."""
-
-
-@group.command(epilog=examples("hive-mind get hives", "hive-mind get hives -o name"))
-@command
-async def hives(name: Name = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
-    """List the fleets of the home folder, also those that are stopped."""
-    folder = fleets.home_of(home)
-    names = [fleets.chosen_fleet(folder, name)] if name else fleets.fleets_in(folder)
-    statuses = [await _status(folder, one) for one in names]
-    show_as(output, statuses, [f"hive/{status.name}" for status in statuses], lambda: show_hives(statuses, folder))
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        "-n",
+        min=OF_A_LIST.least,
+        max=OF_A_LIST.most,
+        help="facts, events: at most this many; 0: all facts.",
+        show_default=str(_LIMIT),
+    ),
+]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="agents: keep showing them until Ctrl-C.")]
 
 
 @group.command(
     epilog=examples(
-        "hive-mind get agents",
+        "hive-mind get hives -o name",
         "hive-mind get agents -l group=north,phase!=ready",
-        "hive-mind get agents -w",
-        "hive-mind get agents -o wide",
+        "hive-mind get agents -w -o wide",
+        "hive-mind get facts ada -n 20",
+        "hive-mind get events",
+        "hive-mind get members -o json | jq '.[] | select(.state != \"alive\")'",
+        "hive-mind get revisions -o yaml",
     )
 )
 @command
-async def agents(
-    name: AgentName = "", selector: Selector = "", watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet
+async def get(
+    kind: KindName,
+    name: Name = "",
+    selector: Selector = "",
+    limit: Limit = None,
+    watch: Watch = False,
+    every: fleets.Every = 1.0,
+    *,
+    at: fleets.OneFleet,
 ) -> None:
-    """List the agents of a fleet: how each is, where it runs, and what it knows."""
+    """List fleets, agents, facts, events, members or manifests, a line each.
+
+    hives: the fleets of the home folder, also those that are stopped. agents: how each is, where it runs, and what it knows.
+    facts: of the whole hive, or with a name those that this agent learned itself, the newest first. events: what processes logged
+    last, the oldest first. revisions: the manifests that were applied and are kept, the last ten.
+
+    members: everybody in the hive or near it, with state, certificate, when it was last heard, and the epoch it knows. suspected:
+    it is silent. stranger: it sends heartbeats but is not a member. "only holder of" counts the partitions that no other member
+    that answers has: with this member they would be lost. Exit code 1: nobody answers.
+    """
+    if kind is not Kind.AGENTS:
+        refuse_ineffective(kind, selector=selector, watch=watch)
+    if kind not in (Kind.FACTS, Kind.EVENTS):
+        refuse_ineffective(kind, limit=limit)
+    if kind in (Kind.MEMBERS, Kind.REVISIONS) and name:
+        raise InvalidInput(f"{kind} are listed all: leave {name!r} out")
+    match kind:
+        case Kind.HIVES:
+            refuse_ineffective(kind, fleet=at.fleet)
+            await _hives(name, at)
+        case Kind.AGENTS:
+            await _agents(name, selector, every if watch else None, at)
+        case Kind.FACTS:
+            await _facts(name, _LIMIT if limit is None else limit, at)
+        case Kind.EVENTS:
+            await _events(name, _LIMIT if limit is None else limit, at)
+        case Kind.MEMBERS:
+            await _members(at)
+        case Kind.REVISIONS:
+            revisions = revisions_of(fleets.folder_of(at.home, at.fleet))
+            names = [str(revision["revision"]) for revision in revisions]
+            show_as(at.output, revisions, names, lambda: show_revisions(revisions))
+
+
+async def _hives(name: str, at: fleets.OneFleet) -> None:
+    folder = fleets.home_of(at.home)
+    names = [fleets.chosen_fleet(folder, name)] if name else fleets.fleets_in(folder)
+    statuses = [await _status(folder, name) for name in names]
+    show_as(at.output, statuses, [f"hive/{status.name}" for status in statuses], lambda: show_hives(statuses, folder))
+
+
+async def _agents(name: str, selector: str, every_s: float | None, at: fleets.OneFleet) -> None:
     async with at.opened() as controller:
         _show_agents_of(await controller.status(), name, selector, at.output)
-        while watch:
+        while every_s is not None:
             sys.stdout.flush()
-            await asyncio.sleep(every)
+            await asyncio.sleep(every_s)
             _show_agents_of(await controller.status(), name, selector, at.output)
 
 
 def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: FleetFormat) -> None:
     agent_views = selected([agent_called(status, name)] if name else status.agents, selector)
 
-    def show_found() -> None:
+    def show_table() -> None:
         show_agents(agent_views, is_wide=output is FleetFormat.WIDE)
         if not agent_views:
             show(f"no agent is so: {selector}" if selector else f"fleet {status.name} has no agents now: {status.phase}")
 
-    show_as(output, agent_views, [f"agent/{agent.name}" for agent in agent_views], show_found)
+    show_as(output, agent_views, [f"agent/{agent.name}" for agent in agent_views], show_table)
 
 
-@group.command(epilog=examples("hive-mind get facts", "hive-mind get facts ada -n 20"))
-@command
-async def facts(name: AgentName = "", limit: options.OfAList = 20, *, at: fleets.OneFleet) -> None:
-    """List facts, the newest first: of the whole hive, or with a name those that this agent learned itself."""
+async def _facts(name: str, limit: int, at: fleets.OneFleet) -> None:
     async with at.opened() as controller:
         # One more than wanted, to see whether there are more.
-        held = await _facts(controller, await controller.status(), name, min(limit + 1, COUNT_MAX) if limit else 0)
-    found = held[: limit or None]
-    rows = [(short_id(fact["fact_id"]), fact["sharing"], fact["content"], fact["held_back"]) for fact in found]
+        listed = await _facts_in(controller, await controller.status(), name, min(limit + 1, COUNT_MAX) if limit else 0)
+    facts = listed[: limit or None]
+    rows = [(short_id(fact["fact_id"]), fact["sharing"], fact["content"], fact["held_back"]) for fact in facts]
     titles = ["id", "sharing", "fact", "held back"]
-    shown = len(titles) if any(fact["held_back"] for fact in found) else len(titles) - 1
+    columns = len(titles) if any(fact["held_back"] for fact in facts) else len(titles) - 1
     show_as(
         at.output,
-        found,
-        [fact["fact_id"] for fact in found],
-        lambda: show_table(titles[:shown], [row[:shown] for row in rows]),
+        facts,
+        [fact["fact_id"] for fact in facts],
+        lambda: show_table(titles[:columns], [row[:columns] for row in rows]),
     )
-    if len(held) > len(found) and at.output.is_table:
+    if len(listed) > len(facts) and at.output.is_table:
         # Beside the list, so that a program that counts lines counts facts.
         say(f"there are more than {counted(limit, 'fact')}: see them with --limit")
 
 
-@group.command(epilog=examples("hive-mind get events", "hive-mind get events ada -n 100"))
-@command
-async def events(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
-    """List what processes of a fleet logged last, the oldest first. hive-mind events tail shows messages on a bus."""
+async def _events(name: str, limit: int, at: fleets.OneFleet) -> None:
+    BOUNDS["limit"].refuse("--limit", limit)
     folder = fleets.folder_of(at.home, at.fleet)
     lines = await latest_lines(folder.path, processes_of(folder, name), limit)
     rows = [(line.process, line.text) for line in lines]
     value = [asdict(line) for line in lines]
     show_as(at.output, value, [line.process for line in lines], lambda: show_table(["process", "event"], rows))
+
+
+async def _members(at: fleets.OneFleet) -> None:
+    async with at.opened() as controller:
+        hive_members = await controller.members()
+    rows = member_rows(hive_members, fleets.folder_of(at.home, at.fleet).path / "keys")
+    if not hive_members and at.output.is_table:
+        say("no process of this fleet answers: hive-mind status", style="red")
+    show_as(at.output, rows, [member.name for member in hive_members], lambda: show_members(rows))
+    if not hive_members:
+        raise typer.Exit(FAILED)
 
 
 def agent_called(status: "FleetStatus", name: str) -> "AgentView":
@@ -145,7 +215,7 @@ async def _status(home: Path, fleet: str) -> "FleetStatus":
         return await controller.status()
 
 
-async def _facts(controller: "HiveController", status: "FleetStatus", name: str, limit: int) -> list[dict[str, Any]]:
+async def _facts_in(controller: "HiveController", status: "FleetStatus", name: str, limit: int) -> list[dict[str, Any]]:
     """Facts of one agent's own, or of the hive as any agent sees it, or of all agents where nobody shares."""
     if name:
         return await _facts_of(controller, agent_called(status, name).name, limit, is_local=True)
@@ -154,8 +224,8 @@ async def _facts(controller: "HiveController", status: "FleetStatus", name: str,
         raise CommandError(f"no agent of fleet {status.name!r} is ready ({status.phase}); hive-mind status says why")
     if is_shared(status.topology):
         return await _facts_of(controller, ready[0], limit, is_local=False)
-    several = [await _facts_of(controller, one, limit, is_local=True) for one in ready]
-    return [fact for found in several for fact in found][: limit or None]
+    several = [await _facts_of(controller, agent, limit, is_local=True) for agent in ready]
+    return [fact for facts in several for fact in facts][: limit or None]
 
 
 async def _facts_of(controller: "HiveController", agent: str, limit: int, *, is_local: bool) -> list[dict[str, Any]]:

@@ -9,9 +9,10 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.shown.status import fleet_line
 from hive_mind.cli.fleet.views.get import agent_called
 from hive_mind.cli.options import examples
-from hive_mind.cli.output import show
+from hive_mind.cli.output import say, show
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
@@ -53,14 +54,19 @@ async def wait(
     fleet: fleets.Fleet = "",
     home: options.Home = None,
 ) -> None:
-    """Wait until a condition is met. Exit code 1 means that it was not met in time."""
+    """Wait until a condition is met. Exit code 1 means that it was not met in time.
+
+    Meanwhile each change of the fleet is shown on standard error.
+    """
     wish, agent, folder = wish_of(for_), agent_of(subject), fleets.home_of(home)
     async with fleets.opened(folder, name := fleets.chosen_fleet(folder, fleet)) as controller:
         status = await controller.status()
-        until_s = asyncio.get_running_loop().time() + timeout_s
+        until_s, shown = asyncio.get_running_loop().time() + timeout_s, ""
         while not is_met(wish, status, agent):
             if asyncio.get_running_loop().time() > until_s:
                 raise CommandError(f"{subject or name}: not within {timeout_s:g} s: {for_} ({how_it_is(wish, status, agent)})")
+            if (line := fleet_line(status)) != shown:
+                say(shown := line, style="dim")
             await asyncio.sleep(_POLL_S)
             status = await controller.status()
     show(f"{subject or f'hive/{name}'}: {for_} is met")

@@ -61,7 +61,7 @@ def put_aside(url: str, hive: str, *texts: str) -> None:
 
 
 def ids(url: str, hive: str) -> list[str]:
-    return [letter["id"] for letter in json.loads(events(url, hive, "dlq", "list", "--output", "json").stdout)]
+    return [letter["id"] for letter in json.loads(events(url, hive, "dlq", "--output", "json").stdout)]
 
 
 @contextmanager
@@ -120,41 +120,41 @@ def test_stats_of_a_hive_that_nobody_knows_say_so(url: str, hive: str) -> None:
 def test_a_dead_letter_is_listed_and_shown_with_its_message(url: str, hive: str) -> None:
     put_aside(url, hive, "poison")
     (id,) = ids(url, hive)
-    listed, shown = events(url, hive, "dlq", "list").stdout, events(url, hive, "dlq", "show", id)
+    listed, shown = events(url, hive, "dlq").stdout, events(url, hive, "dlq", id)
 
     assert id in listed
     assert "it bites" in listed
     assert shown.exit_code == 0
     assert '"parcel": "poison"' in shown.stdout
-    as_json = json.loads(events(url, hive, "dlq", "show", id, "--output", "json").stdout)
+    as_json = json.loads(events(url, hive, "dlq", id, "--output", "json").stdout)
     assert (as_json["name"], as_json["event"]["specversion"]) == ("bob", "1.0")
 
 
 def test_a_hive_without_dead_letters_says_so(url: str, hive: str) -> None:
-    assert "no dead letters" in events(url, hive, "dlq", "list").stdout
+    assert "no dead letters" in events(url, hive, "dlq").stdout
 
 
 def test_one_dead_letter_is_dropped_by_its_id(url: str, hive: str) -> None:
     put_aside(url, hive, "one", "two")
     first, second = ids(url, hive)
-    assert events(url, hive, "dlq", "drop", first).stdout == "1 dropped\n"
+    assert events(url, hive, "dlq", "--drop", first).stdout == "1 dropped\n"
     assert ids(url, hive) == [second]
 
 
 def test_all_are_dropped_when_somebody_says_yes(url: str, hive: str) -> None:
     put_aside(url, hive, "one", "two")
-    refused = events(url, hive, "dlq", "drop", "--all", typed="n\n")
+    refused = events(url, hive, "dlq", "--drop", "--all", typed="n\n")
     assert refused.exit_code == 1
     assert "nothing was done" in refused.stderr
     assert len(ids(url, hive)) == 2
 
-    assert events(url, hive, "dlq", "drop", "--all", typed="y\n").exit_code == 0
+    assert events(url, hive, "dlq", "--drop", "--all", typed="y\n").exit_code == 0
     assert ids(url, hive) == []
 
 
 def test_what_is_replayed_reaches_its_name_again(url: str, hive: str) -> None:
     put_aside(url, hive, "one", "two")
-    assert events(url, hive, "dlq", "replay", "--all", "--yes").stdout == "2 of 2 sent again\n"
+    assert events(url, hive, "dlq", "--replay", "--all", "--yes").stdout == "2 of 2 sent again\n"
 
     async def hear() -> list[str]:
         bus = await opened(url)
@@ -168,7 +168,7 @@ def test_what_is_replayed_reaches_its_name_again(url: str, hive: str) -> None:
 
 @pytest.mark.parametrize("verb", ["replay", "drop"])
 def test_which_dead_letters_has_to_be_said(url: str, hive: str, verb: str) -> None:
-    neither, both = events(url, hive, "dlq", verb), events(url, hive, "dlq", verb, "1", "--all")
+    neither, both = events(url, hive, "dlq", f"--{verb}"), events(url, hive, "dlq", f"--{verb}", "1", "--all")
     assert (neither.exit_code, both.exit_code) == (2, 2)
     assert "which dead letters" in neither.stderr
 
@@ -176,7 +176,7 @@ def test_which_dead_letters_has_to_be_said(url: str, hive: str, verb: str) -> No
 def test_an_id_that_is_not_there_is_told_and_nothing_is_done(url: str, hive: str) -> None:
     put_aside(url, hive, "one")
     (id,) = ids(url, hive)
-    result = events(url, hive, "dlq", "drop", id, "missing")
+    result = events(url, hive, "dlq", "--drop", id, "missing")
 
     assert result.exit_code == 1
     assert "no dead letter missing" in result.stderr

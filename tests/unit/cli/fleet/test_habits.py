@@ -1,11 +1,14 @@
 """What fingers that know kubectl type is understood."""
 
+from enum import StrEnum
+
 import pytest
 import typer
 from typer.main import get_command
 
 from hive_mind.cli.app import app
-from hive_mind.cli.fleet.fleets import seconds
+from hive_mind.cli.fleet.fleets import noun_of, seconds
+from hive_mind.cli.fleet.views import describe, get
 
 
 @pytest.mark.parametrize(("given", "meant_s"), [("90", 90), ("0.5", 0.5), ("10s", 10), ("1.5m", 90), ("1H", 3600), (120.0, 120)])
@@ -21,13 +24,21 @@ def test_what_is_no_time_is_told_with_what_is_one(given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "typed", "meant"),
-    [("get", "agent", "agents"), ("get", "hive", "hives"), ("get", "events", "events"), ("describe", "agents", "agent")],
+    ("nouns", "typed", "meant"),
+    [
+        (get.Kind, "agent", "agents"),
+        (get.Kind, "Hive", "hives"),
+        (get.Kind, "events", "events"),
+        (describe.Kind, "agents", "agent"),
+    ],
 )
-def test_one_or_several_is_the_same_noun(group: str, typed: str, meant: str) -> None:
-    found = get_command(app).get_command(None, group).get_command(None, typed)
-    assert found is not None
-    assert found.name == meant
+def test_one_or_several_is_the_same_noun(nouns: type[StrEnum], typed: str, meant: str) -> None:
+    assert noun_of(nouns)(typed) == meant
+
+
+def test_another_noun_is_told_with_those_there_are() -> None:
+    with pytest.raises(typer.BadParameter, match="'pods' is none of hive, agent"):
+        noun_of(describe.Kind)("pods")
 
 
 def test_the_last_lines_of_a_log_are_its_tail() -> None:

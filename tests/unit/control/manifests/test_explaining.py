@@ -61,7 +61,7 @@ def test_a_place_that_does_not_exist_is_told_with_what_was_meant(asked, hint):
 
 
 def test_the_published_schema_is_the_current_one():
-    """If this fails: hive-mind file schema manifest > docs/manifest.schema.json."""
+    """If this fails: hive-mind file explain manifest --schema > docs/manifest.schema.json."""
     assert json.loads((ROOT / "docs" / "manifest.schema.json").read_text("utf-8")) == schema_of(MANIFEST)
 
 
