@@ -11,7 +11,7 @@ from heapq import merge
 from itertools import chain, combinations
 
 from hive_mind.counted import counted
-from hive_mind.hive.trust.contradiction import excluding
+from hive_mind.hive.trust.contradiction import corrects, excluding
 from hive_mind.hive.trust.signature import Worded, may_exclude, signed, topic
 from hive_mind.hive.trust.voting import DEFAULT, vote
 from hive_mind.model.evidence import Statement, said_of
@@ -55,6 +55,22 @@ def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> l
             for place, source in zip(places, ordered, strict=True):
                 placed[place] = hits[source]
     return placed
+
+
+@ornament(lambda hits: list(hits))
+def later_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Where a conversation, a thread or minutes say something anew, the later statement stands ahead of the one it replaces."""
+    placed: list[Hit] = []
+    for hit in hits:
+        place = next((number for number, earlier in enumerate(placed) if replaces(hit.fact, earlier.fact)), len(placed))
+        placed.insert(place, hit)
+    return placed
+
+
+def replaces(later: Fact, earlier: Fact) -> bool:
+    """Whether a fact says anew what one of the same source said before."""
+    is_later = not set(later.sources).isdisjoint(earlier.sources) and _later(later, earlier) > 0
+    return is_later and corrects(statement_of(later, "", None), statement_of(earlier, "", None))
 
 
 @ornament(lambda _: [])

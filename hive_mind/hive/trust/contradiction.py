@@ -40,6 +40,20 @@ def excluding(own_statement: Statement, rivals: Iterable[tuple[str, Statement]])
     ]
 
 
+@ornament(lambda *_: False)
+def corrects(later: Statement, earlier: Statement) -> bool:
+    """Whether the later of two statements of one conversation gives another value of the same thing, or takes it back.
+
+    When and by whom it is said does not matter, but for two that speak of themselves.
+    """
+    one, former = wording(later.content, later.speaker), wording(earlier.content, earlier.speaker)
+    if one is None or former is None or (one.denies and former.denies):
+        return False
+    if later.speaker != earlier.speaker and (one.is_first_person or former.is_first_person):
+        return False
+    return _is_denied(one, former) if one.denies != former.denies else _differ_in_value(one, former)
+
+
 def _may(wording_of: Wording, other_wording: Wording) -> bool:
     """Quickly: whether they can exclude each other at all, whatever else they say."""
     return wording_of.frame == other_wording.frame or _overlap(wording_of, other_wording) > OVERLAP_MIN

@@ -4,6 +4,7 @@ No parser and no model: word lists and positions, the same on every node. Good e
 "Alice moved" from "Bob moved", "ferry A" from "ferry B"; meant for `contradiction`, which only marks and never deletes.
 """
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -55,8 +56,12 @@ _DENIALS = frozenset(
     "not no never cannot without neither nor none nicht kein keine keinen keinem keiner nie niemals pas jamais nunca jamás não "
     "ningún ninguna non mai niet geen nooit inte ikke aldrig nie не нет никогда ні немає değil yok δεν όχι".split()
 )
-# "No longer", "not any more": they say no more than "not".
-_DENIED_TIME = frozenset("longer anymore mehr".split())
+# "No longer", "not any more": they say no more than "not". "Now" and "actually" say that it was otherwise, and not what is.
+_SAID_ANEW = frozenset("longer anymore mehr now actually instead jetzt ahora maintenant".split())
+# "No, it is on Thursday" denies nothing that it says itself.
+_OPENERS = regex(
+    r"(?:(?:no|nope|oh|sorry|oops|wait|correction|update|actually|nein|doch|non|perdón)\s?[,:;.!–—-]{1,3}\s+){1,3}", re.IGNORECASE
+)
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll me my mine myself we we're we've our ours us".split())
 _TOPIC_MARKS = frozenset("は 是".split())
 _COPULAS = frozenset("is are was were be been am".split()) | _TOPIC_MARKS
@@ -100,6 +105,8 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
         return None
     text = _SEAMS.sub(" ", _unshortened(normal(text)))
+    opener = _OPENERS.match(text)
+    text = text[opener.end() :] if opener else text
     tokens = _TOKEN.findall(text)
     raw = _labelled([_plain(token, before) for before, token in pairwise(["", *tokens])])
     verb = _verb_at(raw) or _heading_end(text, raw)
@@ -182,7 +189,7 @@ def _terms(token: str) -> tuple[str, ...]:
         return (token.removesuffix("s") if token in _DATED else token,)
     if _MARKED.search(token):
         return (token,)
-    said = token in _DENIALS or token in _DENIED_TIME or token in _TOPIC_MARKS
+    said = token in _DENIALS or token in _SAID_ANEW or token in _TOPIC_MARKS
     return () if said else tuple(tokenize(token.removesuffix("'s")))
 
 

@@ -4,14 +4,16 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+from hive_mind.runtime.texts.captions import text_of_captions
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.documents.reading import read_apart
 from hive_mind.runtime.texts.documents.register import format_of, suffixes
 from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
+from hive_mind.runtime.texts.python_text import text_of_python
 
 # Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
-TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm")
+TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm", ".vtt", ".srt")
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
@@ -28,6 +30,7 @@ _WESTERN_SHARE_MAX = 0.2
 _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼µ\xa0"
 
 _PAGES = (".html", ".htm")
+_CAPTIONS = (".vtt", ".srt")
 _MARKDOWN = (".md", ".markdown")
 _NESTED = frozenset({".json", ".yaml", ".yml"})
 # A file that begins like this is no text, whatever bytes follow.
@@ -101,7 +104,8 @@ def document_in(path: Path, body: bytes) -> Document | Unreadable:
 def _text_in(path: Path, body: bytes) -> str | Unreadable:
     """The text that the bytes of a file are.
 
-    Of a page, and of HTML in Markdown, it is what a browser would show; of JSON and YAML each value with all its keys.
+    Of a page, and of HTML in Markdown, it is what a browser would show; of JSON and YAML each value with all its keys; of
+    captions who says what; of Python the docstrings and constants.
     """
     text = decoded(body)
     if isinstance(text, Unreadable):
@@ -111,6 +115,10 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
         text = text_of_html(text)
     elif suffix in _MARKDOWN:
         text = shown_in_markdown(text)
+    elif suffix in _CAPTIONS:
+        text = text_of_captions(text)
+    elif suffix == ".py":
+        text = text_of_python(text, path.name)
     elif suffix in _NESTED:
         # It needs a library that few commands do.
         from hive_mind.runtime.texts.nested_text import nested_text

@@ -163,3 +163,12 @@ def test_an_empty_file_has_no_lines(tmp_path: Path):
     (tmp_path / "empty").touch()
     with lines_of(str(tmp_path / "empty")) as lines:
         assert list(lines()) == []
+
+
+def test_a_folder_gives_nothing_that_git_or_a_package_manager_keeps_out(tmp_path: Path):
+    for name in ("a.md", "build/b.md", "docs/c.md", "docs/draft.md", "node_modules/d/e.md", "docs/vendor/f.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("The mill is open.")
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    (tmp_path / "docs" / ".gitignore").write_bytes(b"draft.md\n\xff\n")
+    assert [path.relative_to(tmp_path).as_posix() for path in files_of([str(tmp_path)])] == ["a.md", "docs/c.md"]

@@ -1,6 +1,7 @@
 """An item of a list within a list stands under the items above it, as a sentence stands under its heading."""
 
 from hive_mind.cognition.extraction.blocks import blocks
+from hive_mind.cognition.extraction.sentences import cut
 
 TEXT = """# Mill 3
 
@@ -48,3 +49,12 @@ def test_a_flat_list_is_as_it_was():
 def test_the_line_above_a_list_leads_what_is_nested_in_it():
     found = blocks("Boats:\n\n- red\n    - crew: 4\n- blue\n    - crew: 6\n")
     assert [block.topic for block in found if block.text.startswith("crew")] == ["Boats: red", "Boats: blue"]
+
+
+def test_code_brings_the_sentence_that_introduces_it():
+    layout = blocks("It leaks at times. To drain the basin, run:\n\n    drain --all\n    drain --status\n\nThen wait.")
+    assert [piece.text for piece in cut(layout, 1000, 300)] == [
+        "It leaks at times.",
+        "To drain the basin, run:\ndrain --all\ndrain --status",
+        "Then wait.",
+    ]

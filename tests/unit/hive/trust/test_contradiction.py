@@ -62,6 +62,7 @@ def test_statements_that_can_not_both_be_true_conflict(one, other):
     [
         ("The gateway listens on port 8443.", "the gateway listens on port 8443"),
         ("The limit is 1,000 requests.", "The limit is 1000 requests."),
+        ("The limit is 9 requests.", "Correction: the limit is now 9 requests."),
         ("The gate opens at 07:15.", "The gate opens at 7:15."),
         ("The share is 0.20 of it.", "The share is 0.2 of it."),
         ("The barge takes 2,5 t.", "The barge takes 2.50 t."),

@@ -1,0 +1,54 @@
+"""What a conversation, a thread or minutes say later comes first, and says what it replaces."""
+
+from dataclasses import replace
+
+import pytest
+
+from hive_mind import Content
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.memory.disputes import later_first, replaces
+from hive_mind.memory.intake import new_fact
+from hive_mind.model.fact import Fact
+from tests.texts import hit_of
+
+
+async def said(text: str) -> list[Fact]:
+    read = await ExtractiveReader().extract(Content(text, "minutes.md"))
+    return [new_fact(candidate, "minutes.md", place) for place, candidate in enumerate(read.candidates)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lea: The fair is on Friday.\nBo: The lamp is broken again.\nLea: No, the fair is on Sunday now.",
+        "Lea: The fair is on Friday.\nBo: The lamp is broken again.\nBo: The fair is on Sunday.",
+        "Lea: I say we start at 10:00.\nLea: Sorry, I say we start at 11:30.",
+        "# 2026-05-04 Minutes\n\nThe rent is 900 euros.\n\n# 2026-06-01 Minutes\n\nThe rent is 950 euros.",
+        "[2026-05-04 10:00] Lea: The hall has 40 chairs.\n[2026-05-09 10:00] Lea: Correction: the hall has 60 chairs.",
+        "Lea: The boat is ready.\nBo: It is a nice boat for us.\nLea: Actually, the boat isn't ready.",
+    ],
+)
+async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
+    facts = await said(text)
+    first, last = facts[0], facts[-1]
+    assert replaces(last, first)
+    assert not replaces(first, last)
+    assert later_first([hit_of(one) for one in facts])[0].fact == last
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lea: I was born in 1990.\nBo: I was born in 1985.",
+        "Lea: The hall has 40 chairs.\nBo: I like it there.\nLea: The barn has 60 chairs.",
+        "Lea: The fair is on Friday.\nBo: You are right.\nLea: Yes, the fair is on Friday.",
+    ],
+)
+async def test_what_is_about_another_thing_or_says_the_same_replaces_nothing(text: str):
+    facts = await said(text)
+    assert not replaces(facts[-1], facts[0])
+
+
+async def test_other_sources_replace_nothing():
+    (old,), (new,) = await said("The rent is 900 euros."), await said("The rent is 950 euros.")
+    assert not replaces(replace(new, sources=("other.md",), learned_at_us=9), old)
