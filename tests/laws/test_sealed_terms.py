@@ -29,7 +29,7 @@ _SAMPLE = Said(
 _OWN = "valv leak cve 1234 cve-2024-1234 wasnt dont fix arger um 東京 京タ タワ ワー 한국 국어 8 may 2023 run januari"
 # In other languages each word has grams, and function words of them are none.
 _IN_GERMAN = replace(_SAMPLE, content="Die Łódź-Häuser", speaker="", before="", concept="", labels=(), said_at="")
-_MADE_OF_GERMAN = dict.fromkeys("lodz hauser lodzhaus ~_lod ~odz_ ~_hau ~ause ~ser_".split(), 1.0)
+_MADE_OF_GERMAN = dict.fromkeys("lodz hauser ~_lod ~odz_ ~_hau ~ause ~ser_".split(), 1.0)
 _MADE_OF_SAMPLE = (
     dict.fromkeys(_OWN.split(), 1.0) | dict.fromkeys("75 1725 75.1725 pump 7".split(), 0.5) | {"2024": 2.0, "noor": 0.95}
 )
@@ -109,7 +109,7 @@ def test_what_another_tokenizer_sealed_is_not_used(monkeypatch: pytest.MonkeyPat
 
 def test_who_changes_what_a_text_is_made_into_counts_up_the_version() -> None:
     """Otherwise memories would go on with the terms of the former version."""
-    assert ANALYSIS == 4
+    assert ANALYSIS == 5
     assert weighted_terms(_SAMPLE) == _MADE_OF_SAMPLE
     assert weighted_terms(_IN_GERMAN) == _MADE_OF_GERMAN
 
