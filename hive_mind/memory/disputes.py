@@ -70,7 +70,7 @@ def later_first(hits: Sequence[Hit]) -> list[Hit]:
 def replaces(later: Fact, earlier: Fact) -> bool:
     """Whether a fact says anew what one of the same source said before."""
     is_later = not set(later.sources).isdisjoint(earlier.sources) and _later(later, earlier) > 0
-    return is_later and corrects(statement_of(later, "", None), statement_of(earlier, "", None))
+    return is_later and corrects(Statement(**said_of(later)), Statement(**said_of(earlier)))
 
 
 @ornament(lambda _: [])
