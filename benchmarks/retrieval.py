@@ -30,7 +30,6 @@ from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import tokenize
 
 K = 10
-DEFAULT_BM25 = Bm25Settings()
 SMALL_STOP_LIST = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was "
     "will with".split()
@@ -50,7 +49,8 @@ class Variant:
 
     name: str
     terms: Callable[[str], list[str]] = tokenize
-    bm25: Bm25Settings = DEFAULT_BM25
+    bm25: Bm25Settings | None = None
+    """None: as the lengths of the texts say."""
     before_weight: float = 0.5
     before_vector_weight: float = 0.5
     semantic_weight: float = 0.6
@@ -61,7 +61,7 @@ LADDER = (
     Variant("BM25, textbook (1.2 / 0.75)", textbook_terms, Bm25Settings(1.2, 0.75), 0, 0, 0),
     Variant("+ question words stop, codes, dates", tokenize, Bm25Settings(1.2, 0.75), 0, 0, 0),
     Variant("+ the text before, at half weight", tokenize, Bm25Settings(1.2, 0.75), 0.5, 0, 0),
-    Variant("+ 1.0 / 0.6: our keyword arm", tokenize, Bm25Settings(), 0.5, 0, 0),
+    Variant("+ k1 and b by the lengths: our keyword arm", tokenize, None, 0.5, 0, 0),
     Variant("MiniLM alone", before_vector_weight=0, semantic_weight=1),
     Variant("MiniLM, the text before mixed in", semantic_weight=1),
     Variant("textbook + MiniLM, linear .5/.5 min-max", textbook_terms, Bm25Settings(1.2, 0.75), 0, 0, 0.5, "minmax"),

@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """Statistics of a whole corpus for BM25: live documents, their total length in terms, and per query term how many hold it."""
+    """Statistics of a whole corpus for BM25: live documents, their total length in terms, and per query term how many hold it.
+
+    `total_squares` is the sum of their squared lengths, each rounded up to eighths so that it is the same in any order: with the
+    others it tells how much lengths differ.
+    """
 
     documents: int
     total_length: float
     document_frequency: Mapping[str, int] = field(default_factory=dict)
+    total_squares: float = 0.0
 
     def __add__(self, other: "TermStatistics") -> "TermStatistics":
         """Statistics of two disjoint corpora taken together."""
@@ -19,6 +24,7 @@ class TermStatistics:
             self.documents + other.documents,
             self.total_length + other.total_length,
             {t: self.document_frequency.get(t, 0) + other.document_frequency.get(t, 0) for t in terms},
+            self.total_squares + other.total_squares,
         )
 
 

@@ -19,16 +19,41 @@ from hive_mind.ranking.words.languages import weight
 Scores = NDArray[np.float32]
 
 
+# Measured in docs/adr/0003-ranking.md. A document of this length has repeats enough for a saturation of 1.
+_TERMS_OF_SATURATION_1 = 64.0
+_SATURATION_MIN, _SATURATION_MAX = 0.5, 4.0
+# Where all are of one length, it says nothing of a document.
+_LENGTH_WEIGHT_MIN = 0.3
+_EIGHTHS = 8.0
+
+
 @dataclass(frozen=True, slots=True)
 class Bm25Settings:
     """`saturation` (k1): raise it and the tenth occurrence of a term still counts. `length_weight` (b): at 1, a document of twice
-    the length needs twice the occurrences.
+    the length needs twice the occurrences."""
 
-    Between the textbook's 1.2 / 0.75 (best on abstracts) and 0.9 / 0.4 (best on dialogue); docs/adr/0003-ranking.md has both.
+    saturation: float
+    length_weight: float
+
+
+def settings_for(statistics: TermStatistics) -> Bm25Settings:
+    """Those that suit the texts counted: saturation follows their mean length, length weight how much lengths differ.
+
+    In a turn of twenty words a repeat is a manner of speaking, in a page it is the subject; and where messages of ten words stand
+    beside some of a thousand, these have every word.
     """
+    mean = mean_length(statistics)
+    share = statistics.total_squares / statistics.documents / (mean * mean) if statistics.documents and mean > 0 else 1.0
+    # In this order NaN, of absurd figures, counts as nothing.
+    deviation = sqrt(max(0.0, share - 1.0))
+    saturation = min(max(_SATURATION_MIN, mean / _TERMS_OF_SATURATION_1), _SATURATION_MAX)
+    return Bm25Settings(saturation, min(_LENGTH_WEIGHT_MIN + deviation, 1.0))
 
-    saturation: float = 1.0
-    length_weight: float = 0.6
+
+def squares_of(lengths: Scores) -> float:
+    """The sum of squares of some lengths, rounded up to eighths: exact, so that sums are the same in whatever order."""
+    eighths = np.ceil(lengths.astype(np.float64) * _EIGHTHS)
+    return float(eighths.dot(eighths)) / (_EIGHTHS * _EIGHTHS)
 
 
 def asked_for(terms: Iterable[str]) -> dict[str, float]:

@@ -12,12 +12,12 @@ from itertools import accumulate, chain
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, around_text, own_text
+from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, before_weight, own_text
 from hive_mind.ranking.tokens import MARK, runs_of_all, terms_of
 from hive_mind.ranking.words.languages import GRAM, is_marked, leaning
 
-_OWN, _AROUND, _SPEAKER = range(3)
-_FIELDS = 3
+_OWN, _BEFORE, _CONCEPT, _SPEAKER = range(4)
+_FIELDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +63,32 @@ class Vocabulary:
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
         """The result of `form.weighted_terms` for each."""
-        texts = chain.from_iterable((own_text(one), around_text(one), one.speaker) for one in documents)
+        texts = chain.from_iterable((own_text(one), one.before, one.concept, one.speaker) for one in documents)
         places, numbers = self._met(list(texts))
         count = max(len(documents), 1)
         rows, fields = np.divmod(places, _FIELDS)
         keys = numbers * count + rows
         own, times = np.unique(keys[fields == _OWN], return_counts=True)
         # Counts spare the import of numpy.ma, which a process that remembers little would wait for.
-        speaker, _ = np.unique(keys[fields == _SPEAKER], return_counts=True)
-        around, _ = np.unique(keys[fields == _AROUND], return_counts=True)
-        around = np.setdiff1d(around, speaker, assume_unique=True)
-        each = np.concatenate([times, np.full(len(around), BEFORE_WEIGHT), np.full(len(speaker), SPEAKER_WEIGHT)])
-        entries, entry = np.unique(np.concatenate([own, around, speaker]), return_inverse=True)
+        before, concept, speaker = (
+            np.unique(keys[fields == field], return_counts=True)[0] for field in (_BEFORE, _CONCEPT, _SPEAKER)
+        )
+        lent = self._lent(rows[fields == _OWN], before % count, count)
+        concept = np.setdiff1d(concept, speaker, assume_unique=True)
+        is_lent = ~np.isin(before, np.concatenate([concept, speaker]))
+        each = np.concatenate([times, lent[is_lent], np.full(len(concept), BEFORE_WEIGHT), np.full(len(speaker), SPEAKER_WEIGHT)])
+        entries, entry = np.unique(np.concatenate([own, before[is_lent], concept, speaker]), return_inverse=True)
         weights = np.bincount(entry, each, minlength=len(entries))
         numbers, rows = np.divmod(entries, count)
         counted = np.array(self._counts, np.bool_)[numbers]
         lengths = np.bincount(rows, np.where(counted, weights, 0.0), minlength=len(documents))
         return Terms(self._names, rows, numbers, weights.astype(np.float32), lengths.astype(np.float32))
+
+    @staticmethod
+    def _lent(own: NDArray[np.int64], before: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+        """The weight of each term before a document; both by the rows in which terms stand."""
+        sizes = zip(np.bincount(own, minlength=count).tolist(), np.bincount(before, minlength=count).tolist(), strict=True)
+        return np.array([before_weight(*size) for size in sizes])[before]
 
     def _met(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each term: the text it stands in, and its number."""

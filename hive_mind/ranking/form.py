@@ -17,6 +17,8 @@ from hive_mind.ranking.tokens import indexed_terms
 BEFORE_WEIGHT = 0.5
 SPEAKER_WEIGHT = 0.95
 OWN_WEIGHT_MIN = 1.0
+# Of the text before, this number of terms always counts; beyond, no more than the fact has of its own.
+_BEFORE_TERMS = 10
 
 _MONTHS = "January February March April May June July August September October November December".split()
 
@@ -60,21 +62,30 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
 
     The speaker is no word of the text either: Noor's words are rarely about Noor.
     """
-    terms: dict[str, float] = dict(Counter(indexed_terms(own_text(fact))))
-    surroundings = dict.fromkeys(indexed_terms(around_text(fact)), BEFORE_WEIGHT)
-    surroundings |= dict.fromkeys(indexed_terms(fact.speaker), SPEAKER_WEIGHT)
-    for term, weight in surroundings.items():
+    own = indexed_terms(own_text(fact))
+    terms: dict[str, float] = dict(Counter(own))
+    surroundings = dict.fromkeys(indexed_terms(fact.before))
+    around = dict.fromkeys(surroundings, before_weight(len(own), len(surroundings)))
+    around |= dict.fromkeys(indexed_terms(fact.concept), BEFORE_WEIGHT) | dict.fromkeys(
+        indexed_terms(fact.speaker), SPEAKER_WEIGHT
+    )
+    for term, weight in around.items():
         terms[term] = terms.get(term, 0.0) + weight
     return terms
+
+
+def before_weight(own: int, before: int) -> float:
+    """Weight of each of the different terms before a text with `own` terms.
+
+    A turn is understood from one of its like; a long answer before a short question would drown it in words of another.
+    """
+    share: float = min(1.0, (_BEFORE_TERMS + own) / max(before, 1))
+    return BEFORE_WEIGHT * share * share
 
 
 def own_text(fact: Worded) -> str:
     said = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
     return " \n".join([said, spoken_date(fact.said_at), *map(spoken_date, fact.labels)]) if fact.said_at or fact.labels else said
-
-
-def around_text(fact: Worded) -> str:
-    return f"{fact.before}\n{fact.concept}"
 
 
 def texts_to_embed(fact: Fact) -> tuple[str, ...]:

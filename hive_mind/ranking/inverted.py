@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from struct import Struct
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.probe import Occurrences
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Settings, asked_for, gains_of, mean_length, parts_of
+from hive_mind.ranking.bm25 import Bm25Settings, asked_for, gains_of, mean_length, parts_of, settings_for, squares_of
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.within import Added, Within
 from hive_mind.ranking.words.languages import GRAM
@@ -76,7 +75,8 @@ class Bm25Index:
     """Weighted terms by position. Adding and removing cost O(terms of the document)."""
 
     def __init__(self, settings: Bm25Settings | None = None) -> None:
-        self._settings = settings or Bm25Settings()
+        """Without `settings` they follow the statistics that scores are made by."""
+        self._settings = settings
         self._postings: dict[str, bytearray] = {}
         # How many of a term's documents have been removed since; usually nothing.
         self._removed: Counter[str] = Counter()
@@ -85,6 +85,7 @@ class Bm25Index:
         self._size = 0
         self._documents = 0
         self._total_length = 0.0
+        self._total_squares = 0.0
 
     def add(self, position: int, terms: Mapping[str, float]) -> None:
         """Index a document at the next free position; `terms` gives each term's weight (> 0)."""
@@ -106,6 +107,7 @@ class Bm25Index:
         self._documents += 1
         # As it is kept, in float32: a removal must take away exactly the amount added.
         self._total_length += float(self._lengths[position])
+        self._total_squares += squares_of(self._lengths[position : position + 1])
 
     def add_all(self, terms: Terms) -> None:
         """Index documents, the first row at the next free position."""
@@ -129,6 +131,7 @@ class Bm25Index:
         self._size += count
         self._documents += count
         self._total_length += float(terms.lengths.sum(dtype=np.float64))
+        self._total_squares += squares_of(terms.lengths)
 
     def everything(self) -> tuple[Positions, Terms]:
         """The live positions, and their documents' terms as `add_all` takes them."""
@@ -147,6 +150,7 @@ class Bm25Index:
             return
         self._documents -= 1
         self._total_length -= float(self._lengths[position])
+        self._total_squares -= squares_of(self._lengths[position : position + 1])
         self._lengths[position] = np.inf
         self._removed.update(set(terms))
 
@@ -154,7 +158,7 @@ class Bm25Index:
         """Statistics of this corpus for a scorer of these terms; a hive adds up those of its members."""
         postings, removed, size = self._postings, self._removed, _ENTRY.itemsize
         frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
-        return TermStatistics(self._documents, self._total_length, frequencies)
+        return TermStatistics(self._documents, self._total_length, frequencies, self._total_squares)
 
     def matched(
         self, terms: Iterable[str], statistics: TermStatistics | None = None, beside: TermStatistics | None = None
@@ -168,15 +172,16 @@ class Bm25Index:
         postings = {term: found for term in asked if (found := self._postings.get(term)) is not None}
         term_statistics = self.statistics(postings)
         known_statistics = statistics or (term_statistics + beside if beside else term_statistics)
-        gains = gains_of({term: asked[term] for term in postings}, known_statistics, self._settings)
-        sizes = list(map(len, postings.values()))
+        settings = self._settings or settings_for(known_statistics)
+        gains = gains_of({term: asked[term] for term in postings}, known_statistics, settings)
+        sizes, mean = list(map(len, postings.values())), mean_length(known_statistics)
         if sum(sizes) > max(_TOGETHER_BYTES_MAX, len(sizes) * _TERM_BYTES):
-            return Matched(self._one_by_one(postings, gains, mean_length(known_statistics)), term_statistics, tuple(postings))
+            return Matched(self._one_by_one(postings, gains, mean, settings), term_statistics, tuple(postings))
         counts = [size // _ENTRY.itemsize for size in sizes]
         entries = np.frombuffer(b"".join(postings.values()), dtype=_ENTRY)
         positions = entries["position"].astype(np.intp)
         weights = entries["weight"]
-        parts = self._parts(positions, weights, gains.repeat(counts), mean_length(known_statistics))
+        parts = parts_of(self._lengths[positions], weights, gains.repeat(counts), mean, settings)
         scores = np.bincount(positions, parts, minlength=self._size).astype(np.float32)
         return Matched(scores, term_statistics, tuple(postings), counts, positions, weights)
 
@@ -206,7 +211,8 @@ class Bm25Index:
         """These live positions, ascending, as a part that can be searched alone."""
         mask = np.zeros(self._size, dtype=np.bool_)
         mask[rows] = True
-        return Within(mask, rows, float(self._lengths[rows].sum(dtype=np.float64)))
+        lengths = self._lengths[rows]
+        return Within(mask, rows, float(lengths.sum(dtype=np.float64)), squares_of(lengths))
 
     def scores_within(self, terms: Iterable[str], part: Within) -> Scores:
         """BM25 of every position of a part, 0 elsewhere. Positions outside are neither scored nor counted.
@@ -235,11 +241,12 @@ class Bm25Index:
         is_inside = part.mask[entries["position"]]
         bounds = accumulate([len(posting) // _ENTRY.itemsize for posting in postings], initial=0)
         counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
-        within = TermStatistics(len(part.rows), part.total_length, dict(zip(asked, counts, strict=True)))
-        gains = gains_of(asked, within, self._settings).repeat(counts)
+        within = TermStatistics(len(part.rows), part.total_length, dict(zip(asked, counts, strict=True)), part.total_squares)
+        settings = self._settings or settings_for(within)
+        gains = gains_of(asked, within, settings).repeat(counts)
         chosen = entries[is_inside]
         positions = chosen["position"]
-        shares = self._parts(positions, chosen["weight"], gains, mean_length(within))
+        shares = parts_of(self._lengths[positions], chosen["weight"], gains, mean_length(within), settings)
         # Copies, as a view would keep what all of them add for as long as one of them.
         return [(positions[start:end].copy(), shares[start:end].copy()) for start, end in pairwise(accumulate(counts, initial=0))]
 
@@ -255,18 +262,13 @@ class Bm25Index:
     def _entries(self, term: str) -> NDArray[np.void]:
         return np.frombuffer(self._postings[term], dtype=_ENTRY)
 
-    def _one_by_one(self, terms: Iterable[str], gains: Scores, mean_length: float) -> Scores:
+    def _one_by_one(self, terms: Iterable[str], gains: Scores, mean: float, settings: Bm25Settings) -> Scores:
         """The same figures to the last bit: they too are added in double precision, term after term."""
         scores = np.zeros(self._size)
         for term, gain in zip(terms, gains, strict=True):
             entries = self._entries(term)
             positions = entries["position"].astype(np.intp)
             # With these two types it has a fast path, which `scores[positions] += parts` has not.
-            np.add.at(scores, positions, self._parts(positions, entries["weight"], gain, mean_length).astype(np.float64))
+            parts = parts_of(self._lengths[positions], entries["weight"], gain, mean, settings)
+            np.add.at(scores, positions, parts.astype(np.float64))
         return scores.astype(np.float32)
-
-    def _parts(
-        self, positions: NDArray[np.integer[Any]], weights: Scores, gains: Scores | np.float32, mean_length: float
-    ) -> Scores:
-        """Each occurrence's addition to its document."""
-        return parts_of(self._lengths[positions], weights, gains, mean_length, self._settings)

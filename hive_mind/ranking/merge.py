@@ -130,13 +130,14 @@ def _cut(scores: Scores, depth: int) -> np.float32 | None:
 
 def total(statistics: Iterable[TermStatistics]) -> TermStatistics:
     """Statistics of disjoint corpora taken together."""
-    documents, length, frequency = 0, 0.0, dict[str, int]()
+    documents, length, squares, frequency = 0, 0.0, 0.0, dict[str, int]()
     for statistic in statistics:
         documents += statistic.documents
         length += statistic.total_length
+        squares += statistic.total_squares
         for term, count in statistic.document_frequency.items():
             frequency[term] = frequency.get(term, 0) + count
-    return TermStatistics(documents, length, frequency)
+    return TermStatistics(documents, length, frequency, squares)
 
 
 class _Together(NamedTuple):

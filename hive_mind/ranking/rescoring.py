@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from hive_mind.model.probe import Occurrences, Scores
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of, rarities_of
+from hive_mind.ranking.bm25 import gains_of, mean_length, parts_of, rarities_of, settings_for
 
-_SETTINGS = Bm25Settings()
 _ROUNDING = 1.0001
 """Scores are float32: their rounding is a thousand times less."""
-_LEAST_GAIN, _LEAST_LENGTH = 1e-12, 1e-9
-"""No honest statistics make a term worth less, or documents shorter."""
+_LEAST_GAIN, _LEAST_COST = 1e-12, 1e-9
+"""No honest statistics make a term worth less, or a word of a document cost less where it costs anything."""
 
 
 def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together: TermStatistics) -> Scores:
@@ -29,13 +28,14 @@ def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together:
     `asked` are the query's terms with their weights (`bm25.asked_for`). The pools are of indexes with the default settings, as
     every replica's is.
     """
+    settings = settings_for(together)
     lengths = np.concatenate([pool.lengths for pool in pools])
     starts = np.cumsum([0, *(len(occurrences.lengths) for occurrences in pools[:-1])])
     counts = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(asked))
     rows = np.frombuffer(b"".join([occurrences.rows for occurrences in pools]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
-    gains = np.tile(gains_of(asked, together, _SETTINGS), len(pools)).repeat(counts.ravel())
+    gains = np.tile(gains_of(asked, together, settings), len(pools)).repeat(counts.ravel())
     weights = np.concatenate([occurrences.weights for occurrences in pools])
-    parts = parts_of(lengths[rows], weights, gains, mean_length(together), _SETTINGS)
+    parts = parts_of(lengths[rows], weights, gains, mean_length(together), settings)
     return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
 
 
@@ -72,14 +72,24 @@ def _most_left(
     rarities = rarities_of([together, *scored_by], list(asked)) * np.array(list(asked.values()))
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
-    caps = np.where(_all_given(pools, list(asked)), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
+    costs = np.array([_costs(statistics) for statistics in (together, *scored_by)])
+    # Of a document that costs less by the statistics of all, every term is worth more, by so much at most.
+    lighter = np.maximum((costs[1:, 1:] / np.maximum(costs[0, 1:], _LEAST_COST)).max(axis=1), 1.0)
+    # Nor can it be worth more than what its occurrences can reach.
+    reached = rarities[1:] * (costs[1:, :1] / lighter[:, None])
+    caps = np.where(_all_given(pools, list(asked)), 0.0, reached)
     filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
-    # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
-    means = np.array([mean_length(statistics) for statistics in scored_by])
-    longer = np.maximum(mean_length(together) / np.maximum(means, _LEAST_LENGTH), 1.0)
-    most: NDArray[np.float64] = (shares * np.take_along_axis(grows, order, axis=1)).sum(axis=1) * longer * _ROUNDING
+    factors = lighter * costs[0, 0] / costs[1:, 0] * _ROUNDING
+    most: NDArray[np.float64] = (shares * np.take_along_axis(grows, order, axis=1)).sum(axis=1) * factors
     return most
+
+
+def _costs(statistics: TermStatistics) -> tuple[float, float, float]:
+    """The most an occurrence can reach, as a multiple of its rarity; what a document costs, and each term of it."""
+    settings = settings_for(statistics)
+    saturation, weight = settings.saturation, settings.length_weight
+    return saturation + 1.0, saturation * (1.0 - weight), saturation * weight / max(mean_length(statistics), _LEAST_COST)
 
 
 def _all_given(pools: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:

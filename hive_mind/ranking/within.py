@@ -51,6 +51,8 @@ class Within:
     """The same as ascending positions."""
     total_length: float
     """Of the chosen documents, in weighted terms."""
+    total_squares: float
+    """The same of their squares."""
     kept: TermCache = field(default_factory=TermCache, repr=False, compare=False)
 
     @property

@@ -137,7 +137,7 @@ async def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(world
             await late.ack()
             (late,) = await slow.take()
         pool = Pool((), *[np.empty(0, np.float32)] * 3)
-        words = Occurrences(TermStatistics(1, 1.0, {"subject1": 1}))
+        words = Occurrences(TermStatistics(1, 1.0, {"subject1": 1}, 1.0))
         reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(), (), words)
         await world.bus.publish([world.envelope(reply, "n0", sender="n1")])
         await late.ack()

@@ -18,7 +18,7 @@ from hive_mind.ranking.merge import total
 from hive_mind.ranking.rescoring import left_out, most_left, rescored
 
 CHANCE = st.randoms(use_true_random=False)
-BESIDE = [None, TermStatistics(0, 0.0), TermStatistics(3, 20.0, {"w0": 2}), TermStatistics(9_000, 3e5, {"w1": 8_000})]
+BESIDE = [None, TermStatistics(0, 0.0), TermStatistics(3, 20.0, {"w0": 2}, 160.0), TermStatistics(9_000, 3e5, {"w1": 8_000}, 4e7)]
 
 
 def index_of(chance: random.Random, words: Sequence[str]) -> FactIndex:
@@ -29,7 +29,7 @@ def index_of(chance: random.Random, words: Sequence[str]) -> FactIndex:
         terms: dict[str, float] = {}
         for _ in range(chance.randint(1, length)):
             word = chance.choice([*words, *[common] * len(words)])
-            terms[word] = terms.get(word, 0.0) + chance.choice([1.0, 0.3])
+            terms[word] = terms.get(word, 0.0) + chance.choice([1.0, 0.3, 40.0])
         documents.append((f"{number}", terms))
         index.add(*documents[-1])
     for id, terms in documents:
@@ -71,7 +71,7 @@ def test_the_bound_follows_the_words_that_are_left_and_not_the_worst_of_them():
     for number in range(100):
         index.add(f"{number:02}", {"red" if number % 2 else "pump": 1.0, f"n{number}": 1.0})
     pool, _, told = index.pool_with_words(Probe(("n1", "pump"), Anchors(), None, 10))
-    together = TermStatistics(10_000, 20_000.0, {"n1": 1, "pump": 5_000})
+    together = TermStatistics(10_000, 20_000.0, {"n1": 1, "pump": 5_000}, 40_000.0)
     left = left_out(pool.keyword, 10)
 
     (bound,) = most_left([told], [left], [told.statistics], {"n1": 1.0, "pump": 1.0}, together)

@@ -63,7 +63,7 @@ def answer(request: SearchRequest, one: ReplicaSet, member: Member) -> SearchRep
     assert isinstance(request, PoolRequest)
     ids = ids_of(held)
     half = np.full(len(ids), 0.5, np.float32)
-    statistics = TermStatistics(len(held), 1.0, {"red": len(ids)})
+    statistics = TermStatistics(len(held), float(len(held)), {"red": len(ids)}, float(len(held)))
     rows = np.arange(len(ids), dtype="<u2").tobytes()
     words = Occurrences(statistics, half, (len(ids),), rows, half)
     pool = Pool(tuple(ids), half, np.full(len(ids), np.nan, np.float32), np.zeros(len(ids), np.float32))

@@ -50,6 +50,9 @@ CHARACTERS_OF_ONE = 4_000
 _SEAL_TOO_LONG = f"a seal or an incarnation has at most {SEAL_BYTES_MAX:,} bytes"
 # Rounded to float16, a unit vector's square is 1 to three digits.
 SQUARE_MAX = 1.02
+# Sums of floats are as exact as this.
+_ROUNDING = 1e-6
+_ROUNDED = 1 - _ROUNDING
 
 
 def refusal(given_assertion: Sealed, partition: str, tenant: str, seal: Seal) -> str:
@@ -195,5 +198,7 @@ def answerable(probe: Probe, dimension: int) -> Probe:
 
 
 def are_counts(statistics: TermStatistics) -> bool:
-    figures = (statistics.documents, statistics.total_length, *statistics.document_frequency.values())
-    return all(map(isfinite, figures)) and min(figures) >= 0
+    """Whether these can be counts. A sum of squares is no less than for equal lengths; members of old send none."""
+    documents, length, squares = statistics.documents, statistics.total_length, statistics.total_squares
+    figures = (documents, length, squares, *statistics.document_frequency.values())
+    return all(map(isfinite, figures)) and min(figures) >= 0 and documents * squares >= length * length * _ROUNDED - _ROUNDING

@@ -5,6 +5,9 @@ People name a thing once and go on about it without its name, as long as there a
 conversations go on at once, and there neighbours say nothing about each other. The place of a fact takes 24 bytes, which follow
 from its other fields. So all members of a hive say the same, and candidates gain once the asker has all of them. A fact from
 outside a dated conversation has no place, gains nothing and lends nothing.
+
+In a chat with an assistant the person is called "user", and asks as "I": what is asked so is in the person's own messages rather
+than in the answers, dated or not.
 """
 
 from collections.abc import Sequence
@@ -27,11 +30,15 @@ Scores = NDArray[np.floating[Any]]
 _BEST_OF_A_SESSION = 3
 _SHARE_OF_THE_NEXT = 0.25
 _SHARE_OF_WHO_IS_NAMED = 0.2
+_SHARE_OF_WHO_ASKS = 0.5
+_ROLES_OF_WHO_ASKS = frozenset(("user", "human"))
+_FIRST_PERSON = frozenset("i me my mine myself".split())
 _SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
 _KEY_BYTES = 8
 # Before a colon there is no name longer than this.
 _NAME_CHARACTERS_MAX = 40
 _NAME = regex(r"\b[A-Z][\w-]*")
+_WORD = regex(r"[^\W\d_]+")
 _DAY_CHARACTERS = len("2023-05-08")
 
 
@@ -55,19 +62,25 @@ class Spoken(Protocol):
 
 
 def has_place(said: Spoken) -> bool:
-    """Whether it was said in a dated conversation."""
-    return bool(said.speaker) and len(said.said_at) >= _DAY_CHARACTERS
+    """Whether it was said in a dated conversation, or by a person to an assistant."""
+    return _is_dated(said) or said.speaker in _ROLES_OF_WHO_ASKS
 
 
 def place_of(said: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     """Where a source said it, as an entry of `PLACE`. A session is what one source said in one day."""
     if not has_place(said):
         return NOWHERE
+    if not _is_dated(said):
+        return bytes(2 * _KEY_BYTES) + _key(said.speaker, _KEY_BYTES // 2) + bytes(_KEY_BYTES // 2)
     day = said.said_at[:_DAY_CHARACTERS]
     before = bytes.fromhex(fact_id(said.before, tenant)[: 2 * _KEY_BYTES]) if said.before else bytes(_KEY_BYTES)
     name, colon, _ = said.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
     other = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)
     return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(said.speaker, _KEY_BYTES // 2) + other
+
+
+def _is_dated(said: Spoken) -> bool:
+    return bool(said.speaker) and len(said.said_at) >= _DAY_CHARACTERS
 
 
 def _speaker_key(name: str) -> int:
@@ -80,26 +93,32 @@ def _key(text: str, size: int) -> bytes:
 
 @ornament(lambda _: frozenset[int]())
 def speakers_named(question: str) -> frozenset[int]:
-    """Possible speakers among the names of a question, as in `PLACE`: each word with a capital, and each two in a row."""
+    """Possible speakers among the names of a question, as in `PLACE`: each word with a capital, and each two in a row; and the
+    person asking, if the question is about them."""
     words = _NAME.findall(question)
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
-    return frozenset(_speaker_key(name) for name in (*words, *pairs))
+    keys = frozenset(_speaker_key(name) for name in (*words, *pairs)) - _KEYS_OF_WHO_ASKS
+    return keys if _FIRST_PERSON.isdisjoint(_WORD.findall(question.casefold())) else keys | _KEYS_OF_WHO_ASKS
 
 
 def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named: frozenset[int] = frozenset()) -> Scores:
-    """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance, and a
-    fifth where the question names its speaker.
+    """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance, a fifth
+    where the question names its speaker, and a half where it says "I" and a person said it to an assistant.
 
     `places` are those of the candidates, or empty where none has one. Shapes (candidates,).
     """
     if not places or not weight:
         return np.zeros_like(relevance)
     found = np.frombuffer(places, dtype=PLACE)
-    if not _are_of_two(found):
-        return np.zeros_like(relevance)
-    shares = _of_the_session(relevance, found["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(ids, relevance, found["before"])
-    if named:
-        shares = shares + _SHARE_OF_WHO_IS_NAMED * np.isin(found["speaker"], list(named))
+    shares = np.zeros(len(relevance))
+    if _are_of_two(found):
+        shares += _of_the_session(relevance, found["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(
+            ids, relevance, found["before"]
+        )
+        if names := named - _KEYS_OF_WHO_ASKS:
+            shares += _SHARE_OF_WHO_IS_NAMED * np.isin(found["speaker"], list(names))
+    if asking := named & _KEYS_OF_WHO_ASKS:
+        shares += _SHARE_OF_WHO_ASKS * np.isin(found["speaker"], list(asking))
     return (weight * shares).astype(relevance.dtype)
 
 
@@ -148,3 +167,6 @@ def _of_the_next(ids: Sequence[str], relevance: Scores, before: NDArray[np.uint6
         if former is not None and former != row:
             shares[former] = max(shares[former], relevance[row])
     return shares
+
+
+_KEYS_OF_WHO_ASKS = frozenset(map(_speaker_key, _ROLES_OF_WHO_ASKS))

@@ -39,7 +39,7 @@ def red_reply(part: str, *ids: str, documents: int = 1, missing: tuple[str, ...]
     """To `RED`, of somebody who has so many documents, all red: one of these candidates after the other is longer."""
     count = len(ids)
     words = Occurrences(
-        TermStatistics(documents, 10.0 * documents, {"red": documents}),
+        TermStatistics(documents, 10.0 * documents, {"red": documents}, 100.0 * documents),
         lengths=np.arange(10, 10 + count, dtype=np.float32),
         counts=(count, 0),
         rows=np.arange(count, dtype="<u2").tobytes(),

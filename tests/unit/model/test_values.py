@@ -56,8 +56,8 @@ def test_contributions_sum_to_the_score():
 
 
 def test_statistics_of_disjoint_corpora_add_up():
-    total = TermStatistics(2, 5.0, {"a": 1}) + TermStatistics(1, 2.5, {"a": 1, "b": 1})
-    assert total == TermStatistics(3, 7.5, {"a": 2, "b": 1})
+    total = TermStatistics(2, 5.0, {"a": 1}, 13.0) + TermStatistics(1, 2.5, {"a": 1, "b": 1}, 6.25)
+    assert total == TermStatistics(3, 7.5, {"a": 2, "b": 1}, 19.25)
 
 
 def with_text(one: Any, field: str, text: str) -> Any:

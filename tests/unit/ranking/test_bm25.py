@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking import inverted
-from hive_mind.ranking.bm25 import Bm25Settings, inverse_document_frequency
+from hive_mind.ranking.bm25 import Bm25Settings, inverse_document_frequency, settings_for, squares_of
 from hive_mind.ranking.inverted import Bm25Index
 
-SETTINGS = Bm25Settings()
+SETTINGS = Bm25Settings(1.2, 0.75)
 WEIGHTS = st.sampled_from([0.5, 1.0, 1.5, 2.0, 7.0])
 DOCUMENTS = st.lists(st.dictionaries(st.sampled_from("abcdefgh"), WEIGHTS, max_size=6), min_size=1, max_size=25)
 
@@ -78,11 +78,41 @@ def test_statistics_of_shards_add_up_and_score_as_the_whole(documents, query, sh
         assert part.matched(query, total).scores.tolist() == whole.matched(query).scores[shard::shards].tolist()
 
 
+def spread_over(lengths: list[float]) -> Bm25Settings:
+    return settings_for(TermStatistics(len(lengths), sum(lengths), {}, squares_of(np.float32(lengths))))
+
+
+def test_saturation_follows_how_long_texts_are_and_length_weight_how_much_they_differ():
+    turns, pages, both = [16.0, 24.0] * 50, [400.0, 600.0] * 50, [20.0, 20.0, 20.0, 600.0] * 50
+    assert spread_over(turns).length_weight == spread_over(pages).length_weight == pytest.approx(0.5, abs=0.01)
+    assert spread_over(turns).saturation < spread_over(both).saturation < spread_over(pages).saturation
+    assert spread_over(both).length_weight == 1.0
+
+
+@pytest.mark.parametrize(
+    "figures", [(0, 0.0, 0.0), (3, 0.0, 0.0), (1, 1e308, 1.7e308), (1 << 63, 1.7e308, 0.0), (2, 5e-324, 1e9)]
+)
+def test_absurd_statistics_give_settings_within_their_bounds(figures: tuple[int, float, float]):
+    documents, length, squares = figures
+    settings = settings_for(TermStatistics(documents, length, {}, squares))
+    assert 0.5 <= settings.saturation <= 4.0
+    assert 0.3 <= settings.length_weight <= 1.0
+
+
+@given(st.lists(st.floats(0.125, 1e4, width=32), min_size=1, max_size=40), st.randoms(use_true_random=False))
+def test_squares_are_the_same_in_whatever_order_and_parts_they_are_added(lengths, chance: random.Random):
+    shuffled = chance.sample(lengths, len(lengths))
+    cut = chance.randint(0, len(lengths))
+    parts = squares_of(np.float32(shuffled[:cut])) + squares_of(np.float32(shuffled[cut:]))
+    assert parts == sum(squares_of(np.float32([length])) for length in lengths)
+    assert parts >= sum(length * length for length in lengths) * 0.999999
+
+
 def test_removing_twice_is_removing_once():
     index = index_of([{"a": 1.0}, {"a": 2.0}])
     index.remove(0, ["a"])
     index.remove(0, ["a"])
-    assert index.statistics(["a"]) == TermStatistics(1, 2.0, {"a": 1})
+    assert index.statistics(["a"]) == TermStatistics(1, 2.0, {"a": 1}, 4.0)
 
 
 def test_positions_with_a_least_weight_leave_out_the_surroundings():

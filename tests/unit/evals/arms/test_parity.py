@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hive_mind.evals.arms.keeping import DEALS
-from hive_mind.evals.datasets import LabelledQuestion, Scope
+from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
@@ -135,8 +135,20 @@ def of_every_kind(scope: Scope) -> Scope:
         replace(written[0], id=f"log{n}", text=text)
         for n, text in enumerate(("INC-9037 opened: ermine-7 is dark.", "A fuse and ermine-7 is back."))
     ]
-    questions = (*talk.questions[:4], *scope.questions[::30], LabelledQuestion("code", "What did it take to end INC-9037?", {}))
-    return Scope("of every kind", (*talk.documents, *written, *log), questions)
+    asked = ("What did it take to end INC-9037?", "Which pump did I say I wanted for my hall?")
+    questions = (*talk.questions[:4], *scope.questions[::30], *(LabelledQuestion(text, text, {}) for text in asked))
+    return Scope("of every kind", (*talk.documents, *written, *log, *chat_with_an_assistant()), questions)
+
+
+def chat_with_an_assistant() -> list[Document]:
+    """Short messages and long ones, so that lengths differ much, and between members too."""
+    said, before = [], ""
+    for n in range(12):
+        speaker = "assistant" if n % 2 else "user"
+        text = f"Pump {n}: {'the hall needs a pump that runs dry. ' * 5 * n}" if n % 2 else f"I want pump {n} for my hall."
+        said.append(Document(f"chat{n}", text, "chat", speaker=speaker, before=before))
+        before = f"{speaker}: {text}"
+    return said
 
 
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
@@ -148,7 +160,7 @@ def test_with_every_idea_at_once_every_hive_finds_what_one_memory_finds_also_whe
     for idea, off in NONE.items():
         without = told(Arm(), of_every_kind, "hybrid", ranking=looked_at_by(reading, **(EVERY_IDEA | {idea: off})))
         assert without.scored != alone.scored, idea
-        assert idea != "second_hop" or without.facts[-1] != alone.facts[-1], "by identifiers"
+        assert idea != "second_hop" or without.facts[-2] != alone.facts[-2], "by identifiers"
 
     for kind, groups in (("flat", 0), ("federated", 5), ("sharded", 0)):
         for fault in (Fault(), Fault(loss=0.05)):

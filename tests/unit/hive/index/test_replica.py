@@ -309,6 +309,6 @@ def test_a_peers_question_is_answered_without_what_can_not_be_asked():
         None,
         None,
     )
-    assert answerable(Probe((), Anchors(), EAST, 1 << 60, TermStatistics(3, 9.0, {"x": 2})), 4).depth == DEPTH_MAX
-    fine = Probe(("x",), Anchors((("y",),)), EAST, 30, TermStatistics(3, 9.0, {"x": 2}))
+    assert answerable(Probe((), Anchors(), EAST, 1 << 60, TermStatistics(3, 9.0, {"x": 2}, 27.0)), 4).depth == DEPTH_MAX
+    fine = Probe(("x",), Anchors((("y",),)), EAST, 30, TermStatistics(3, 9.0, {"x": 2}, 27.0))
     assert answerable(fine, 4) == fine

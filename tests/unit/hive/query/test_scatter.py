@@ -13,12 +13,12 @@ from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
 from hive_mind.model.probe import NOWHERE, EvidenceColumns, Probe
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Settings, gains_of, parts_of
+from hive_mind.ranking.bm25 import gains_of, parts_of, settings_for
 from tests.unit.hive.scattering import ONE, RED, TWO, asked, pool_reply, red_reply, scatter_of, wait
 
 
 def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
-    own = TermStatistics(5, 50.0, {"pump": 5})
+    own = TermStatistics(5, 50.0, {"pump": 5}, 500.0)
     scatter = scatter_of(TWO, Probe(RED.terms, RED.anchors, None, 10, beside=own))
 
     asking = scatter.start(0)
@@ -35,10 +35,10 @@ def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
     assert (set(found.pool.ids), found.completeness, found.silent) == ({"1", "2", "3"}, 1.0, ())
     assert found.holders == {"1": "a", "2": "c", "3": "c"}
     assert (found.asked, found.requests, found.partitions) == (("a", "c"), 2, 3)
-    together = TermStatistics(10, 100.0, {"pump": 5, "red": 5})
+    together = TermStatistics(10, 100.0, {"pump": 5, "red": 5}, 1000.0)
     assert found.statistics == together
     # "red" is asked for twice. The last is longer, and so worth less. What members made of it themselves plays no part.
-    settings = Bm25Settings()
+    settings = settings_for(together)
     assert sorted(found.pool.keyword.tolist(), reverse=True) == pytest.approx(
         parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of({"red": sqrt(2)}, together, settings), 10.0, settings)
     )
@@ -53,7 +53,7 @@ def test_who_may_have_more_by_the_figures_of_all_is_asked_by_these():
     (more,) = scatter.take("c", shallow, 8)
 
     assert (more.to, more.message.query) == (("c",), "q" + FOR_MORE)
-    assert more.message.probe.statistics == TermStatistics(40, 400.0, {"red": 40})
+    assert more.message.probe.statistics == TermStatistics(40, 400.0, {"red": 40}, 4000.0)
     assert (more.message.probe.beside, more.message.probe.depth) == (None, 10)
     assert scatter.take("c", msgspec.structs.replace(shallow, query="q" + FOR_MORE), 9) == []
     assert scatter.is_done
@@ -187,8 +187,10 @@ def test_columns_that_do_not_fit_together_are_no_answer():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"statistics": TermStatistics(3, 3.0, {"red": -9})},
-        {"statistics": TermStatistics(3, np.inf, {"red": 3})},
+        {"statistics": TermStatistics(3, 3.0, {"red": -9}, 3.0)},
+        {"statistics": TermStatistics(3, np.inf, {"red": 3}, np.inf)},
+        {"statistics": TermStatistics(3, 30.0, {"red": 3})},
+        {"statistics": TermStatistics(3, 30.0, {"red": 3}, 200.0)},
         {"lengths": np.float32([10])},
         {"lengths": np.float32([10, -1])},
         {"lengths": np.float32([10, np.nan])},
