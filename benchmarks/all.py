@@ -41,6 +41,7 @@ WITH_DATA = (
     "repeated",
     "distraction",
     "answers",
+    "deciding",
     "retrieval_collection",
     "retrieval_quality",
 )
@@ -49,7 +50,7 @@ FIRST: dict[str, Callable[[Path], list[str]]] = {
     "growth": lambda cache: ["--out", str(cache / "growth")],
 }
 WITHOUT_CACHE, WITH_SCRATCH = (
-    ("asked_again", "repeated", "answers", "retrieval_collection"),
+    ("asked_again", "repeated", "answers", "deciding", "retrieval_collection"),
     ("retrieval_collection", "retrieval_quality"),
 )
 

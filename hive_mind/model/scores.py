@@ -34,7 +34,7 @@ class ComponentScores:
 
     `keyword` is the raw BM25 score (≥ 0), `semantic` the cosine in [-1, 1] or None where no vectors are compared,
     `exact` the share of the query's identifiers the fact names times their weight in the query, in [0, 1].
-    `confirmations` and `trust` are in [0, 1].
+    `confirmations` and `trust` are in [0, 1]. `second_look` is the score of a cross-encoder, in [0, 1]; None where none looked.
     """
 
     keyword: float
@@ -42,6 +42,7 @@ class ComponentScores:
     exact: float
     confirmations: float
     trust: float
+    second_look: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

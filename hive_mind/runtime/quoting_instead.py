@@ -30,8 +30,13 @@ _LET_ALONE_S = 30.0
 class QuotingInstead:
     """Implements `Reader` over one that may fail, or over why there is none. An answer's `method` says how it came about."""
 
-    def __init__(self, reader: Reader | ConfigError, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._reader, self._quoting = reader, ExtractiveReader()
+    def __init__(
+        self,
+        reader: Reader | ConfigError,
+        quoting: ExtractiveReader | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader, self._quoting = reader, quoting or ExtractiveReader()
         self._clock_s = clock_s
         self._alone_until_s = 0.0
 

@@ -57,6 +57,8 @@ class Settings:
     """How often `llm` is asked at most while its provider is in trouble; one that is late is not asked again."""
     token_budget: int = 200_000
     """Tokens a language model may cost in one run; nothing is sent beyond it."""
+    answering: str = "balanced"
+    """How readily a question is answered by quotation: "careful", "balanced" or "eager" (docs/howto/answers.md)."""
     lock_wait_s: int = 0
     """How long to wait for a database that another process has open. Raise it where processes take turns."""
     timeout_s: float = SILENCE_S

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.answering.calibration import LEAST_ODDS, Answering
+from hive_mind.cognition.answering.quoting import QuotingSettings
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
@@ -140,8 +142,9 @@ async def open_agent(
     Raises `ConfigError`.
     Where the language model has no key or its client is not installed, only learning raises: questions are answered by quotation.
     """
+    quoting = quoting_reader(settings)
     if not settings.llm:
-        return LearningAgent(agent, await open_memory(settings, agent, ranking, is_reading=is_reading), ExtractiveReader())
+        return LearningAgent(agent, await open_memory(settings, agent, ranking, is_reading=is_reading), quoting)
     # Only an agent with a language model needs what asks one.
     from hive_mind.cognition.budget import Budget
     from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
@@ -158,9 +161,16 @@ async def open_agent(
     else:
         reader = PromptedReader(model, Budget(settings.token_budget), PromptedSettings(retry=settings.llm_retry))
         release = partial(_release, model, reader.budget)
-    memory, quoting = await open_memory(settings, agent, ranking, is_reading=is_reading), QuotingInstead(reader)
-    memory.refining.expander = quoting
-    return LearningAgent(agent, memory, quoting, release=release)
+    memory, answering = await open_memory(settings, agent, ranking, is_reading=is_reading), QuotingInstead(reader, quoting)
+    memory.refining.expander = answering
+    return LearningAgent(agent, memory, answering, release=release)
+
+
+def quoting_reader(settings: Settings) -> ExtractiveReader:
+    """The reader without a model, as readily as the settings say. Raises `InvalidInput`."""
+    if settings.answering not in LEAST_ODDS:
+        raise InvalidInput(f"HIVE_MIND_ANSWERING is {', '.join(LEAST_ODDS)}, not {settings.answering[:40]!r}")
+    return ExtractiveReader(quoting=QuotingSettings(answering=cast(Answering, settings.answering)))
 
 
 @opening

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.memory.entities import entities
+from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -97,6 +99,12 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
         return _has_number(answer, question)
     is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
     return form.holds(answer, question) or (is_bare and form.is_figure and _DIGIT.search(answer) is not None)
+
+
+def lacks_form(question: str, fact: Fact) -> bool:
+    """Whether a fact holds nothing of what such a question is answered with."""
+    said = fact.content.removeprefix(f"{fact.speaker}: ")
+    return not may_answer(question, said, is_row=is_table_row(fact) or record_of(fact) is not None, titles=fact.before)
 
 
 def holds_distinctive(question: str, text: str) -> bool:

@@ -16,10 +16,20 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
+from hive_mind.cognition.answering.answer_forms import lacks_form
+from hive_mind.cognition.answering.calibration import LEAST_ODDS, Answering
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
+from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
-from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, Relevant, asked_about_known, relevant
+from hive_mind.cognition.answering.relevance import (
+    Judgement,
+    RelevanceSettings,
+    Relevant,
+    asked_about_known,
+    may_be_meant,
+    relevant,
+)
 from hive_mind.cognition.answering.wordings import REFERRING, met_in
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import moments, relative_moments
@@ -161,16 +171,22 @@ _CAUSE = regex(
 )
 
 
+# What only its likelihood speaks for: it shares enough words to be told.
+_UNJUDGED = Judgement(0.0, 0.5, is_named=False)
+
+
 @dataclass(frozen=True, slots=True)
 class QuotingSettings:
     """`quotes_max` and `list_quotes_max`: more quotes miss less and read worse; lists and histories get the second.
 
     `score_share_min`: quotes below this share of the best score are left out; lower it to quote more of the weak ones.
+    `answering`: how readily a question is answered at all (docs/howto/answers.md).
     """
 
     quotes_max: int = 3
     list_quotes_max: int = 10
     score_share_min: float = 0.6
+    answering: Answering = "balanced"
     relevance: RelevanceSettings = field(default_factory=RelevanceSettings)
 
 
@@ -179,12 +195,13 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     text = direct(question.text)
     wants_past = intent_of(text).wants_superseded
     now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
-    judged = relevant(text, now, settings.relevance)
+    written, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
+    judged = _decided([written, *asked_parts], now, relevant(text, now, settings.relevance), settings)
     if not judged:
         return not_known(hits)
-    terms = asked_of(as_written(text, now))
+    terms = asked_of(written)
     ranked = strong(ordered(text, terms, judged), settings.score_share_min)
-    parts = [asked_of(part) for part in asked_about_known(text, now, settings.relevance) or parts_of(text)]
+    parts = [asked_of(part) for part in asked_parts]
     best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, one) for one, _ in ranked)), parts)
     judgements = {one.hit.fact.id: one for one in best}
     sources = tuple(later_first([one.hit for one in best]))
@@ -196,6 +213,31 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         "quoted",
         round(confidence, 2),
     )
+
+
+def _decided(
+    questions: Sequence[str], hits: Sequence[Hit], judged: Sequence[Relevant], settings: QuotingSettings
+) -> list[Relevant]:
+    """The facts that answer and those on topic beside them; none where no fact is likely enough to answer.
+
+    A fact that the rules don't accept answers where it is likely enough and holds the form of answer that is wanted. Of a few
+    facts nothing tells which words are rare, so there the rules decide alone.
+    """
+    if len(hits) < FACTS_MIN:
+        return list(judged)
+    by_rules = {relevant.hit.fact.id: relevant for relevant in judged}
+    odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
+    decided = []
+    for hit in hits:
+        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least
+        answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))
+        if answers or relevant:
+            decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
+    return decided if any(one.answers and odds[one.hit.fact.id] >= least for one in decided) else []
+
+
+def _may_answer(question: str, fact: Fact) -> bool:
+    return may_be_meant(question, fact) and not lacks_form(question, fact)
 
 
 def not_known(hits: Sequence[Hit] = ()) -> Answer:

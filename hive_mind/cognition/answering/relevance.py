@@ -50,9 +50,8 @@ class RelevanceSettings:
     models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier of the question.
 
     Regardless of the shares, a fact must contain the form of answer such a question needs (`answer_forms`), state the focus of
-    the question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` prints how often that is
-    right, on questions that these were chosen on and on others.
-    `python -m benchmarks.answers` prints what that means for LoCoMo's conversations.
+    the question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` and `benchmarks.answers`
+    print how often that is right.
     """
 
     covered_share_min: float = 0.55
@@ -83,6 +82,10 @@ class Judgement:
     def share(self) -> float:
         """The better of both shares; 1 where the identifier or the row is the one asked for."""
         return 1.0 if self.is_named or self.is_row else max(self.covered, self.weighted)
+
+    @property
+    def is_sure(self) -> bool:
+        return self.is_named or self.is_row or self.is_typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +124,9 @@ _DIGIT = regex(r"\d")
 _GOING_ON_WORDS_MIN, _GOING_ON_SHARE_MIN = 2, 0.7
 # It goes on about what stands before it as well.
 _GOING_ON = frozenset("and but yes no yeah also und aber ja nein auch".split())
-# This many matching words besides the focus show that the fact states it in other words; or all, with a whole name.
-_OTHERS_ENOUGH = 4
-# "not" is a word of many questions.
-_WORD_LETTERS_MIN = 4
+# This many matching words besides the focus show that the fact states it in other words; or all, with a whole name. "not" is a
+# word of many questions.
+_OTHERS_ENOUGH = _WORD_LETTERS_MIN = 4
 _YEAR = regex(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = regex(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
@@ -239,8 +241,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     """The hits that are about the question, each with its judgement, in their own order; empty where none of them answers it.
 
     One that answers a part of the question answers it. Where one does, the others need only share a word: a shorter fact often
-    holds the answer. Each hit is judged alone: the coverage of the best three together does not separate the two kinds of
-    question any better.
+    holds the answer.
     """
     stating = [hit for hit in hits if not _only_asks(hit.fact)]
     question = as_written(question, stating)
@@ -259,6 +260,13 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
         for one in found
         if one.answers or (is_answered and one.found.is_own and (one.found.weighted > 0 or one.found.is_named))
     ]
+
+
+@ornament(lambda *_: False)
+def may_be_meant(question: str, fact: Fact) -> bool:
+    """Whether a fact states anything about those who are asked about."""
+    says = bool(terms_in(fact.content.removeprefix(f"{fact.speaker}: ")))
+    return says and not _only_asks(fact) and only_about(asked_of(question).named, fact) is not None
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
@@ -368,10 +376,7 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
 
 
 def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
-    """Whether the meaning is close enough without the words.
-
-    A model that can't read a script finds all of it alike, so its cosines say little there.
-    """
+    """Whether the meaning is close enough without the words. A model finds all of a script alike that it can't read."""
     return (hit.components.semantic or 0.0) >= settings.same_min and question.isascii()
 
 

@@ -75,9 +75,11 @@ def reranked(hits: Sequence[Hit], shares: Sequence[float], weight: float) -> lis
 
     It adds and takes nothing away, so what was not looked at stays behind the rest.
     """
-    gains = [weight * share for share in shares] + [0.0] * (len(hits) - len(shares))
-    return sorted(map(_gained, hits, gains), key=lambda hit: -hit.score)
+    looked_at = [_gained(hit, share, weight * share) for hit, share in zip(hits, shares, strict=False)]
+    return sorted([*looked_at, *hits[len(looked_at) :]], key=lambda hit: -hit.score)
 
 
-def _gained(hit: Hit, gain: float) -> Hit:
-    return replace(hit, score=hit.score + gain, contributions=replace(hit.contributions, reranked=gain))
+def _gained(hit: Hit, share: float, gain: float) -> Hit:
+    """With its share kept apart: whether a fact answers at all is decided by it, too."""
+    components, contributions = replace(hit.components, second_look=share), replace(hit.contributions, reranked=gain)
+    return replace(hit, score=hit.score + gain, components=components, contributions=contributions)

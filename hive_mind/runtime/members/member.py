@@ -14,7 +14,6 @@ from functools import partial
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.bus.base import EventBus
-from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
@@ -50,7 +49,7 @@ from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with
+from hive_mind.runtime.wiring import memory_with, quoting_reader
 from hive_mind.runtime.workers.status import HANGS_AFTER_S
 
 __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
@@ -280,7 +279,7 @@ async def open_member(settings: Settings, plan: MemberPlan, embedder: Embedder, 
     """
     local = memory_with(settings, plan.name, Borrowed(embedder))
     running = await open_node(settings, plan, embedder, bus)
-    running.attach(plan.name, local, ExtractiveReader())
+    running.attach(plan.name, local, quoting_reader(settings))
     return running
 
 

@@ -19,7 +19,6 @@ from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import EventBus
 from hive_mind.cognition.budget import Budget
-from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.cognition.reader import Reader
 from hive_mind.credentials.redaction import Redaction
@@ -38,7 +37,7 @@ from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
-from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, shared_ledger, vector_arms
+from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
@@ -160,10 +159,10 @@ class WorkerParts:
     async def _reader(self, config: AgentConfig) -> Reader:
         name = config.model or self.settings.llm
         if not name:
-            return ExtractiveReader()
+            return quoting_reader(self.settings)
         model = await self._model(name)
         prompted = PromptedSettings(instructions=config.prompt, retry=self.settings.llm_retry)
-        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), prompted))
+        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), prompted), quoting_reader(self.settings))
 
     async def _model(self, name: str) -> LanguageModel:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):

@@ -30,7 +30,7 @@ async def answer(reader: QuotingInstead) -> Answer:
 
 def quoting(*script: str | Exception) -> tuple[QuotingInstead, ScriptedModel, Clock]:
     model, clock = ScriptedModel(script), Clock()
-    return QuotingInstead(PromptedReader(model, Budget(100_000)), clock), model, clock
+    return QuotingInstead(PromptedReader(model, Budget(100_000)), clock_s=clock), model, clock
 
 
 async def test_after_a_late_reply_questions_are_quoted_at_once_and_one_finds_out_when_it_is_back() -> None:

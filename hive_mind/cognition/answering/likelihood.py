@@ -1,0 +1,253 @@
+"""Likelihood: how likely a fact answers a question, by a small model that was calibrated on questions with known answers.
+
+A search ranks and doesn't judge. This weighs a few figures of a fact and its question: how much of the question it says, by its
+rare words; whether a name is asked for that nothing found has; whether it holds the form of answer that is wanted; how far it
+leads; and what a second look says, where one was taken. The weights stand in `calibration`.
+
+Rarity is told from the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
+no fact, and one that all have says little.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+from hive_mind.cognition.answering.answer_forms import lacks_form
+from hive_mind.cognition.answering.calibration import SECOND_LOOK, WORDS
+from hive_mind.cognition.answering.definition import title_of
+from hive_mind.cognition.answering.relevance import Relevant
+from hive_mind.cognition.answering.wordings import is_german, met_in
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit
+from hive_mind.ranking.tokens import terms_in, tokenize
+from hive_mind.regex import regex
+from hive_mind.remembered import remembered
+
+# A question has some ten terms; a text pasted into one must not be compared word by word.
+_TERMS_MAX = 40
+FACTS_MIN = 12
+"""Facts by which rarity is told: with fewer it can't be, and more of them are about other things."""
+
+# Facts that the best is compared with, and how much of its score those have that were not found.
+_OTHERS, _OTHERS_SHARE = 5, 0.75
+_LEAD_MAX = 1.0
+# Logarithm of the usual score by words of a fact that answers.
+_KEYWORD = 2.9
+# A term that differs in an ending or a letter counts less than the term itself; of less likeness than this not at all.
+_ALIKE, _ALIKE_MIN, _ALIKE_LETTERS_MIN = 0.8, 0.5, 4
+# Beyond this a logit says no more.
+_LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
+_WORD = regex(r"[^\W_][\w'’-]*")
+_DIGIT = regex(r"\d")
+_DENIAL = regex(r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
+_YEAR = regex(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Figures of a fact and a question, most of them shares of the question's terms by their rarity."""
+
+    own: float
+    """Terms in the fact itself."""
+    alike: float
+    """Terms that it has in another form or another word."""
+    around: float
+    """Terms in what stands before it, its heading and its title."""
+    keyword: float
+    """Logarithm of its score by words above the usual."""
+    name_unseen: float
+    """A name in the question that none of the facts found has."""
+    word_unseen: float
+    """Other words that none has."""
+    number_missed: float
+    """The fact tells another number, or another year."""
+    replaced: float
+    """Words of the question that it lacks beside words that it has: it tells of another one of the kind."""
+    denied: float
+    """Only one of question and fact denies something."""
+    form_missed: float
+    """It holds nothing of the form that is wanted."""
+    said_by_other: float
+    """Somebody is asked about who speaks in these facts, and another one says this."""
+    lead: float
+    """How far the best of the ranking is ahead; 0 for all others."""
+    rank: float
+    """The score as a share of the best."""
+    terms: float
+    """How much is asked, in tens of terms."""
+    rules: float
+    """The rules of `relevance` say that it answers."""
+    sure: float
+    """They say so because it has the code, the row or the quantity of that very thing."""
+    about: float
+    """They say that it belongs to the topic."""
+
+
+FIGURES = tuple(field.name for field in fields(Evidence))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The terms of a question, those of names and those with digits among them."""
+
+    terms: tuple[str, ...]
+    names: frozenset[str]
+    numbers: frozenset[str]
+    years: frozenset[str]
+    pairs: tuple[tuple[str, str], ...]
+    """Terms of words that stand side by side."""
+    is_denial: bool
+
+
+def likelihoods(questions: Sequence[str], hits: Sequence[Hit], rules: Mapping[str, Relevant]) -> dict[str, float]:
+    """By id of each fact the logarithm of the odds that it answers one of the questions: the whole, or a part of it.
+
+    `rules` has the facts on topic, as the rules judge them.
+    """
+    is_looked_at = any(hit.components.second_look is not None for hit in hits)
+    odds: dict[str, float] = {}
+    for question in questions:
+        for hit, evidence in zip(hits, evidence_of(question, hits, rules), strict=True):
+            value = _by_words(evidence)
+            if is_looked_at:
+                value = _by_second_look(hit, value)
+            odds[hit.fact.id] = max(value, odds.get(hit.fact.id, value))
+    return odds
+
+
+def _by_words(evidence: Evidence) -> float:
+    odds: float = WORDS["intercept"] + sum(WORDS[name] * getattr(evidence, name) for name in FIGURES)
+    return odds
+
+
+def _by_second_look(hit: Hit, odds: float) -> float:
+    """A fact that was not looked at is further down than all that were."""
+    share = hit.components.second_look or 0.0
+    logit = max(-_LOGIT_MAX, min(math.log(max(share, _SHARE_MIN) / max(1.0 - share, _SHARE_MIN)), _LOGIT_MAX))
+    return SECOND_LOOK["intercept"] + SECOND_LOOK["words"] * odds + SECOND_LOOK["logit"] * logit
+
+
+def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant]) -> list[Evidence]:
+    """The figures of each hit, in their order."""
+    asked = _asked(question)
+    own = [terms_in(hit.fact.content) | terms_in(hit.fact.speaker) for hit in hits]
+    around = [_around(hit.fact) for hit in hits]
+    met = [{term: _met(term, terms) for term in asked.terms} for terms in own]
+    near = [
+        {term: max(shares[term], _met(term, terms)) for term in asked.terms} for shares, terms in zip(met, around, strict=True)
+    ]
+    rarity = _rarities(asked.terms, near[:FACTS_MIN])
+    unseen = {term: 1.0 - max((shares[term] for shares in near[:FACTS_MIN]), default=0.0) for term in asked.terms}
+    words = [term for term in asked.terms if term not in asked.names]
+    name_unseen = max((unseen[term] for term in asked.names), default=0.0)
+    word_unseen = sum(unseen[term] for term in words) / max(1, len(words))
+    speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(asked.terms)
+    best, lead = max((hit.score for hit in hits), default=0.0), _lead(hits)
+    result = []
+    for number, hit in enumerate(hits):
+        judged = rules.get(hit.fact.id)
+        exact = {term: float(term in own[number]) for term in asked.terms}
+        own_share, met_share, near_share = (_share(rarity, shares) for shares in (exact, met[number], near[number]))
+        result.append(
+            Evidence(
+                own_share,
+                met_share - own_share,
+                near_share - met_share,
+                math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
+                name_unseen,
+                word_unseen,
+                float(_misses_number(asked, hit.fact, own[number] | around[number])),
+                _replaced(asked, near[number]),
+                float(asked.is_denial and not _denies(hit.fact.content)),
+                float(lacks_form(question, hit.fact)),
+                float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
+                lead if number == 0 else 0.0,
+                hit.score / best if best > 0 else 0.0,
+                len(asked.terms) / 10,
+                float(judged is not None and judged.answers),
+                float(judged is not None and judged.answers and judged.found.is_sure),
+                float(judged is not None),
+            )
+        )
+    return result
+
+
+@remembered(64)
+def _asked(question: str) -> _Asked:
+    words = _WORD.findall(question)
+    capitals = [word for word in words[1:] if word[0].isupper() or _DIGIT.search(word)]
+    # Where nearly all begin with a capital, as nouns of German do, it says nothing.
+    is_plain = len(capitals) * 2 > len(words) or is_german(question)
+    terms = tuple(dict.fromkeys(tokenize(question)))[:_TERMS_MAX]
+    numbers = frozenset(term for term in terms if _DIGIT.search(term))
+    named = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
+    side_by_side = [(last[-1], first[0]) for last, first in pairwise(map(tokenize, words)) if last and first]
+    pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))
+    names = named & frozenset(term for term in terms if not term.isdigit())
+    return _Asked(terms, names, numbers, frozenset(_YEAR.findall(question)), pairs, _denies(question))
+
+
+def _denies(text: str) -> bool:
+    return _DENIAL.search(text) is not None
+
+
+def _replaced(asked: _Asked, near: Mapping[str, float]) -> float:
+    """How many words of the question stand beside one that the fact has, and are not in it."""
+    halves = [pair for pair in asked.pairs if min(near[pair[0]], near[pair[1]]) < _ALIKE_MIN <= max(near[pair[0]], near[pair[1]])]
+    return min(1.0, len(halves) / 2)
+
+
+def _around(fact: Fact) -> frozenset[str]:
+    titles = (terms_in(title_of(source)) for source in fact.sources)
+    return terms_in(fact.before).union(terms_in(fact.concept), *titles)
+
+
+def _met(term: str, terms: frozenset[str]) -> float:
+    """1 for the term itself, less for another form of it or another word for it."""
+    if term in terms:
+        return 1.0
+    return _ALIKE if met_in((term,), terms) else _ALIKE * _likeness(term, terms)
+
+
+def _likeness(term: str, terms: frozenset[str]) -> float:
+    """Share of common groups of three letters with the term most like it, 0 for little: other endings, letters left out."""
+    if len(term) < _ALIKE_LETTERS_MIN or _DIGIT.search(term):
+        return 0.0
+    groups = _groups(term)
+    others = (_groups(other) for other in terms if other[:2] == term[:2] and len(other) >= _ALIKE_LETTERS_MIN)
+    best = max((2 * len(groups & other) / (len(groups) + len(other)) for other in others), default=0.0)
+    return best if best >= _ALIKE_MIN else 0.0
+
+
+@remembered(4096)
+def _groups(term: str) -> frozenset[str]:
+    return frozenset(f" {term} "[start : start + 3] for start in range(len(term)))
+
+
+def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Of a term in few of the facts found more than of one in most."""
+    having = {term: sum(shares[term] == 1.0 for shares in near) for term in terms}
+    return {term: math.log(1.0 + (len(near) - count + 0.5) / (count + 0.5)) for term, count in having.items()}
+
+
+def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
+    return sum(rarity[term] * shares[term] for term in rarity) / max(sum(rarity.values()), 1e-9)
+
+
+def _misses_number(asked: _Asked, fact: Fact, terms: frozenset[str]) -> bool:
+    if any(number not in terms and number not in fact.said_at for number in asked.numbers):
+        return True
+    stated = frozenset(_YEAR.findall(fact.content))
+    return bool(asked.years and stated) and asked.years.isdisjoint(stated)
+
+
+def _lead(hits: Sequence[Hit]) -> float:
+    """Logarithm of how much higher the best scores than those behind it on average."""
+    if not hits or hits[0].score <= 0:
+        return 0.0
+    best = hits[0].score
+    others = [hit.score for hit in hits[1 : 1 + _OTHERS]]
+    others += [best * _OTHERS_SHARE] * (_OTHERS - len(others))
+    return min(_LEAD_MAX, math.log(best / max(sum(others) / _OTHERS, best * 1e-3)))
