@@ -30,6 +30,7 @@ from hive_mind.cognition.answering.relevance import (
     may_be_meant,
     relevant,
 )
+from hive_mind.cognition.answering.siblings import under_what_is_named
 from hive_mind.cognition.answering.wordings import REFERRING, met_in
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import moments, relative_moments
@@ -227,9 +228,9 @@ def _decided(
         return list(judged)
     by_rules = {relevant.hit.fact.id: relevant for relevant in judged}
     odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
-    decided = []
+    meant, decided = under_what_is_named(asked_of(questions[0]), hits), []
     for hit in hits:
-        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least
+        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in meant
         answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))
         if answers or relevant:
             decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
