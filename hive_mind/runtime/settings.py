@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from hive_mind.cognition.answering.calibration import ANSWERING
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.suggestions import did_you_mean
@@ -57,7 +58,7 @@ class Settings:
     """How often `llm` is asked at most while its provider is in trouble; one that is late is not asked again."""
     token_budget: int = 200_000
     """Tokens a language model may cost in one run; nothing is sent beyond it."""
-    answering: str = "balanced"
+    answering: str = ANSWERING
     """How readily a question is answered by quotation: "careful", "balanced" or "eager" (docs/howto/answers.md)."""
     lock_wait_s: int = 0
     """How long to wait for a database that another process has open. Raise it where processes take turns."""

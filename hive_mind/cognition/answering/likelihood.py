@@ -36,7 +36,7 @@ _LEAD_MAX = 1.0
 # Logarithm of the usual score by words of a fact that answers.
 _KEYWORD = 2.9
 # A term that differs in an ending or a letter counts less than the term itself; of less likeness than this not at all.
-_ALIKE, _ALIKE_MIN, _ALIKE_LETTERS_MIN = 0.8, 0.5, 4
+_ALIKE, _LIKENESS_MIN, _ALIKE_LETTERS_MIN = 0.8, 0.5, 4
 # Beyond this a logit says no more.
 _LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
 _WORD = regex(r"[^\W_][\w'’-]*")
@@ -195,7 +195,9 @@ def _denies(text: str) -> bool:
 
 def _replaced(asked: _Asked, near: Mapping[str, float]) -> float:
     """How many words of the question stand beside one that the fact has, and are not in it."""
-    halves = [pair for pair in asked.pairs if min(near[pair[0]], near[pair[1]]) < _ALIKE_MIN <= max(near[pair[0]], near[pair[1]])]
+    halves = [
+        pair for pair in asked.pairs if min(near[pair[0]], near[pair[1]]) < _LIKENESS_MIN <= max(near[pair[0]], near[pair[1]])
+    ]
     return min(1.0, len(halves) / 2)
 
 
@@ -218,7 +220,7 @@ def _likeness(term: str, terms: frozenset[str]) -> float:
     groups = _groups(term)
     others = (_groups(other) for other in terms if other[:2] == term[:2] and len(other) >= _ALIKE_LETTERS_MIN)
     best = max((2 * len(groups & other) / (len(groups) + len(other)) for other in others), default=0.0)
-    return best if best >= _ALIKE_MIN else 0.0
+    return best if best >= _LIKENESS_MIN else 0.0
 
 
 @remembered(4096)

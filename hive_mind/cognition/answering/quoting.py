@@ -17,7 +17,7 @@ from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.answer_forms import lacks_form
-from hive_mind.cognition.answering.calibration import LEAST_ODDS, Answering
+from hive_mind.cognition.answering.calibration import ANSWERING, LEAST_ODDS, Answering
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.measures import measured_in
@@ -187,7 +187,7 @@ class QuotingSettings:
     quotes_max: int = 3
     list_quotes_max: int = 10
     score_share_min: float = 0.6
-    answering: Answering = "balanced"
+    answering: Answering = ANSWERING
     relevance: RelevanceSettings = field(default_factory=RelevanceSettings)
 
 
