@@ -88,19 +88,19 @@ class Entry:
 
     def request(self, fields: Mapping[str, object]) -> Request:
         """Made of its fields; null is a field left out. Raises `InvalidInput`, which says what is wrong with them."""
-        given = {name: value for name, value in fields.items() if value is not None}
-        if unknown := sorted(given.keys() - set(self.fields)):
+        present = {name: value for name, value in fields.items() if value is not None}
+        if unknown := sorted(present.keys() - set(self.fields)):
             raise InvalidInput(f"{self.name} has no field {unknown[0][:40]!r}; it has {', '.join(self.fields)}")
-        if missing := [name for name in self.needs if name not in given]:
+        if missing := [name for name in self.needs if name not in present]:
             raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
         for name, bounds in self.bounds.items():
-            if name in given:
-                bounds.refuse(name, given[name])
+            if name in present:
+                bounds.refuse(name, present[name])
         for name, words in self.choices.items():
-            if name in given and given[name] not in words:
-                raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {shown_value(given[name])!r}")
+            if name in present and present[name] not in words:
+                raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {shown_value(present[name])!r}")
         try:
-            return msgspec.convert(given, self.kind)
+            return msgspec.convert(present, self.kind)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"no request: {error}") from error
 

@@ -118,7 +118,7 @@ async def run(
     log: Log = LogForm.TEXT,
 ) -> None:
     """Run one agent of a hive. All founders are started with the same --members; others --join."""
-    founders = tuple(one.strip() for one in members.split(",") if one.strip())
+    founders = tuple(founder.strip() for founder in members.split(",") if founder.strip())
     if join and founders:
         raise InvalidInput("--join and --members are mutually exclusive")
     proof = Proof("require", keys, name) if keys else None

@@ -116,17 +116,17 @@ _OF_FLEETS = (
 ENTRIES = {entry.name: entry for entry in (*_GENERAL, *_OF_FLEETS)}
 
 
-def _new(**more: Any) -> typer.Typer:
+def _new(**settings_of_typer: Any) -> typer.Typer:
     """Commands that look like all of ours."""
     settings = {"help_option_names": ["-h", "--help"]}
-    return typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, context_settings=settings, **more)
+    return typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, context_settings=settings, **settings_of_typer)
 
 
 def commands_in(module: str) -> typer.Typer:
     """The commands of a module of this package: those of its `group`, which has a name if they stand below one."""
-    some = _new()
-    some.add_typer(import_module(f"hive_mind.cli.{module}").group)
-    return some
+    commands = _new()
+    commands.add_typer(import_module(f"hive_mind.cli.{module}").group)
+    return commands
 
 
 class Commands(TyperGroup):
@@ -169,8 +169,8 @@ def _listed(entry: Entry) -> TyperCommand:
 def _let_help_flow(command: Any) -> None:
     """Lines of a docstring are as long as the code's; on a screen a paragraph is as wide as that."""
     command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.help or ""))
-    for one in getattr(command, "commands", {}).values():
-        _let_help_flow(one)
+    for subcommand in getattr(command, "commands", {}).values():
+        _let_help_flow(subcommand)
 
 
 app = _new(
@@ -182,8 +182,8 @@ app = _new(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"hive-mind {__version__}")
         raise typer.Exit
 

@@ -114,14 +114,16 @@ async def _repair(settings: Settings, agent: str, output: Format, *, from_hive: 
     path = database_path(settings, agent)
     if not (path.exists() or is_half_replaced(path)) and not from_hive:
         raise InvalidInput(f"{path} is not there: name another --agent, or restore a copy with: hive-mind restore FILE")
-    done = await repaired(settings, path) if path.exists() or is_half_replaced(path) else None
+    outcome = await repaired(settings, path) if path.exists() or is_half_replaced(path) else None
     back = await give_back(settings, agent) if from_hive else None
     if output is Format.JSON:
-        repair = {} if done is None else {"kept": done.kept, "lost": list(done.lost), "kept_aside": str(done.kept_aside)}
-        show_json({"repaired": done is not None, **repair} | ({} if back is None else {"from_hive": plain(back)}))
+        repair = (
+            {} if outcome is None else {"kept": outcome.kept, "lost": list(outcome.lost), "kept_aside": str(outcome.kept_aside)}
+        )
+        show_json({"repaired": outcome is not None, **repair} | ({} if back is None else {"from_hive": plain(back)}))
         return
-    if done is not None:
-        show_repair(path, done)
+    if outcome is not None:
+        show_repair(path, outcome)
     elif back is None or not back.facts:
         show(f"{path}: whole, nothing to repair")
     if back is not None:
@@ -131,9 +133,9 @@ async def _repair(settings: Settings, agent: str, output: Format, *, from_hive: 
 def _installed() -> list[Check]:
     checks = [Check("hive-mind", OK, __version__), Check("Python", OK, platform.python_version())]
     for package in _REQUIRED:
-        found = _version(package)
-        advice = "" if found else command_for_package(package)
-        checks.append(Check(package, OK if found else PROBLEM, found or "not installed", advice))
+        installed = _version(package)
+        advice = "" if installed else command_for_package(package)
+        checks.append(Check(package, OK if installed else PROBLEM, installed or "not installed", advice))
     return checks
 
 
@@ -142,8 +144,8 @@ def _extras() -> list[Check]:
 
 
 def _extra(extra: str, package: str, purpose: str) -> Check:
-    if found := _version(package):
-        return Check(f"[{extra}]", OK, f"{package} {found}: {purpose}")
+    if installed := _version(package):
+        return Check(f"[{extra}]", OK, f"{package} {installed}: {purpose}")
     return Check(f"[{extra}]", ABSENT, f"not installed: {purpose}", command_for_extra(extra))
 
 
@@ -189,8 +191,8 @@ async def _database(settings: Settings, agent: str) -> Check:
     if not is_kept(settings, agent):
         return Check("database", OK, f"{path}: not there yet", "hive-mind learn PATH makes it")
     try:
-        if found := await problems_of(settings, path) if path.exists() or is_half_replaced(path) else ():
-            return Check("database", PROBLEM, listed(found), "save what can be saved: hive-mind doctor --repair")
+        if damages := await problems_of(settings, path) if path.exists() or is_half_replaced(path) else ():
+            return Check("database", PROBLEM, listed(damages), "save what can be saved: hive-mind doctor --repair")
         async with await open_memory(replace(settings, embed="none", lock_wait_s=0), agent, is_reading=True) as memory:
             facts = (await memory.get_statistics()).facts
         in_use = await asyncio.to_thread(in_use_by, path)
@@ -204,10 +206,10 @@ async def _database(settings: Settings, agent: str) -> Check:
 
 def _left_over(home: Path) -> list[Check]:
     """Files of commands that were killed, and former files that were kept: the first few, and how many there are."""
-    found = list(leftovers(home))
-    checks = [Check("left over", LEFT, f"{left.path}: {left.what}", left.advice) for left in found[:_SHOWN_MAX]]
-    if len(found) > _SHOWN_MAX:
-        checks.append(Check("left over", LEFT, f"and {counted(len(found) - _SHOWN_MAX, 'more file')} of this kind in {home}"))
+    files = list(leftovers(home))
+    checks = [Check("left over", LEFT, f"{left.path}: {left.what}", left.advice) for left in files[:_SHOWN_MAX]]
+    if len(files) > _SHOWN_MAX:
+        checks.append(Check("left over", LEFT, f"and {counted(len(files) - _SHOWN_MAX, 'more file')} of this kind in {home}"))
     return checks
 
 
@@ -225,8 +227,8 @@ def _disk(settings: Settings, agent: str) -> Check:
             os.fsync(file.fileno())
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            what = f"{folder} can't be written to ({error.strerror}): it can be asked, and learns nothing"
-            return Check("disk", ABSENT, what, "to let it learn, give this user the right to write there, or another --home")
+            detail = f"{folder} can't be written to ({error.strerror}): it can be asked, and learns nothing"
+            return Check("disk", ABSENT, detail, "to let it learn, give this user the right to write there, or another --home")
         return Check("disk", PROBLEM, f"{folder} takes no more ({error.strerror})", "make room there, or raise the quota")
     from hive_mind.control.status.hindrances import shortage
 
@@ -257,8 +259,8 @@ _SHOWN_MAX = 10
 
 async def problems_of(settings: Settings, path: Path) -> Sequence[str]:
     """The damaged parts of a record, each by its name."""
-    found: Sequence[str] = await asyncio.to_thread(backends.load("store", settings.store).problems, path)
-    return found
+    problems: Sequence[str] = await asyncio.to_thread(backends.load("store", settings.store).problems, path)
+    return problems
 
 
 async def repaired(settings: Settings, path: Path) -> Any | None:
@@ -270,12 +272,12 @@ async def repaired(settings: Settings, path: Path) -> Any | None:
     return await asyncio.to_thread(backends.load("store", settings.store).repair, path)
 
 
-def show_repair(path: Path, done: Any) -> None:
+def show_repair(path: Path, repair: Any) -> None:
     """Show the parts that were kept and lost, and where the old file is."""
-    kept = ", ".join(f"{count:,} {name}" for name, count in done.kept.items())
-    show(f"{path}: repaired; {kept} are kept. The damaged file is {done.kept_aside}")
-    if done.lost:
-        say(f"lost: {listed(list(done.lost))}", style="red")
+    counts = ", ".join(f"{count:,} {name}" for name, count in repair.kept.items())
+    show(f"{path}: repaired; {counts} are kept. The damaged file is {repair.kept_aside}")
+    if repair.lost:
+        say(f"lost: {listed(list(repair.lost))}", style="red")
     else:
         show("Nothing was lost.")
 
@@ -285,14 +287,16 @@ def show_given_back(agent: str, back: GivenBack) -> None:
     if not back.hives:
         show("There is no hive in this home that could give anything back.")
         return
-    known = counted(back.known, "fact")
-    show(f"{agent} shared {known} that nobody took back: {back.facts:,} were missing and are back (from {', '.join(back.hives)})")
+    shared = counted(back.known, "fact")
+    show(
+        f"{agent} shared {shared} that nobody took back: {back.facts:,} were missing and are back (from {', '.join(back.hives)})"
+    )
 
 
-def listed(found: Sequence[str]) -> str:
+def listed(clauses: Sequence[str]) -> str:
     """The first few, and how many more."""
-    more = f" and {counted(len(found) - _SHOWN_MAX, 'more thing')}" if len(found) > _SHOWN_MAX else ""
-    return "; ".join(found[:_SHOWN_MAX]) + more
+    rest = f" and {counted(len(clauses) - _SHOWN_MAX, 'more thing')}" if len(clauses) > _SHOWN_MAX else ""
+    return "; ".join(clauses[:_SHOWN_MAX]) + rest
 
 
 _NEEDED = ("modules.json", "config.json")
@@ -317,8 +321,8 @@ def where_model_is(model: str) -> str:
 
 def _cached(hub: Any, name: str) -> str:
     try:
-        found = [hub.try_to_load_from_cache(name, file) for file in _NEEDED]
+        paths = [hub.try_to_load_from_cache(name, file) for file in _NEEDED]
     except ValueError:
         # No name the hub could have, such as a path to a folder that is not there.
         return ""
-    return str(Path(found[0]).parent) if all(isinstance(path, str) for path in found) else ""
+    return str(Path(paths[0]).parent) if all(isinstance(path, str) for path in paths) else ""

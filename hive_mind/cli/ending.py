@@ -65,8 +65,8 @@ def exit_code(number: int) -> int:
 
 def ending_signals(*first: signal.Signals) -> list[signal.Signals]:
     """Those of this system that end a process and are not ignored; Ctrl-C where it is named."""
-    named = (*first, *(getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")))
-    return [one for one in named if one is not None and signal.getsignal(one) not in (signal.SIG_IGN, None)]
+    signals = (*first, *(getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")))
+    return [number for number in signals if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
 
 @contextmanager

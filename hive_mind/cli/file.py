@@ -167,7 +167,7 @@ def _form(kind: KindName) -> "Form[Any]":
             return RULES
 
 
-def _first(kind: KindName, shown: str, topology: TopologyName | None, name: str | None) -> str:
+def _first(kind: KindName, place: str, topology: TopologyName | None, name: str | None) -> str:
     """The text that such a file begins with. Raises `InvalidInput`, also for an option that such a file does not have."""
     if topology is not None and kind != "manifest":
         raise InvalidInput("--topology is about a manifest")
@@ -177,13 +177,13 @@ def _first(kind: KindName, shown: str, topology: TopologyName | None, name: str 
         case "manifest":
             from hive_mind.control.manifests.starting import first_manifest
 
-            return first_manifest(topology or DEFAULT, _name("my-fleet" if name is None else name, *_FLEET), shown)
+            return first_manifest(topology or DEFAULT, _name("my-fleet" if name is None else name, *_FLEET), place)
         case "worker":
             raise InvalidInput("begin with a built-in one: hive-mind worker incident-review > worker.yaml")
         case "goal":
             from hive_mind.goals.goal_file import first_goal
 
-            return first_goal(_name("my-goal" if name is None else name, *_GOAL), shown)
+            return first_goal(_name("my-goal" if name is None else name, *_GOAL), place)
         case "rules":
             from hive_mind.judge.rule_file import FIRST
 
@@ -280,30 +280,30 @@ def write_first(file: Path, text: str) -> bool:
     return True
 
 
-def show_problems(found: Mapping[str, Sequence[Problem]], output: Format) -> None:
+def show_problems(problems_by_file: Mapping[str, Sequence[Problem]], output: Format) -> None:
     """All that is wrong, by file; that nothing is, too."""
     if output is Format.JSON:
         show_json(
             [
                 {"file": name, "is_valid": not problems, "problems": [_plain(problem) for problem in problems]}
-                for name, problems in found.items()
+                for name, problems in problems_by_file.items()
             ]
         )
         return
-    for name, problems in found.items():
+    for name, problems in problems_by_file.items():
         if not problems:
             show(f"{name}: nothing is wrong")
         for problem in problems:
             show(problem.in_file(name))
 
 
-def show_explained(place: "Explained", whole: str, output: Format) -> None:
+def show_explained(place: "Explained", kind: str, output: Format) -> None:
     """A place of a file, with the fields it has; `whole` is what the file is called."""
     if output is Format.JSON:
         show_json(plain(place))
         return
     default = f", default {place.default}" if place.default else ""
-    show(f"{place.path or whole}: {place.type}{', required' if place.path and place.is_required else ''}{default}", style="bold")
+    show(f"{place.path or kind}: {place.type}{', required' if place.path and place.is_required else ''}{default}", style="bold")
     show_prose(place.description)
     if place.fields:
         show()

@@ -108,19 +108,19 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     Stamps are the signer's own, and a thief can backdate them. Give --since only where nobody else had the key before.
     """
     folder = at.folder()
-    found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
-    ids = {made_certificate.key_id for _, made_certificate in found}
+    matches = [(name, issued) for name, issued in folder.certificates() if which == name or issued.key_id.hex().startswith(which)]
+    ids = {made_certificate.key_id for _, made_certificate in matches}
     if len(ids) != 1:
         problem = "is more than one key" if ids else "is neither a name nor a key that was issued"
         raise InvalidInput(f"{which} {problem}: hive-mind keys list")
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
-    name, certificate = found[0]
+    name, certificate = matches[0]
     if at.output is Format.JSON:
         show_json({"name": name, "key": certificate.key_id.hex(), "since_ms": since_ms})
     else:
-        kept = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
-        show(f"the key {certificate.key_id.hex()[:12]} of {name} is revoked; {kept}")
+        consequence = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
+        show(f"the key {certificate.key_id.hex()[:12]} of {name} is revoked; {consequence}")
 
 
 @group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
@@ -146,11 +146,11 @@ async def export(
     target: Target, name: Annotated[str, typer.Option("--name", help="The process that is to run with it.")], at: Whose
 ) -> None:
     """Put what one process needs into a folder: its key, all certificates, what was revoked. Never the root's key."""
-    written = at.folder().export(target, name)
+    files = at.folder().export(target, name)
     if at.output is Format.JSON:
-        show_json({"folder": str(target), "files": written})
+        show_json({"folder": str(target), "files": files})
     else:
-        show(f"{target} has {', '.join(written)}: bring it to {name}, and let nobody else read {name}.key")
+        show(f"{target} has {', '.join(files)}: bring it to {name}, and let nobody else read {name}.key")
 
 
 def _print_certificate(name: str, certificate: Certificate, output: Format) -> None:

@@ -178,9 +178,9 @@ def _unknown(settings: Settings, agent: str) -> str:
 
 def _refuse_file(home: Path) -> None:
     """A file where the folder is to be would otherwise look like an agent that has learned nothing."""
-    there = next((path for path in (home, *home.parents) if path.exists()), None)
-    if there is not None and not there.is_dir():
-        raise InvalidInput(f"{there} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
+    existing = next((path for path in (home, *home.parents) if path.exists()), None)
+    if existing is not None and not existing.is_dir():
+        raise InvalidInput(f"{existing} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
 
 
 def _is_real(text: str) -> bool:

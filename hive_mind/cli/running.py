@@ -50,19 +50,25 @@ def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
     stands for the options that its fields declare, and gets one made of what was given for them.
     """
     signature = inspect.signature(work, eval_str=True)
-    groups: dict[str, Any] = {name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)}
+    groups: dict[str, Any] = {
+        name: parameter.annotation for name, parameter in signature.parameters.items() if is_dataclass(parameter.annotation)
+    }
 
     @functools.wraps(work)
-    def run(*args: Any, **given: Any) -> None:
+    def run(*args: Any, **options: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         spell_out_unknown_characters()
         with exit_codes() as ending, shown_notices():
-            ending.run(work(*args, **given))
+            ending.run(work(*args, **options))
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 
-    declared = [option for one in signature.parameters.values() for option in (_options_of(one) if one.name in groups else [one])]
+    declared = [
+        option
+        for parameter in signature.parameters.values()
+        for option in (_options_of(parameter) if parameter.name in groups else [parameter])
+    ]
     run.__signature__ = signature.replace(parameters=declared)  # type: ignore[attr-defined]
     return run
 

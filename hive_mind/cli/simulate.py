@@ -52,7 +52,7 @@ def curve(name: str, runs: Sequence[Sequence[tuple[float, float]]]) -> Curve:
         for minute, share in points:
             shares[round(minute * 2) / 2].append(share)
     # A run that slept for hours has points where no other has any.
-    common = sorted(minute for minute, some in shares.items() if 2 * len(some) >= len(runs))
+    common = sorted(minute for minute, values in shares.items() if 2 * len(values) >= len(runs))
     return Curve(name, tuple((minute, median(shares[minute]), min(shares[minute])) for minute in common))
 
 
@@ -64,11 +64,11 @@ def drawn(curves: Sequence[Curve], kind: str = "svg") -> bytes:
     with canvas(4.3, 8) as figure:
         axes = figure.subplots()
         entitle(axes, title, caption)
-        for one in filter(lambda one: one.points, curves):
-            minutes, middle, worst = zip(*one.points, strict=True)
-            colour, every = COLOURS[one.name].light, max(1, len(minutes) // _MARKS)
+        for curve in filter(lambda curve: curve.points, curves):
+            minutes, middle, worst = zip(*curve.points, strict=True)
+            colour, every = COLOURS[curve.name].light, max(1, len(minutes) // _MARKS)
             axes.fill_between(minutes, worst, middle, color=colour, alpha=0.12, linewidth=0)
-            axes.plot(minutes, middle, MARKERS[one.name], color=colour, linestyle="-", markevery=every, label=one.name)
+            axes.plot(minutes, middle, MARKERS[curve.name], color=colour, linestyle="-", markevery=every, label=curve.name)
         axes.set(xlabel="minutes of virtual time", ylim=(0, 1.02))
         if axes.lines:
             axes.legend(loc="lower right")
@@ -157,23 +157,23 @@ def simulate(
 
 def _run_all(totals: Sequence[Totals], seeds: range, order: _Order, jobs: int) -> bool:
     """Run everything; whether Ctrl-C ended it before."""
-    done, total = 0, len(totals) * len(seeds)
+    number, total = 0, len(totals) * len(seeds)
     try:
         with progress("runs") as report, _workers(jobs) as workers:
-            for one in totals:
-                for outcome, seconds in _reports(one.topology, seeds, order, workers):
-                    one.add(outcome, seconds)
-                    done += 1
-                    _show_progress(report, done, total, totals)
+            for sums in totals:
+                for outcome, seconds in _reports(sums.topology, seeds, order, workers):
+                    sums.add(outcome, seconds)
+                    number += 1
+                    _show_progress(report, number, total, totals)
     except KeyboardInterrupt:
-        say(f"stopped after {done} of {total} runs")
+        say(f"stopped after {number} of {total} runs")
         return True
     return False
 
 
-def _show_progress(report: Progress, done: int, total: int, totals: Sequence[Totals]) -> None:
-    broken = sum(len(one.broken) for one in totals)
-    report(done, total, f"{broken} broken" if broken else "no promise broken")
+def _show_progress(report: Progress, number: int, total: int, totals: Sequence[Totals]) -> None:
+    broken = sum(len(sums.broken) for sums in totals)
+    report(number, total, f"{broken} broken" if broken else "no promise broken")
 
 
 @contextmanager
@@ -277,17 +277,25 @@ def _points(totals: Totals) -> Sequence[tuple[float, float, float]]:
 def _show(totals: Sequence[Totals], order: _Order) -> None:
     titles = ("topology", "seeds", "violations", "virtual hours", "events", "messages", "CPU s", "seeds/s")
     show_table(titles, [_cells(total) for total in totals], right=range(1, len(titles)))
-    for one in totals:
-        for report in one.broken[:_SHOWN_MAX]:
+    for sums in totals:
+        for report in sums.broken[:_SHOWN_MAX]:
             violation = report.violation
             show()
-            show(f"{one.topology}, seed {report.plan.seed}: {violation and violation.invariant}", style="red")
+            show(f"{sums.topology}, seed {report.plan.seed}: {violation and violation.invariant}", style="red")
             show(f"  {violation and violation.what}")
             show(f"  again: {repeat_command(report, order.faults)}")
 
 
-def _cells(one: Totals) -> tuple[str, ...]:
-    rate = f"{one.seeds / one.seconds:.1f}" if one.seconds else "–"
-    hours = f"{one.virtual_ms / 3_600_000:,.1f}"
-    figures = (str(one.seeds), str(len(one.broken)), hours, f"{one.events:,}", f"{one.messages:,}", f"{one.seconds:.1f}", rate)
-    return (one.topology, *figures)
+def _cells(sums: Totals) -> tuple[str, ...]:
+    rate = f"{sums.seeds / sums.seconds:.1f}" if sums.seconds else "–"
+    hours = f"{sums.virtual_ms / 3_600_000:,.1f}"
+    figures = (
+        str(sums.seeds),
+        str(len(sums.broken)),
+        hours,
+        f"{sums.events:,}",
+        f"{sums.messages:,}",
+        f"{sums.seconds:.1f}",
+        rate,
+    )
+    return (sums.topology, *figures)

@@ -87,8 +87,8 @@ class _Doors:
         self._console, self._sessions, self._token, self._hosts = shared, sessions, token, hosts
 
     async def link(self, request: web.Request) -> web.StreamResponse:
-        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
+        header = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(header, b"Bearer " + self._token.encode()):
             raise web.HTTPUnauthorized(reason="a link needs the header Authorization: Bearer <token>")
         try:
             link_request = msgspec.json.decode(await request.read() or b"{}", type=_LinkRequest)
@@ -128,8 +128,8 @@ class _Doors:
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             session = self._known(request)
-            given = request.headers.get("X-CSRF-Token", "") or str((await request.post()).get("csrf", ""))
-            if not _is_own(request) or not session.knows(given):
+            token = request.headers.get("X-CSRF-Token", "") or str((await request.post()).get("csrf", ""))
+            if not _is_own(request) or not session.knows(token):
                 raise web.HTTPForbidden(reason="this did not come from a page of the console: load the page again, and try again")
             return await handler(Visit(self._console, request, session))
 

@@ -77,9 +77,9 @@ class RunFolders:
 
     def runs(self) -> list[EvaluationRun]:
         """Those there are now, the newest first."""
-        found = {folder: _changed_us(folder) for path in self._named for folder in _folders(path)}
-        newest = sorted(found, key=lambda folder: -found[folder])[:_RUNS_SHOWN]
-        return [_run(folder, found[folder]) for folder in newest]
+        changed_us = {folder: _changed_us(folder) for path in self._named for folder in _folders(path)}
+        newest = sorted(changed_us, key=lambda folder: -changed_us[folder])[:_RUNS_SHOWN]
+        return [_run(folder, changed_us[folder]) for folder in newest]
 
     def run(self, key: str) -> EvaluationRun | None:
         """The one of this key; None where there is none."""

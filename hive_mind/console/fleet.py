@@ -73,9 +73,9 @@ class FleetOverHttp:
         async with self._asking:
             if time.monotonic() - self._asked_s >= _FRESH_S:
                 contacts, ended = await asyncio.to_thread(lambda: (contacts_in(self._run), configured_in(self._run)))
-                found = [*await asyncio.gather(*(self._status(contact) for contact in contacts))]
-                found += [self._ended(ended[name]) for name in sorted(ended.keys() - {contact.process for contact in contacts})]
-                self._seen, self._asked_s = {one.name: one for one in found}, time.monotonic()
+                views = [*await asyncio.gather(*(self._status(contact) for contact in contacts))]
+                views += [self._ended(ended[name]) for name in sorted(ended.keys() - {contact.process for contact in contacts})]
+                self._seen, self._asked_s = {process.name: process for process in views}, time.monotonic()
         return tuple(self._seen.values())
 
     async def call(self, agent: str, request: str, /, **fields: object) -> Any:
@@ -109,7 +109,15 @@ class FleetOverHttp:
         return replace(before, error="it is not running: hive-mind status says why")
 
     async def _contact(self, agent: str) -> Contact:
-        process = next((one.name for one in await self.processes() for status, _ in one.agents if status.name == agent), "")
+        process = next(
+            (
+                process_seen.name
+                for process_seen in await self.processes()
+                for status, _ in process_seen.agents
+                if status.name == agent
+            ),
+            "",
+        )
         contacts = await asyncio.to_thread(contacts_in, self._run)
         if (found_contact := next((contact for contact in contacts if contact.process == process), None)) is None and process:
             raise BackendUnavailable(agent, f"process {process} does not run: hive-mind status says why")

@@ -46,8 +46,8 @@ class Sessions:
 
     def enter(self, code: str) -> Session | None:
         """The session that a code begins; None for one that was used, is too old or never was."""
-        known = next((link for link in self._links if _same(link, code)), "")
-        if self.clock_s() >= self._links.pop(known, 0.0):
+        link_kept = next((link for link in self._links if _same(link, code)), "")
+        if self.clock_s() >= self._links.pop(link_kept, 0.0):
             return None
         session = Session(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES), self.clock_s() + SESSION_S)
         self._sessions[session.cookie] = session
@@ -56,17 +56,17 @@ class Sessions:
 
     def find(self, cookie: str) -> Session | None:
         """The session of a cookie; None where it has none any more."""
-        session = next((one for known, one in self._sessions.items() if _same(known, cookie)), None)
+        session = next((session_kept for token, session_kept in self._sessions.items() if _same(token, cookie)), None)
         if session is not None and self.clock_s() >= session.until_s:
             del self._sessions[session.cookie]
             return None
         return session
 
 
-def _same(known: str, given: str) -> bool:
-    return hmac.compare_digest(known.encode(), given.encode("utf-8", "replace"))
+def _same(expected: str, presented: str) -> bool:
+    return hmac.compare_digest(expected.encode(), presented.encode("utf-8", "replace"))
 
 
-def _keep_newest(kept: dict[str, float] | dict[str, Session], most: int) -> None:
-    while len(kept) > most:
-        del kept[next(iter(kept))]
+def _keep_newest(entries_by_key: dict[str, float] | dict[str, Session], most: int) -> None:
+    while len(entries_by_key) > most:
+        del entries_by_key[next(iter(entries_by_key))]

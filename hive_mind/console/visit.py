@@ -73,14 +73,16 @@ class Visit:
 
     async def agents(self) -> list[str]:
         """Names of the agents, those that are of use first; of very many the first."""
-        seen = [(process.error, agent) for process in await self.fleet.processes() for agent, _ in process.agents]
-        ordered = sorted((bool(error) or agent.phase not in ("ready", "asleep", "learning"), agent.name) for error, agent in seen)
+        pairs = [(process.error, agent) for process in await self.fleet.processes() for agent, _ in process.agents]
+        ordered = sorted(
+            (bool(error) or agent.phase not in ("ready", "asleep", "learning"), agent.name) for error, agent in pairs
+        )
         return [name for _, name in ordered[:_AGENTS_OFFERED_MAX]]
 
     async def agent(self, name: str = "") -> str:
         """The agent that is meant: the one named in the address or the form, else one that is of use. Raises `HiveError`."""
-        if named := name or self.given("agent"):
-            return named
+        if agent_name := name or self.given("agent"):
+            return agent_name
         if not (names := await self.agents()):
             raise BackendUnavailable("fleet", "no agent answers here; hive-mind status says why")
         return names[0]
@@ -116,12 +118,12 @@ class Visit:
         noted = (self.session.cookie, agent, request, about, reason)
         await self.console.decisions.note(*noted, outcome="begun")
         try:
-            done = await self.fleet.call(agent, request, **fields)
+            reply = await self.fleet.call(agent, request, **fields)
         except HiveError as error:
             await self.console.decisions.note(*noted, outcome=f"failed: {error}")
             raise
         await self.console.decisions.note(*noted, outcome="done")
-        return done
+        return reply
 
     async def stream(self, events: AsyncGenerator[Any, None]) -> web.StreamResponse:
         """Server-sent events, until the reader or the process goes. None is a beat: nothing new."""
@@ -141,17 +143,17 @@ def _event_bytes(event: Any) -> bytes:
     return b": nothing new\n\n" if event is None else b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 
-async def together(*asked: Awaitable[Any]) -> list[Any]:
+async def together(*requests: Awaitable[Any]) -> list[Any]:
     """The answers of all of them, put side by side. Raises as the first of them did, when none is under way any more."""
-    answers = await asyncio.gather(*asked, return_exceptions=True)
+    answers = await asyncio.gather(*requests, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
     return answers
 
 
-def required(form: Mapping[str, str], name: str, what: str) -> str:
+def required(form: Mapping[str, str], name: str, label: str) -> str:
     """A value that a form must have. Raises `InvalidInput`."""
     if not (value := form.get(name, "")):
-        raise InvalidInput(f"{what} is missing")
+        raise InvalidInput(f"{label} is missing")
     return value

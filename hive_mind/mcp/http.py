@@ -48,11 +48,11 @@ async def serve_http(server: MCPServer, listener: socket.socket, token: str) -> 
 
 def with_token(app: App, token: str) -> App:
     """Refuse requests that do not show the token, before anything of them is read."""
-    wanted = f"Bearer {token}".encode()
+    expected = f"Bearer {token}".encode()
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and hmac.compare_digest(shown, wanted)):
+        credentials = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and hmac.compare_digest(credentials, expected)):
             await app(scope, receive, send)
             return
         if scope["type"] != "http":
@@ -77,9 +77,9 @@ def with_messages(app: App) -> App:
             return
         body = bytearray()
         while len(body) <= MESSAGE_BYTES_MAX:
-            some = await receive()
-            body += some.get("body", b"")
-            if not some.get("more_body"):
+            event = await receive()
+            body += event.get("body", b"")
+            if not event.get("more_body"):
                 break
         try:
             if len(body) > MESSAGE_BYTES_MAX:

@@ -134,15 +134,15 @@ class AgentState(TypedDict):
 
 def recall_of(answer: Mapping[str, Any], tokens_max: int) -> Recall:
     """An answer, and the best facts that fit beside it into `tokens_max` tokens; 0: all of them. What it lacks is counted."""
-    found = answer["found"]
-    facts = [_recalled(hit) for hit in found["hits"]]
+    hits = answer["found"]
+    facts = [_recalled(hit) for hit in hits["hits"]]
     reply: Recall = {
         "answer": answer["answer"],
         "is_known": answer["is_known"],
         "facts": facts,
         "left_out": 0,
-        "completeness": found["completeness"],
-        "silent": found["silent"],
+        "completeness": hits["completeness"],
+        "silent": hits["silent"],
         # Of the answer, which says more than what was found: whose it is. A process of an earlier version says none.
         "note": answer.get("note", ""),
     }
@@ -168,13 +168,13 @@ def _shortened(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: max(characters - 1, 0)] + "…"
 
 
-def remembered_of(learned: Mapping[str, Any]) -> Remembered:
+def remembered_of(reply: Mapping[str, Any]) -> Remembered:
     return {
-        "ids": learned["facts"],
-        "added": learned["added"],
-        "confirmed": learned["confirmed"],
-        "held_back": learned["held_back"],
-        "left_out": learned["left_out"],
+        "ids": reply["facts"],
+        "added": reply["added"],
+        "confirmed": reply["confirmed"],
+        "held_back": reply["held_back"],
+        "left_out": reply["left_out"],
     }
 
 
@@ -220,7 +220,7 @@ def _recalled(hit: Mapping[str, Any]) -> Recalled:
         "trust": hit["trust"],
         "learned_at": _time(hit["learned_at_us"]),
         "score": round(hit["score"], 3),
-        "note": "; ".join(one for one in (hit["disputed"], hit["former"]) if one),
+        "note": "; ".join(clause for clause in (hit["disputed"], hit["former"]) if clause),
     }
 
 
@@ -256,19 +256,19 @@ class ServedAgent(Protocol):
 async def history_of(agent: ServedAgent, id: str) -> list[Why]:
     """All that are known, the one that holds now last. Raises `InvalidInput` for a fact that there is not."""
     why = why_of(await agent.call("why", fact_id=id))
-    seen = {why["id"]}
-    former = await _line(agent, why["replaces"], seen, is_back=True)
-    newer = await _line(agent, [why["replaced_by"]], seen, is_back=False)
+    ids_told = {why["id"]}
+    former = await _line(agent, why["replaces"], ids_told, is_back=True)
+    newer = await _line(agent, [why["replaced_by"]], ids_told, is_back=False)
     return [*reversed(former), why, *newer]
 
 
-async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_back: bool) -> list[Why]:
+async def _line(agent: ServedAgent, ids: Sequence[str], ids_told: set[str], *, is_back: bool) -> list[Why]:
     reasons, coming = list[Why](), list(ids)
     while coming and len(reasons) < _STEPS_MAX:
         id = coming.pop(0)
-        if not id or id in seen:
+        if not id or id in ids_told:
             continue
-        seen.add(id)
+        ids_told.add(id)
         # A fact replaced because its text no longer says it leads nowhere.
         with suppress(InvalidInput):
             why = why_of(await agent.call("why", fact_id=id))

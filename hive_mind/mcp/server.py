@@ -146,8 +146,8 @@ class _Tools:
         """Search memory. Gives an answer that rests on facts alone, and the facts with their sources, the best first."""
         if 0 < max_tokens < _TOKENS_MIN:
             raise InvalidInput(f"`max_tokens` is 0 for no limit, or {_TOKENS_MIN} or more, not {max_tokens}")
-        asked: dict[str, object] = {"limit": limit, "as_of": as_of} if as_of else {"limit": limit}
-        return recall_of(await self._agent.call("ask", question=query, with_found=True, **asked), max_tokens)
+        fields: dict[str, object] = {"limit": limit, "as_of": as_of} if as_of else {"limit": limit}
+        return recall_of(await self._agent.call("ask", question=query, with_found=True, **fields), max_tokens)
 
     async def remember(
         self,

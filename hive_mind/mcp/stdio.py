@@ -86,20 +86,20 @@ class ClientLines:
 
     def _lines(self) -> Iterator[bytes | Refused]:
         """Each with or without its end; of one that is too long, its refusal."""
-        begun, is_too_long = bytearray(), False
-        for some in self._read():
-            *ends, rest = some.split(b"\n")
+        beginning, is_too_long = bytearray(), False
+        for block in self._read():
+            *ends, rest = block.split(b"\n")
             for end in ends:
-                begun += end
-                yield too_long(begun, begun) if is_too_long or len(begun) > MESSAGE_BYTES_MAX else bytes(begun)
-                begun, is_too_long = bytearray(), False
-            begun += rest
-            if len(begun) > MESSAGE_BYTES_MAX:
+                beginning += end
+                yield too_long(beginning, beginning) if is_too_long or len(beginning) > MESSAGE_BYTES_MAX else bytes(beginning)
+                beginning, is_too_long = bytearray(), False
+            beginning += rest
+            if len(beginning) > MESSAGE_BYTES_MAX:
                 # Its first and its last bytes may say which one it is.
                 is_too_long = True
-                del begun[_READ_BYTES:-_READ_BYTES]
-        if begun.strip():
-            yield bytes(begun)
+                del beginning[_READ_BYTES:-_READ_BYTES]
+        if beginning.strip():
+            yield bytes(beginning)
 
     def _read(self) -> Iterator[bytes]:
         watch = select.poll()
@@ -108,9 +108,9 @@ class ClientLines:
         # It tells in any case that nobody reads.
         watch.register(self._heard, 0)
         while (ready := {descriptor for descriptor, _ in watch.poll()}) == {self._wire}:
-            if not (some := os.read(self._wire, _READ_BYTES)):
+            if not (block := os.read(self._wire, _READ_BYTES)):
                 return
-            yield some
+            yield block
         self.is_unheard = self._heard in ready
 
 
@@ -125,14 +125,14 @@ class _WholeLines(BufferedIOBase):
 
     def write(self, buffer: Buffer, /) -> int:
         """See `BufferedIOBase`. Raises `OSError`."""
-        given = bytes(buffer)
+        body = bytes(buffer)
         with self._alone:
-            whole, end, rest = (bytes(self._begun) + given).rpartition(b"\n")
+            lines, end, rest = (bytes(self._begun) + body).rpartition(b"\n")
             self._begun = bytearray(rest)
-            left = memoryview(whole + end)
+            left = memoryview(lines + end)
             while left:
                 left = left[os.write(self._descriptor, left) :]
-        return len(given)
+        return len(body)
 
 
 class _Wire:
@@ -145,8 +145,8 @@ class _Wire:
         return getattr(sys.stderr, name)
 
 
-def _write_all(into: BinaryIO | IO[bytes], some: bytes) -> None:
-    rest = memoryview(some)
+def _write_all(into: BinaryIO | IO[bytes], body: bytes) -> None:
+    rest = memoryview(body)
     while rest:
         rest = rest[into.write(rest) :]
 
@@ -154,18 +154,18 @@ def _write_all(into: BinaryIO | IO[bytes], some: bytes) -> None:
 @contextmanager
 def client_lines() -> Iterator[ClientLines]:
     """While it lasts `sys.stdin` is what the client writes, and nothing else reads from the client, nor writes to it."""
-    own, shown = sys.stdin.fileno(), sys.stdout.fileno()
+    stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
     before = sys.stdin, sys.stdout
-    lines = ClientLines(wire := os.dup(own), heard := os.dup(shown))
+    lines = ClientLines(wire := os.dup(stdin), client_copy := os.dup(stdout))
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, own)
+    os.dup2(nothing, stdin)
     os.close(nothing)
-    os.dup2(sys.stderr.fileno(), shown)
+    os.dup2(sys.stderr.fileno(), stdout)
     sys.stdin, sys.stdout = lines.served, _Wire(lines.answers)
     try:
         yield lines
     finally:
         sys.stdin, sys.stdout = before
-        os.dup2(wire, own)
-        os.dup2(heard, shown)
+        os.dup2(wire, stdin)
+        os.dup2(client_copy, stdout)
         lines.close()

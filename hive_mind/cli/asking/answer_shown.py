@@ -11,13 +11,13 @@ from hive_mind.model.fact import FORGOTTEN, fact_of
 Reply = Mapping[str, Any]
 
 
-def show_reply(asked: Mapping[str, str], reply: Reply, *, is_json: bool, explain: bool = False) -> None:
+def show_reply(request: Mapping[str, str], reply: Reply, *, is_json: bool, explain: bool = False) -> None:
     """The answer as text or as JSON. `asked` says question, fleet and agent."""
     if not is_json:
-        show_answer(reply, explain=explain, own=asked["agent"])
+        show_answer(reply, explain=explain, own=request["agent"])
         return
     rest = {name: value for name, value in reply.items() if name != "answer"}
-    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **rest})
+    show_json({**request, "question": printable(request["question"]), "text": reply["answer"], **rest})
 
 
 def show_answer(answer: Reply, *, explain: bool = False, own: str = "") -> None:
@@ -84,8 +84,8 @@ def provenance(hit: Reply, own: str = "") -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _authors(first: str, *others: str) -> str:
-    return f"{first} and {counted(len(others), 'other')}" if others else first
+def _authors(first: str, *coauthors: str) -> str:
+    return f"{first} and {counted(len(coauthors), 'other')}" if coauthors else first
 
 
 def explanation(hit: Reply) -> str:
@@ -107,8 +107,8 @@ def _rival(fact: Reply) -> str:
 
 
 def _sources(sources: Sequence[str]) -> list[str]:
-    first, *others = sources or ("",)
-    return [shown_source(first), *([f"confirmed by {len(others)} more"] if others else [])]
+    first, *confirming = sources or ("",)
+    return [shown_source(first), *([f"confirmed by {len(confirming)} more"] if confirming else [])]
 
 
 def _quotations(text: str, contents: Sequence[str]) -> tuple[str, list[str]]:

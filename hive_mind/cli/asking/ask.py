@@ -51,7 +51,7 @@ async def ask(
     async with asked_agent(settings, at.fleet, at.agent, ways.ranking) as agent:
         if agent.fleet and ways.ranking:
             say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
-        wanted = {"limit": ways.limit, "method": ways.method, **as_of_field(as_of)}
-        reply = await agent.call("ask", question=question, **wanted)
+        fields = {"limit": ways.limit, "method": ways.method, **as_of_field(as_of)}
+        reply = await agent.call("ask", question=question, **fields)
     request = {"question": question, "fleet": agent.fleet, "agent": agent.name}
     show_reply(request, reply, is_json=at.output is Format.JSON, explain=explain)

@@ -131,8 +131,8 @@ async def asked_agent(
             yield running
             return
     name = agent or DEFAULT_AGENT
-    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as here:
-        yield here
+    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as opened:
+        yield opened
 
 
 def knows_it_all(agent: AnsweringAgent) -> bool:

@@ -48,49 +48,49 @@ class ChatCommands:
 
     async def _do(self, line: str) -> None:
         name, _, rest = line[1:].partition(" ")
-        known: dict[str, Callable[[str], Awaitable[None]]] = {"facts": self._facts, "why": self._why, "retract": self._retract}
-        if name not in known:
+        methods: dict[str, Callable[[str], Awaitable[None]]] = {"facts": self._facts, "why": self._why, "retract": self._retract}
+        if name not in methods:
             show(HELP)
             return
-        await known[name](rest.strip())
+        await methods[name](rest.strip())
 
     async def _facts(self, words: str) -> None:
         if words:
-            found = (await self.agent.call("search", query=words, limit=_FACTS))["hits"]
+            facts = (await self.agent.call("search", query=words, limit=_FACTS))["hits"]
         else:
-            found = (await self.agent.call("facts", limit=_FACTS))["facts"]
-        self.shown = [fact["fact_id"] for fact in found]
-        if not found:
+            facts = (await self.agent.call("facts", limit=_FACTS))["facts"]
+        self.shown = [fact["fact_id"] for fact in facts]
+        if not facts:
             show("Nothing found." if words else "No facts yet.")
-        for number, fact in enumerate(found, start=1):
+        for number, fact in enumerate(facts, start=1):
             show_indented(f"{fact['content']} · id {short_id(fact['fact_id'])}", lead=f"{number:>3}.")
 
-    async def _why(self, given: str) -> None:
-        fact = await self.agent.call("why", fact_id=await self._meant(given or "1"))
+    async def _why(self, text: str) -> None:
+        fact = await self.agent.call("why", fact_id=await self._meant(text or "1"))
         show(fact["content"], style="bold")
         for source in fact["sources"]:
             show_indented(f"said by {shown_source(source)}" + (f", {fact['said_at']}" if fact["said_at"] else ""))
-        for one in fact["said_in"]:
-            show_indented(f"“{one['text'].strip()}” ({shown_source(one['source'])})", style="dim")
+        for episode in fact["said_in"]:
+            show_indented(f"“{episode['text'].strip()}” ({shown_source(episode['source'])})", style="dim")
         for name, ids in (("replaces", fact["replaces"]), ("replaced by", [fact["superseded_by"]])):
             if any(ids):
                 show_indented(f"{name} {', '.join(map(short_id, ids))}")
 
-    async def _retract(self, given: str) -> None:
-        done = await self.agent.call("retract", fact_id=await self._meant(given))
-        show(f"Retracted {short_id(done['fact_id'])}.")
+    async def _retract(self, text: str) -> None:
+        reply = await self.agent.call("retract", fact_id=await self._meant(text))
+        show(f"Retracted {short_id(reply['fact_id'])}.")
 
-    async def _meant(self, given: str) -> str:
+    async def _meant(self, text: str) -> str:
         """The id of a fact by its number among those shown last, or by the beginning of its id. Raises `InvalidInput`."""
-        if given.isdecimal() and 0 < int(given) <= len(self.shown):
-            return self.shown[int(given) - 1]
-        if len(given) >= PREFIX_CHARACTERS_MIN:
+        if text.isdecimal() and 0 < int(text) <= len(self.shown):
+            return self.shown[int(text) - 1]
+        if len(text) >= PREFIX_CHARACTERS_MIN:
             facts = (await self.agent.call("facts", limit=0))["facts"]
             ids: list[str] = [*self.shown, *(fact["fact_id"] for fact in facts)]
-            fact_ids = {fact_id for fact_id in ids if fact_id.startswith(given.lower())}
+            fact_ids = {fact_id for fact_id in ids if fact_id.startswith(text.lower())}
             if len(fact_ids) == 1:
                 return fact_ids.pop()
-        raise InvalidInput(f"no fact {given!r} was shown: give its number in the last answer or list, or its id")
+        raise InvalidInput(f"no fact {text!r} was shown: give its number in the last answer or list, or its id")
 
 
 _EPILOG = examples(
@@ -152,7 +152,7 @@ async def _queen_meant(settings: Settings, fleet: str, agent: str) -> tuple[str,
             continue
         async with fleets.opened(settings.home, name) as controller:
             spec = controller.source().manifest.spec
-        agents = [one for template in spec.agents for one in names_of(template)]
+        agents = [agent_name for template in spec.agents for agent_name in names_of(template)]
         if spec.queen.agent and (agent == spec.queen.agent or (agent == _QUEEN and _QUEEN not in agents)):
             return name, spec.queen.agent
     return None

@@ -167,6 +167,6 @@ async def _serve(running: Broker, end: asyncio.Future[bool]) -> None:
         raise Stopped("stopped; nothing was kept")
 
 
-def _end(wanted: asyncio.Future[bool], is_interrupt: bool) -> None:
-    if not wanted.done():
-        wanted.set_result(is_interrupt)
+def _end(ending: asyncio.Future[bool], is_interrupt: bool) -> None:
+    if not ending.done():
+        ending.set_result(is_interrupt)

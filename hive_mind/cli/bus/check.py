@@ -134,8 +134,8 @@ async def _has_come(inbox: Inbox, envelope: Envelope) -> bool:
 
 async def _timed(work: Awaitable[T]) -> tuple[T, float]:
     loop = asyncio.get_running_loop()
-    begun = loop.time()
-    return await work, round((loop.time() - begun) * 1e3, 1)
+    start_s = loop.time()
+    return await work, round((loop.time() - start_s) * 1e3, 1)
 
 
 def _advice(error: BackendError) -> str:

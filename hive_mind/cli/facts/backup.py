@@ -149,10 +149,10 @@ async def _archive(home: Path, file: Path, fleet: str, output: Format, *, force:
     _show_archived(archived, f"fleet {name} is in {file}", output)
 
 
-def _show_archived(archived: "Archived", what: str, output: Format) -> None:
+def _show_archived(archived: "Archived", sentence: str, output: Format) -> None:
     if output is Format.JSON:
         show_json(plain(archived))
         return
     agents, lines = counted(len(archived.agents), "agent"), counted(archived.lines, "line")
     by = f", signed by root {archived.root[:12]}" if archived.root else ""
-    show(f"{what}: {agents} with {lines} of memory, {counted(archived.assertions, 'assertion')} of the hive{by}")
+    show(f"{sentence}: {agents} with {lines} of memory, {counted(archived.assertions, 'assertion')} of the hive{by}")

@@ -95,13 +95,13 @@ async def _wanted(settings: Settings, subject: str, source: str, agent: str, fac
     return erasure_of("subject" if subject else "source" if source else "agent", names[0])
 
 
-async def _fact_id(settings: Settings, given: str) -> str:
+async def _fact_id(settings: Settings, text: str) -> str:
     """In full, as some agent of this home has it; one that is given in full need not be here."""
     try:
-        erasure_of("fact", given)
+        erasure_of("fact", text)
     except InvalidInput:
-        return (await fact_called(_Kept(settings), given)).id
-    return given
+        return (await fact_called(_Kept(settings), text)).id
+    return text
 
 
 class _Kept:
@@ -111,8 +111,8 @@ class _Kept:
         self._settings = settings
 
     async def facts_with_prefix(self, prefix: str) -> "list[_Id]":
-        found = (fact.id for agent in _agents_of(self._settings) for fact in kept_facts(self._settings, agent))
-        return [_Id(id) for id in sorted(set(found)) if id.startswith(prefix)]
+        ids = (fact.id for agent in _agents_of(self._settings) for fact in kept_facts(self._settings, agent))
+        return [_Id(id) for id in sorted(set(ids)) if id.startswith(prefix)]
 
 
 class _Id:
@@ -147,8 +147,8 @@ def _show_dry(erased: Erased, output: Format) -> None:
     if output is Format.JSON:
         show_json({"would_erase": list(dict.fromkeys(erased.facts)), "from": plain(erased.confirmed), "owed": plain(erased.owed)})
         return
-    for one in erased.confirmed:
-        show(f"{one.who}: {counted(one.facts, 'fact')}, {counted(one.episodes, 'text')}")
+    for confirmation in erased.confirmed:
+        show(f"{confirmation.who}: {counted(confirmation.facts, 'fact')}, {counted(confirmation.episodes, 'text')}")
     contents = list(dict.fromkeys(erased.facts))
     for content in contents[:_SHOWN]:
         show(f"  {content}")
@@ -163,8 +163,8 @@ def _show(receipt: Receipt, path: Path, output: Format) -> None:
     if output is Format.JSON:
         show_json(plain(receipt) | {"file": str(path), "is_complete": receipt.is_complete})
         return
-    for one in receipt.confirmed:
-        show(f"erased: {one.who}: {counted(one.facts, 'fact')}, {counted(one.episodes, 'text')}")
+    for confirmation in receipt.confirmed:
+        show(f"erased: {confirmation.who}: {counted(confirmation.facts, 'fact')}, {counted(confirmation.episodes, 'text')}")
     for owed in receipt.owed:
         show(f"owed: {owed.who}: {owed.why}")
     show(f"receipt: {path}")

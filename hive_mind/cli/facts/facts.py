@@ -117,15 +117,15 @@ async def search(
     folder, one of its agents searches what all of them share.
     """
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
-        wanted = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
-        found = await agent.call("search", query=printable(query), **wanted)
+        fields = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
+        reply = await agent.call("search", query=printable(query), **fields)
     if at.output is Format.JSON:
-        show_json(found["hits"])
+        show_json(reply["hits"])
         return
-    if not found["hits"]:
+    if not reply["hits"]:
         show("Nothing found: no fact has any of these words.")
-    show_hits(found["hits"], explain=explain, own=agent.name)
-    show_note(found)
+    show_hits(reply["hits"], explain=explain, own=agent.name)
+    show_note(reply)
 
 
 @group.command("show", epilog=examples("hive-mind facts show 4f1a2b3c"))
@@ -192,11 +192,11 @@ async def _aggregate(kind: Kind, concept: str, limit: int, at: AnyAgent) -> None
         _show(concept, reply)
 
 
-def _show(about: str, found: dict[str, Any]) -> None:
-    show(counted(found["count"], "fact") + (f" about {about}" if about else ""))
-    if found["facts"]:
-        rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in found["facts"]]
+def _show(about: str, reply: dict[str, Any]) -> None:
+    show(counted(reply["count"], "fact") + (f" about {about}" if about else ""))
+    if reply["facts"]:
+        rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in reply["facts"]]
         show_table(["id", "said", "fact"], rows)
-    if found["completeness"] < 1:
-        silent = ", ".join(found["silent"]) or "it"
-        show(f"Only {found['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")
+    if reply["completeness"] < 1:
+        silent = ", ".join(reply["silent"]) or "it"
+        show(f"Only {reply['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")

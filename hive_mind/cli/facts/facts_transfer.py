@@ -79,17 +79,25 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
     with lines, progress("lines") as report:
         async with unindexed(settings, agent) as target:
             try:
-                done = await _taken_in(target, lines, report)
+                imported = await _taken_in(target, lines, report)
             except InvalidInput as error:
                 # The fault is in the file and not in the call.
                 raise CommandError(f"{file}: {error}") from error
-    if not done.lines:
+    if not imported.lines:
         raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
     if output is Format.JSON:
-        show_json({"file": file, "agent": agent, "facts": done.facts, "added": done.added, "skipped_lines": done.skipped_lines})
+        show_json(
+            {
+                "file": file,
+                "agent": agent,
+                "facts": imported.facts,
+                "added": imported.added,
+                "skipped_lines": imported.skipped_lines,
+            }
+        )
         return
-    earlier = f" (the first {counted(done.skipped_lines, 'line')} were taken in before)" if done.skipped_lines else ""
-    show(f"{file}: {counted(done.facts, 'fact')}, {done.added:,} of them new to agent {agent!r}{earlier}")
+    earlier = f" (the first {counted(imported.skipped_lines, 'line')} were taken in before)" if imported.skipped_lines else ""
+    show(f"{file}: {counted(imported.facts, 'fact')}, {imported.added:,} of them new to agent {agent!r}{earlier}")
 
 
 async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrinter) -> "Imported":
@@ -107,8 +115,8 @@ async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrint
     try:
         return await import_all(lines, target.keep, target.meta, batch_records=batch, progress=show)
     except asyncio.CancelledError:
-        done, total = reached
-        far = f"{done:,} of {counted(total, 'line')} are kept" if done else "nothing was imported yet"
+        line, total = reached
+        far = f"{line:,} of {counted(total, 'line')} are kept" if line else "nothing was imported yet"
         raise Stopped(f"stopped; {far}: import the same again to go on") from None
 
 

@@ -41,7 +41,9 @@ _SHAPES = {"Fact": "box", "Episode": "note", "Entity": "ellipse"}
 
 def as_dot(things: Sequence[Thing], edges: Sequence[Edge]) -> str:
     """For Graphviz: `hive-mind graph show X -o dot | dot -Tpng > x.png`."""
-    nodes = (f"  {_quoted(one.id)} [label={_quoted(_label(one))}, shape={_SHAPES.get(one.kind, 'box')}];" for one in things)
+    nodes = (
+        f"  {_quoted(thing.id)} [label={_quoted(_label(thing))}, shape={_SHAPES.get(thing.kind, 'box')}];" for thing in things
+    )
     arrows = (f"  {_quoted(edge.from_id)} -> {_quoted(edge.to_id)} [label={_quoted(edge.relation)}];" for edge in edges)
     return "\n".join(("digraph memory {", *nodes, *arrows, "}"))
 
@@ -80,12 +82,12 @@ def _places(things: Sequence[Thing], edges: Sequence[Edge]) -> dict[str, tuple[f
 
 
 def _rings(things: Sequence[Thing], edges: Sequence[Edge]) -> list[list[str]]:
-    beside: dict[str, list[str]] = {thing.id: [] for thing in things}
+    neighbours: dict[str, list[str]] = {thing.id: [] for thing in things}
     for edge in edges:
-        beside[edge.from_id].append(edge.to_id)
-        beside[edge.to_id].append(edge.from_id)
+        neighbours[edge.from_id].append(edge.to_id)
+        neighbours[edge.to_id].append(edge.from_id)
     rings, placed = [[things[0].id]], {things[0].id}
-    while ring := [id for near in rings[-1] for id in dict.fromkeys(beside[near]) if id not in placed]:
+    while ring := [id for near in rings[-1] for id in dict.fromkeys(neighbours[near]) if id not in placed]:
         rings.append(list(dict.fromkeys(ring)))
         placed.update(ring)
     return rings
@@ -242,15 +244,15 @@ async def build(
     It is a copy of the memory at this moment; graph.txt beside it says of which. With --keep it follows what the agent learns.
     """
     async with _graph_of(at.agent, at.home) as graph:
-        known = None
+        shown_version = None
         while True:
             place = await graph.build()
-            made = place.stat().st_ino, place.stat().st_mtime_ns
-            if made != known and at.output is Format.JSON:
-                show_json({"graph": str(place), "made_at_us": made[1] // 1000})
-            elif made != known:
+            version = place.stat().st_ino, place.stat().st_mtime_ns
+            if version != shown_version and at.output is Format.JSON:
+                show_json({"graph": str(place), "made_at_us": version[1] // 1000})
+            elif version != shown_version:
                 show(f"{place}: the memory as it is now")
-            known = made
+            shown_version = version
             if not keep:
                 return
             sys.stdout.flush()
@@ -274,23 +276,23 @@ def _give(things: Iterable[Thing], edges: Iterable[Edge], form: Form, value: obj
         show_document((as_dot if form is Form.DOT else as_svg)(tuple(things), tuple(edges)))
 
 
-def _branches(found: Neighbourhood) -> Iterator[tuple[str, str, str]]:
+def _branches(around: Neighbourhood) -> Iterator[tuple[str, str, str]]:
     """One row for each edge: what it leads to, below the thing it was found from."""
-    things = {thing.id: thing for thing in found.things}
-    known = {found.centre.id}
+    things = {thing.id: thing for thing in around.things}
+    ids = {around.centre.id}
     below: dict[str, list[tuple[Edge, Thing, bool]]] = {}
-    for edge in found.edges:
-        near, far = (edge.from_id, edge.to_id) if edge.from_id in known else (edge.to_id, edge.from_id)
-        below.setdefault(near, []).append((edge, things[far], far not in known))
-        known.add(far)
+    for edge in around.edges:
+        near, far = (edge.from_id, edge.to_id) if edge.from_id in ids else (edge.to_id, edge.from_id)
+        below.setdefault(near, []).append((edge, things[far], far not in ids))
+        ids.add(far)
 
     def rows(thing: Thing, margin: str) -> Iterator[tuple[str, str, str]]:
-        for edge, other, is_new in below.get(thing.id, ()):
-            yield f"{margin}{_arrow(edge, thing)}", _called(other), other.text
+        for edge, thing_there, is_new in below.get(thing.id, ()):
+            yield f"{margin}{_arrow(edge, thing)}", _called(thing_there), thing_there.text
             if is_new:
-                yield from rows(other, margin + "  ")
+                yield from rows(thing_there, margin + "  ")
 
-    return rows(found.centre, "")
+    return rows(around.centre, "")
 
 
 def _arrow(edge: Edge, thing: Thing) -> str:

@@ -42,5 +42,5 @@ async def _reembed(memory: CognitiveMemory, report: ProgressPrinter) -> int:
     try:
         return await memory.reembed(show)
     except asyncio.CancelledError:
-        done, total = reached
-        raise Stopped(f"stopped; {done} of {total} texts embedded, all kept: run it again to go on") from None
+        number, total = reached
+        raise Stopped(f"stopped; {number} of {total} texts embedded, all kept: run it again to go on") from None

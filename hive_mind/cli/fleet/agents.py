@@ -93,8 +93,8 @@ class FleetAgent(ProcessAgent):
         from hive_mind.hive.topology.spec import is_shared
 
         status = await self.controller.status()
-        own = next((agent.process for agent in status.agents if agent.name == self.name), "")
-        ready = (agent.name for agent in status.agents if agent.is_ready and agent.process != own)
+        process = next((agent.process for agent in status.agents if agent.name == self.name), "")
+        ready = (agent.name for agent in status.agents if agent.is_ready and agent.process != process)
         return next(ready, "") if is_shared(status.topology) else ""
 
     def contact(self) -> Contact | None:
@@ -165,10 +165,10 @@ def _meant(
         if is_named:
             raise InvalidInput(f"fleet {running[0][1].name!r} has no agent {agent!r}; hive-mind get agents lists them")
         return None
-    others = [one for one in running if one[1].name != RESIDENT]
-    if len(others) != 1:
+    fleets_of_people = [fleet for fleet in running if fleet[1].name != RESIDENT]
+    if len(fleets_of_people) != 1:
         return _meant(running, DEFAULT_AGENT, is_named=False, is_looking=is_looking)
-    controller, status = others[0]
+    controller, status = fleets_of_people[0]
     ready = [agent_view.name for agent_view in status.agents if agent_view.is_ready]
     if is_looking:
         names = {process.name for process in status.processes if process.pid}

@@ -150,14 +150,14 @@ async def under_way(controller: "HiveController") -> AsyncIterator[None]:
 
 
 async def _print_progress(controller: "HiveController") -> None:
-    shown = ""
+    last_line = ""
     while True:
         await asyncio.sleep(_PROGRESS_S)
         # Something may just be replaced; the next look will do.
         with suppress(HiveError):
             line = fleet_line(await controller.status())
-            if line != shown:
-                say(shown := line, style="dim")
+            if line != last_line:
+                say(last_line := line, style="dim")
 
 
 async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[ConvergenceResult]]") -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hive_mind.evals.gating import Judgement
 
 
-def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = None) -> None:
+def pass_or_end(source: "Source", home: Path, questions: str, data: Path | None = None) -> None:
     """Return where the change may be made; end with exit code 1 where it is refused, and with 2 where that can't be judged.
 
     `asked` is an experiment or a question file, `data` where the experiment's paths are looked for first. Not for a coroutine:
@@ -26,13 +26,13 @@ def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = No
     from hive_mind.evals.fleet_gate import fleet_change, is_question_file, judge_change, questions_asked
 
     # Always read: its mistakes are reported even where nothing is measured.
-    experiment = None if is_question_file(Path(asked)) else _experiment(asked, data)
+    experiment = None if is_question_file(Path(questions)) else _experiment(questions, data)
     change = fleet_change(source, home)
     _print_change(change)
     if not change.is_asked:
         return
     folder, settings = FleetFolder(home, source.manifest.metadata.name).path / "gate", settings_for(home)
-    experiment = experiment or questions_asked(Path(asked), change.agents, folder, settings)
+    experiment = experiment or questions_asked(Path(questions), change.agents, folder, settings)
     with progress("cells") as report:
         judged = judge_change(change, experiment, folder, settings, report)
     _show(judged, folder)
@@ -40,11 +40,11 @@ def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = No
         raise typer.Exit(USAGE if judged.unjudged else FAILED)
 
 
-def _experiment(named: str, data: Path | None) -> "Experiment":
+def _experiment(file_or_name: str, data: Path | None) -> "Experiment":
     from hive_mind.evals.experiments.form import GATE
     from hive_mind.evals.experiments.reading import read_experiment
 
-    experiment = read_experiment(named, data, GATE)
+    experiment = read_experiment(file_or_name, data, GATE)
     if experiment.absent:
         say(f"note: --gate does not ask {', '.join(experiment.absent)}: their files are not there", style="yellow")
     return experiment.experiment
@@ -52,26 +52,29 @@ def _experiment(named: str, data: Path | None) -> "Experiment":
 
 def _print_change(change: "FleetChange") -> None:
     """Print the parts that are measured, and those that can't be."""
-    for one in change.unmeasured:
-        say(f"note: --gate does not measure {one}", style="yellow")
+    for metric in change.unmeasured:
+        say(f"note: --gate does not measure {metric}", style="yellow")
     if change.applied is None:
         say("--gate: nothing was applied before, so there is nothing to fall behind")
     elif not change.is_asked:
         say("--gate: topology, ranking and embedding stay as they are, so nothing was asked")
 
 
-def _show(found: "Judgement", folder: Path) -> None:
+def _show(judgement: "Judgement", folder: Path) -> None:
     from hive_mind.evals.fleet_gate import CERTAIN
     from hive_mind.evals.gating import evidence
 
-    if found.allowed:
-        for cell in found.cells:
+    if judgement.allowed:
+        for cell in judgement.cells:
             for metric in cell.metrics:
                 if metric.metric.split("@")[0] in CERTAIN and metric.difference:
                     say(f"--gate: {cell.before} → {cell.after}: {metric.metric} {evidence(metric)}", style="green")
         return
-    say("refused by --gate; nothing was changed" if found.grounds else "--gate can't judge, so nothing was changed", style="red")
-    for line in (*found.unjudged, *(f"{ground.cell}: {ground.told}" for ground in found.grounds)):
+    say(
+        "refused by --gate; nothing was changed" if judgement.grounds else "--gate can't judge, so nothing was changed",
+        style="red",
+    )
+    for line in (*judgement.unjudged, *(f"{ground.cell}: {ground.told}" for ground in judgement.grounds)):
         say(f"  {line}", style="red")
-    if found.grounds:
+    if judgement.grounds:
         say(f"look closer with hive-mind eval report {folder / 'applied'}, and {folder / 'wanted'}", style="dim")

@@ -105,14 +105,14 @@ async def _changed(source: "Source", home: Path) -> "Source":
     """The manifest, as soon as its file has changed and is valid. An invalid file is reported once."""
     from hive_mind.control.manifests.reading import read_manifest
 
-    path, seen = source.folder / Path(source.name).name, source.text
+    path, last_text = source.folder / Path(source.name).name, source.text
     while True:
         await asyncio.sleep(_LOOK_S)
         try:
             text = await asyncio.to_thread(path.read_text, "utf-8-sig")
-            if text == seen:
+            if text == last_text:
                 continue
-            seen = text
+            last_text = text
             return await asyncio.to_thread(read_manifest, path, home)
         except ConfigError as error:
             say(f"{path} changed, and is not applied: {error}", style="red")

@@ -59,8 +59,8 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
     Exit code 1: nothing was done, and why. 2: there is no such member.
     """
     async with at.opened(is_reporting=at.output.is_table) as controller:
-        done = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
-    show_as(at.output, done, [done.member], lambda: _print_evicted(done))
+        eviction = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
+    show_as(at.output, eviction, [eviction.member], lambda: _print_evicted(eviction))
 
 
 @fleet_group.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
@@ -79,29 +79,29 @@ async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at
     missing.
     """
     async with at.opened(is_reporting=at.output.is_table) as controller:
-        there = await controller.remains()
+        remains = await controller.remains()
         if not yes:
-            show_as(at.output, there, [there.hive], lambda: _print_remains(there))
+            show_as(at.output, remains, [remains.hive], lambda: _print_remains(remains))
             return
         async with under_way(controller):
             outcome = await controller.refound(timeout_s=timeout_s)
         await show_outcome(controller, outcome, at.output)
 
 
-def _print_evicted(done: "Evicted") -> None:
-    show(f"{done.member} is a member no more (epoch {done.epoch}, by {done.by}); others take over what it held")
-    if done.lost:
-        say(f"nobody has {counted(len(done.lost), 'partition')} now: {', '.join(done.lost)}", style="yellow")
-    if done.waiting_for:
-        say(f"not heard of it yet: {', '.join(done.waiting_for)}", style="yellow")
+def _print_evicted(eviction: "Evicted") -> None:
+    show(f"{eviction.member} is a member no more (epoch {eviction.epoch}, by {eviction.by}); others take over what it held")
+    if eviction.lost:
+        say(f"nobody has {counted(len(eviction.lost), 'partition')} now: {', '.join(eviction.lost)}", style="yellow")
+    if eviction.waiting_for:
+        say(f"not heard of it yet: {', '.join(eviction.waiting_for)}", style="yellow")
 
 
-def _print_remains(there: "Remains") -> None:
-    journals = f"{counted(len(there.journals), 'journal')} of {there.hive}: {', '.join(there.journals)}"
-    show(f"{counted(there.facts, 'fact')} in {journals}")
-    if there.missing:
-        say(f"no journal of {', '.join(there.missing)}", style="yellow")
-    for node, writes in sorted(there.lost.items()):
+def _print_remains(remains: "Remains") -> None:
+    journals = f"{counted(len(remains.journals), 'journal')} of {remains.hive}: {', '.join(remains.journals)}"
+    show(f"{counted(remains.facts, 'fact')} in {journals}")
+    if remains.missing:
+        say(f"no journal of {', '.join(remains.missing)}", style="yellow")
+    for node, writes in sorted(remains.lost.items()):
         say(f"{node} wrote {counted(writes, 'thing')} that no journal has: lost", style="yellow")
     say("nothing is changed; hive-mind fleet refound --yes founds the hive again with that")
 
@@ -120,14 +120,14 @@ def _certificates(path: Path) -> dict[str, dict[str, str]]:
     folder = KeyFolder(path, path.parent.name)
     if not folder.is_founded:
         return {}
-    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     now_ms, revoked = time.time_ns() // 1_000_000, folder.revoked
     for _, certificate in folder.certificates():
         state = "revoked" if certificate.key_id in revoked else "expired" if certificate.not_after_ms < now_ms else "good"
         for name in certificate.names:
-            if state == "good" or name not in found:
-                found[name] = {"certificate": state, "key": certificate.key_id.hex(), "process": certificate.names[0]}
-    return found
+            if state == "good" or name not in rows:
+                rows[name] = {"certificate": state, "key": certificate.key_id.hex(), "process": certificate.names[0]}
+    return rows
 
 
 def show_members(rows: list[dict[str, Any]]) -> None:
@@ -138,6 +138,6 @@ def show_members(rows: list[dict[str, Any]]) -> None:
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
     alone = len(row["only_holder_of"])
     state = row["state"] if row["is_member"] or row["state"] in ("joining", "stranger") else f"{row['state']}, no member"
-    heard = "never" if row["last_heard_s"] is None else f"{row['last_heard_s']:.0f} s ago"
+    last_heard = "never" if row["last_heard_s"] is None else f"{row['last_heard_s']:.0f} s ago"
     certificate = row["certificate"] or "not asked for"
-    return row["name"], state, certificate, heard, str(row["epoch"] or ""), str(row["partitions"]), str(alone or "")
+    return row["name"], state, certificate, last_heard, str(row["epoch"] or ""), str(row["partitions"]), str(alone or "")

@@ -49,16 +49,16 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
         files = {**_public(folder, keys), **platform.render(source, configs, before, keys)}
         for name, text in files.items():
             write_whole(folder / name, text.encode(), READABLE)
-        wanted = secret_files(platform.workers_of(source, configs, keys), keys)
-        for path in _written(folder, wanted, issuer):
+        secrets = secret_files(platform.workers_of(source, configs, keys), keys)
+        for path in _written(folder, secrets, issuer):
             if kind == "compose" and os.geteuid() == 0:
                 os.chown(path, USER, USER)
     except OSError as error:
         raise InvalidInput(f"{folder} can't be written to: {error}") from error
-    for name in (*files, *wanted):
+    for name in (*files, *secrets):
         show(str(folder / name))
-    written = counted(len(files) + len(wanted), "file")
-    say(f"{written} written, nothing was started. Keep them: to render again goes on from them")
+    count = counted(len(files) + len(secrets), "file")
+    say(f"{count} written, nothing was started. Keep them: to render again goes on from them")
     if keys.ids:
         say(f"secrets/ has a secret key for each process; the root that issues them is in {issuer.path}: keep it")
     say(_NEXT[kind].format(folder))
@@ -89,16 +89,16 @@ def _public(folder: Path, keys: "Keys") -> dict[str, str]:
     return {f"keys/{name}": text for name, text in keys.public.items()} | {".gitignore": "\n".join(lines) + "\n"}
 
 
-def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> Iterator[Path]:
+def _written(folder: Path, secrets: Mapping[str, str], issuer: "KeyFolder") -> Iterator[Path]:
     """Write the key of each process, for its owner alone, and delete those that were replaced. The files that are new."""
-    for name, process in wanted.items():
+    for name, process in secrets.items():
         path = folder / name
         # Called after what is in it; by now it may belong to the user that runs the containers.
         if not path.exists():
             write_whole(path, issuer.key_of(process)[1].encode())
             yield path
-    for path in (folder / "secrets").glob("key-*.key") if wanted else ():
-        if f"secrets/{path.name}" not in wanted:
+    for path in (folder / "secrets").glob("key-*.key") if secrets else ():
+        if f"secrets/{path.name}" not in secrets:
             path.unlink()
 
 
@@ -114,6 +114,6 @@ def _configs(source: "Source", before: "Mapping[str, WorkerConfig]") -> "Mapping
     from hive_mind.control.planning.desired import desired
     from hive_mind.control.remembering import remembered
 
-    wanted = {agent.name: agent.sources for agent in expanded(source.manifest)}
-    sources = SourceReader().read(wanted, source.folder)
+    sources_by_agent = {agent.name: agent.sources for agent in expanded(source.manifest)}
+    sources = SourceReader().read(sources_by_agent, source.folder)
     return desired(source.manifest, source.folder, _HOME, remembered(before), sources, run=_RUN).processes

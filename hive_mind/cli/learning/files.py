@@ -46,15 +46,15 @@ def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
         from hive_mind.runtime.texts.documents.register import suffixes
         from hive_mind.runtime.texts.text_files import TEXT_SUFFIXES
 
-        known = " ".join((*TEXT_SUFFIXES, *suffixes()))
-        raise InvalidInput(f"no text files in there; files ending in {known} are learned, others when named")
+        suffixes_learned = " ".join((*TEXT_SUFFIXES, *suffixes()))
+        raise InvalidInput(f"no text files in there; files ending in {suffixes_learned} are learned, others when named")
     return list(found_paths.values())
 
 
 def passed_over(paths: Iterable[str]) -> dict[Path, str]:
     """The files that `files_of` leaves out of the folders among these paths, and why."""
-    found = {file: _why_not(path, file) for path in map(Path, paths) if path.is_dir() for file in _files_below(path)}
-    return {file: why for file, why in found.items() if why}
+    reasons = {file: _why_not(path, file) for path in map(Path, paths) if path.is_dir() for file in _files_below(path)}
+    return {file: why for file, why in reasons.items() if why}
 
 
 def source_of(path: Path) -> str:
@@ -63,12 +63,12 @@ def source_of(path: Path) -> str:
     return printable(os.path.realpath(path))
 
 
-def source_named(given: str, known: Container[str]) -> str:
+def source_named(text: str, sources: Container[str]) -> str:
     """A source by its name, or by the path of its file. Raises `InvalidInput`."""
-    for name in (given, source_of(Path(given))):
-        if name in known:
+    for name in (text, source_of(Path(text))):
+        if name in sources:
             return name
-    raise InvalidInput(f"nothing was learned from {given!r}: `hive-mind sources` lists what was")
+    raise InvalidInput(f"nothing was learned from {text!r}: `hive-mind sources` lists what was")
 
 
 def read_stdin(bytes_max: int = -1) -> bytes:

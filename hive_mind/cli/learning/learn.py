@@ -88,11 +88,11 @@ async def _learn(
     async with opened as (name, learner):
         with progress("files") as report:
             await learn_all(learner, pieces, tally, report)
-        gone = await gone_from(learner, folders, {piece.source for piece in pieces})
+        sources_gone = await gone_from(learner, folders, {piece.source for piece in pieces})
         if not is_replacing:
-            print_gone(gone)
+            print_gone(sources_gone)
         else:
-            for source in gone:
+            for source in sources_gone:
                 await withdraw(learner, source, tally)
     _print_tally(tally, name, output)
     if tally.skipped:
@@ -100,9 +100,9 @@ async def _learn(
 
 
 def _passed_over(files: Sequence[Mapping[str, str]]) -> str:
-    more = len(files) - _NAMED_MAX
-    shown = ", ".join(f"{shown_source(file['file'])} ({file['reason']})" for file in files[:_NAMED_MAX])
-    return f"left out (name a file to learn it all the same): {shown}" + (f" and {more} more" if more > 0 else "")
+    rest = len(files) - _NAMED_MAX
+    names = ", ".join(f"{shown_source(file['file'])} ({file['reason']})" for file in files[:_NAMED_MAX])
+    return f"left out (name a file to learn it all the same): {names}" + (f" and {rest} more" if rest > 0 else "")
 
 
 def _print_tally(tally: Tally, agent: str, output: Format) -> None:

@@ -46,9 +46,9 @@ def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
         those = [line for line in lines if (line["what"] == "kept") is is_kept]
         for line in those[:_LINES_MAX]:
             show_indented(f"{line['what']}: {line['text']}", style="" if is_kept else "dim")
-        if more := len(those) - min(len(those), _LINES_MAX):
-            what = "kept" if is_kept else "left out"
-            show_indented(f"… and {more:,} more {what}: all of them with --output json", style="dim")
+        if rest := len(those) - min(len(those), _LINES_MAX):
+            verb = "kept" if is_kept else "left out"
+            show_indented(f"… and {rest:,} more {verb}: all of them with --output json", style="dim")
 
 
 def _figures(file: Reply) -> str:

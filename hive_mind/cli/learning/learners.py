@@ -141,24 +141,25 @@ class RemoteLearner:
 
     async def learn_from_content(self, content: Content, progress: "Progress", /) -> RemoteLearned:
         """Durable when this returns; what is worth sharing is with the hive soon."""
-        parts, done = parts_of(content.text), list[RemoteLearned]()
+        parts, outcomes = parts_of(content.text), list[RemoteLearned]()
         for part in parts:
-            done.append(await self._learn_part(part, content, is_whole=content.is_whole and len(parts) == 1))
-            progress(len(done), len(parts))
-        facts = [fact for one in done for fact in one.facts]
+            outcomes.append(await self._learn_part(part, content, is_whole=content.is_whole and len(parts) == 1))
+            progress(len(outcomes), len(parts))
+        facts = [fact for outcome in outcomes for fact in outcome.facts]
         added, confirmed, skipped = [
-            sum(column) for column in zip(*((one.added, one.confirmed, one.skipped) for one in done), strict=True)
+            sum(column)
+            for column in zip(*((outcome.added, outcome.confirmed, outcome.skipped) for outcome in outcomes), strict=True)
         ]
-        missing = dict.fromkeys(one.missing for one in done if one.missing)
-        former = done[0].former if len(parts) == 1 or not content.is_whole else await self._replace(content.source, done)
-        reasons = sum((Counter(one.reasons) for one in done), Counter[str]())
+        missing = dict.fromkeys(outcome.missing for outcome in outcomes if outcome.missing)
+        former = outcomes[0].former if len(parts) == 1 or not content.is_whole else await self._replace(content.source, outcomes)
+        reasons = sum((Counter(outcome.reasons) for outcome in outcomes), Counter[str]())
         return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing), former, reasons=reasons)
 
     async def _learn_part(self, text: str, content: Content, *, is_whole: bool) -> RemoteLearned:
         fields = {"text": text, "source": content.source, "said_at": content.said_at, "title": content.title}
         reply = await self.agent.call("learn", **fields, **({"whole": True} if is_whole else {}))
-        done = (reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
-        return RemoteLearned(*done, reply.get("former", 0), reply.get("episode", ""), reply.get("left_out", {}))
+        figures = (reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
+        return RemoteLearned(*figures, reply.get("former", 0), reply.get("episode", ""), reply.get("left_out", {}))
 
     async def _replace(self, source: str, parts: Sequence[RemoteLearned]) -> int:
         """All parts together are the whole: none of them takes the place of another."""

@@ -66,13 +66,13 @@ def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool
         files = files_of(paths, may_be_none=bool(is_whole))
         if is_whole and source and len(files) > 1:
             raise InvalidInput("--replace with --source is for one file: each of several would replace the one before it")
-        whole = not source if is_whole is None else is_whole
-        return [piece_of(path, source or source_of(path), said_at, is_whole=whole) for path in files]
+        is_all = not source if is_whole is None else is_whole
+        return [piece_of(path, source or source_of(path), said_at, is_whole=is_all) for path in files]
     if len(paths) > 1:
         raise InvalidInput("- is standard input and stands alone: learn files in another call")
     text = stdin_text()
-    given = text if isinstance(text, Unreadable) else Document(text)
-    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda _: given, bool(is_whole))]
+    document = text if isinstance(text, Unreadable) else Document(text)
+    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda _: document, bool(is_whole))]
 
 
 def piece_of(path: Path, source: str, said_at: str = "", *, is_whole: bool = True) -> Piece:
@@ -102,9 +102,9 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
             say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
         raise
     except asyncio.CancelledError:
-        done, part = len(tally.learned), f" and {far}" if far else ""
-        what = f"{done} of {counted(len(pieces), 'file')}{part} learned"
-        raise Stopped(f"stopped; {what}, nothing lost: run it again to go on") from None
+        learned_count, part = len(tally.learned), f" and {far}" if far else ""
+        sentence = f"{learned_count} of {counted(len(pieces), 'file')}{part} learned"
+        raise Stopped(f"stopped; {sentence}, nothing lost: run it again to go on") from None
 
 
 async def learn_one(learner: Learner, piece: Piece, tally: Tally, show: "Progress", known: str = "") -> str:
@@ -169,5 +169,5 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
 
 def _lines(figures: LearnedFigures) -> list[dict[str, str]]:
     """The fate of each stretch of the content, as far as that is known."""
-    kept = [{"what": "kept", "text": fact.content} for fact in figures.facts if isinstance(fact, Fact)]
-    return [*kept, *({"what": f"left out ({out.reason})", "text": out.text} for out in figures.left_out)]
+    lines = [{"what": "kept", "text": fact.content} for fact in figures.facts if isinstance(fact, Fact)]
+    return [*lines, *({"what": f"left out ({out.reason})", "text": out.text} for out in figures.left_out)]

@@ -72,11 +72,13 @@ class FolderWatcher:
             self._digests = {source.source: source.digest for source in sources if source.vouches or source.digest}
         return self._digests
 
-    async def _learn(self, source: str, seen: FileSignature) -> None:
+    async def _learn(self, source: str, signature: FileSignature) -> None:
         digests, tally = await self._known(), Tally()
-        digests[source] = await learn_one(self.learner, piece_of(seen.path, source), tally, _no_progress, digests.get(source, ""))
+        digests[source] = await learn_one(
+            self.learner, piece_of(signature.path, source), tally, _no_progress, digests.get(source, "")
+        )
         show_learned(tally.learned)
-        self.handled[source] = seen
+        self.handled[source] = signature
 
     def _is_gone(self, source: str, paths: Iterable[Path], now: Mapping[str, FileSignature]) -> bool:
         """Twice, for a program that replaces a file may remove it first."""
@@ -122,7 +124,7 @@ async def watch_folders(settings: Settings, folders: Sequence[Path], agent: str,
 
 
 async def _watch(watcher: FolderWatcher) -> None:
-    shown = ""
+    last_state = ""
     while True:
         began = time.monotonic()
         is_learned = await watcher.look()
@@ -130,9 +132,9 @@ async def _watch(watcher: FolderWatcher) -> None:
         state = f"waiting for {', '.join(missing)}, which is not there" if missing else ""
         if is_learned:
             state = f"up to date: {counted(len(watcher.handled), 'file')}"
-        if state and state != shown:
+        if state and state != last_state:
             say(state, style="dim")
-        shown = state
+        last_state = state
         await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * (time.monotonic() - began)))
 
 

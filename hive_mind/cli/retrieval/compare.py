@@ -145,9 +145,9 @@ def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "Retr
     return workspaces.config_of(folder, first), workspaces.config_of(folder, second)
 
 
-def _plain_change(one: "MetricChange") -> dict[str, Any]:
-    change: dict[str, Any] = {"metric": one.metric, "before": one.before, "after": one.after}
-    if (difference := one.difference) is None:
+def _plain_change(metric_change: "MetricChange") -> dict[str, Any]:
+    change: dict[str, Any] = {"metric": metric_change.metric, "before": metric_change.before, "after": metric_change.after}
+    if (difference := metric_change.difference) is None:
         return change | {"interval": None, "p": None, "change": 0.0}
     interval = {"mean": difference.difference, "low": difference.low, "high": difference.high, "confidence": 0.95}
     return change | {"interval": interval, "p": difference.p, "change": difference.difference}

@@ -54,8 +54,8 @@ async def describe(
         return
     for file, description in zip(files, descriptions, strict=True):
         _show_collection(file, description)
-    named = [f"{name} (active)" if name == active else name for name in configs]
-    show(f"configurations: {', '.join(named) or 'none'}")
+    config_names = [f"{name} (active)" if name == active else name for name in configs]
+    show(f"configurations: {', '.join(config_names) or 'none'}")
     if questions is None:
         show("golden set: none; without evals/golden.json nothing can be measured")
         return

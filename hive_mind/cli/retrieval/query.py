@@ -65,7 +65,7 @@ async def query(
         return
     _show_head(chosen, query_result)
     for hit in query_result.results:
-        _show_result(hit, labels, whole=whole)
+        _show_result(hit, labels, is_whole=whole)
     _show_foot(query_result)
 
 
@@ -95,12 +95,12 @@ def _show_head(config: "RetrievalConfig", result: "QueryResult") -> None:
         say(f"note: {note}", style="yellow")
 
 
-def _show_result(result: "Result", labels: "GoldenQuery | None", *, whole: bool) -> None:
+def _show_result(result: "Result", labels: "GoldenQuery | None", *, is_whole: bool) -> None:
     label, style = _label(result, labels)
     heading = f" › {result.heading}" if result.heading else ""
     show_indented(f"{result.document}{heading}{label}", lead=f"{result.rank:>3}.", style=style)
     show_indented(_scores(result), style="cyan")
-    show_indented(result.text if whole else _preview(result), style="dim")
+    show_indented(result.text if is_whole else _preview(result), style="dim")
 
 
 def _label(result: "Result", labels: "GoldenQuery | None") -> tuple[str, str]:

@@ -74,13 +74,13 @@ def show_item(view: ItemView, alike: int) -> None:
     if item.signals:
         show("\nSignals", style="bold")
         show_table(["from", "says", "sure", "why"], [_signal(signal) for signal in item.signals])
-    said = [
-        *(_former(view.item, one) for one in view.former),
+    words_said = [
+        *(_former(view.item, earlier) for earlier in view.former),
         *(f"{done(view.item, decision)} – later, a comment" for decision in view.later),
     ]
-    if said:
+    if words_said:
         show("\nAlso said", style="bold")
-        show_indented("\n".join(said))
+        show_indented("\n".join(words_said))
     if view.is_open:
         say(f"decide with: hive-mind inbox {'answer' if item.kind == 'question' else 'approve'} {short_id(item.id)}", style="dim")
 
@@ -91,9 +91,9 @@ def document_of(view: ItemView) -> dict[str, Any]:
 
 
 def _row(line: Line) -> tuple[str, ...]:
-    item, more = line.item, len(line.views) - 1
-    what = f"{item.title} ({more:,} more like it)" if more else item.title
-    return short_id(item.id), item.kind, item.agent, ago(item.opened_ms), what
+    item, further = line.item, len(line.views) - 1
+    title = f"{item.title} ({further:,} more like it)" if further else item.title
+    return short_id(item.id), item.kind, item.agent, ago(item.opened_ms), title
 
 
 def _details(view: ItemView, alike: int) -> list[tuple[str, str]]:
@@ -124,10 +124,10 @@ def _signal(signal: Signal) -> tuple[str, ...]:
     return signal.name, says if signal.state == "given" else signal.state, sure, signal.reasoning
 
 
-def _former(item: Item, one: Decision | Reopening) -> str:
-    if isinstance(one, Decision):
-        return f"{done(item, one)} – before it was opened again"
-    return f"opened again by {one.by}" + (f" ({one.because})" if one.because else "")
+def _former(item: Item, earlier: Decision | Reopening) -> str:
+    if isinstance(earlier, Decision):
+        return f"{done(item, earlier)} – before it was opened again"
+    return f"opened again by {earlier.by}" + (f" ({earlier.because})" if earlier.because else "")
 
 
 QUESTIONS: Sequence[ItemKind] = ("question",)
@@ -151,9 +151,9 @@ class Wish:
         """The decision it is. Raises `InvalidInput`."""
         if self.kinds and item.kind not in self.kinds:
             id_ = short_id(item.id)
-            how = f'answer {id_} "TEXT"' if item.kind == "question" else f"approve {id_}"
-            raise InvalidInput(f"{id_} is a {item.kind}, so this makes no sense for it; try: hive-mind inbox {how}")
-        wrong = tuple(_cited(item, given) for given in self.wrong)
+            remedy = f'answer {id_} "TEXT"' if item.kind == "question" else f"approve {id_}"
+            raise InvalidInput(f"{id_} is a {item.kind}, so this makes no sense for it; try: hive-mind inbox {remedy}")
+        wrong = tuple(_cited(item, cited) for cited in self.wrong)
         return Decision(item=item.id, action=self.action, by=self.by, because=self.because, edit=self.edit, wrong=wrong)
 
 
@@ -163,16 +163,16 @@ async def decide(at: AtDesk, given: str, wish: Wish) -> None:
         view = await item_called(desk, given)
         views = [view, *(await others_like(desk, view) if wish.is_for_all else ())]
         # All of them are looked at before the first is decided.
-        decisions = [wish.decision_on(one.item) for one in views]
+        decisions = [wish.decision_on(view.item) for view in views]
         counting = [await desk.decide(decision) for decision in decisions]
-        after = [await desk.view(decision.item) or one for decision, one in zip(decisions, views, strict=True)]
+        after = [await desk.view(decision.item) or view for decision, view in zip(decisions, views, strict=True)]
     if at.output is Format.JSON:
-        show_json([document_of(one) | {"counts": counts} for one, counts in zip(after, counting, strict=True)])
+        show_json([document_of(view) | {"counts": counts} for view, counts in zip(after, counting, strict=True)])
     else:
         for one, decision, counts in zip(after, decisions, counting, strict=True):
             if counts:
                 show(f"{short_id(one.item.id)} is {outcome(one.item, decision)}: {one.item.title}")
-    if late := [_first(one) for one, counts in zip(after, counting, strict=True) if not counts]:
+    if late := [_first(view) for view, counts in zip(after, counting, strict=True) if not counts]:
         raise CommandError(f"{'; '.join(late)}. Your text is kept as a comment; to decide again: hive-mind inbox reopen ID")
 
 

@@ -91,12 +91,12 @@ async def item_called(desk: "LedgerDesk", given: str) -> "ItemView":
 def person(name: str) -> str:
     """The person that decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
     try:
-        found = name.strip() or getpass.getuser()
+        name_given = name.strip() or getpass.getuser()
     except (KeyError, OSError):
-        found = ""
-    if not found:
+        name_given = ""
+    if not name_given:
         raise InvalidInput("can't find out the user's name: use --as NAME")
-    return found
+    return name_given
 
 
 async def ledger_of(settings: Settings, agent: str) -> "Ledger":
@@ -109,8 +109,8 @@ async def ledger_of(settings: Settings, agent: str) -> "Ledger":
     try:
         return await open_ledger(settings, agent, is_shared=True)
     except DatabaseLocked as error:
-        who = f"process {error.holder_pid}" if error.holder_pid else "another process"
-        message = f"{who} keeps the inbox of agent {agent!r} to itself while it runs; decide when it has ended"
+        holder = f"process {error.holder_pid}" if error.holder_pid else "another process"
+        message = f"{holder} keeps the inbox of agent {agent!r} to itself while it runs; decide when it has ended"
         raise CommandError(message) from error
 
 
@@ -119,10 +119,10 @@ def desks_in(home: Path) -> dict[str, str]:
 
     Raises `InvalidInput` for a damaged file.
     """
-    found: dict[str, str] = {}
+    desks: dict[str, str] = {}
     for fleet in fleets_in(home):
-        found |= _of(home, fleet)
-    return found
+        desks |= _of(home, fleet)
+    return desks
 
 
 def _of(home: Path, fleet: str) -> dict[str, str]:

@@ -161,9 +161,14 @@ def _plain(trial: "Trial") -> dict[str, Any]:
     return {"id": trial.rule.id, **fields, "examples": trial.examples}
 
 
-def _proposal(one: "RuleProposal") -> dict[str, Any]:
-    rule = one.proposed_rule.model_dump(mode="json", by_alias=True)
-    evidence = {"confidence": one.confidence, "coverage": one.coverage, "examples": one.examples, "nearMisses": one.near_misses}
+def _proposal(proposal: "RuleProposal") -> dict[str, Any]:
+    rule = proposal.proposed_rule.model_dump(mode="json", by_alias=True)
+    evidence = {
+        "confidence": proposal.confidence,
+        "coverage": proposal.coverage,
+        "examples": proposal.examples,
+        "nearMisses": proposal.near_misses,
+    }
     return {"rule": rule, **{name: plain(value) for name, value in evidence.items()}}
 
 

@@ -114,7 +114,7 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFl
         for move in moves:
             await desk.call("rule", rule=move.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     if at.output is Format.JSON:
-        show_json([plainly(one.rule, one.record) for one in moves])
+        show_json([plainly(move.rule, move.record) for move in moves])
     else:
         for move in moves:
             show(_move_text(move))

@@ -93,7 +93,7 @@ async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
         else:
             name = agent or DEFAULT_AGENT
             async with opened_store(for_copying(settings, name), name, is_reading=True) as store:
-                facts = [fact async for some in store.facts() for fact in some]
+                facts = [fact async for facts_of_page in store.facts() for fact in facts_of_page]
     async with desk_of(settings.home, name) as desk:
         actions = {view.item.subject: action_of(view) async for view in decided(desk, name) if view.item.kind == FACT}
     return _cases(facts, name, actions)

@@ -90,16 +90,16 @@ async def run(
     from hive_mind.cli.runs.run_in_fleet import run_in_fleet
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
-    given, settings = inputs_of(inputs or ()), at.settings()
+    options, settings = inputs_of(inputs or ()), at.settings()
     check_notify(notify)
     worker_spec = ruled(worker_named(worker), rules) if worker else None
     async with fleet_agent(settings.home, at.fleet, at.agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             refuse_notify(notify)
             if function or (rules and not worker):
-                what = "--function: its manifest has judge.functions" if function else "--rules: name the worker, too"
-                raise InvalidInput(f"agent {running.name} of fleet {running.fleet} takes no {what}")
-            await run_in_fleet(running, worker_spec, given, _named(name), at.output, stream=stream, is_waiting=wait)
+                option = "--function: its manifest has judge.functions" if function else "--rules: name the worker, too"
+                raise InvalidInput(f"agent {running.name} of fleet {running.fleet} takes no {option}")
+            await run_in_fleet(running, worker_spec, options, _named(name), at.output, stream=stream, is_waiting=wait)
             return
     if not worker:
         raise InvalidInput("say which worker: a file, or one that `hive-mind worker` lists")
@@ -109,7 +109,7 @@ async def run(
         spec = ruled(worker_named(worker, parts), rules)
         printer = printer_for(at.output)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
-        await executor.start(spec, given, stream=stream)
+        await executor.start(spec, options, stream=stream)
         async with notifying(notify, parts):
             await driven(executor, agent, at.output, again(mcp, function, notify))
 
@@ -133,10 +133,10 @@ def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":
     from hive_mind.agents.judging.functions import functions_at
 
     places = {}
-    for one in given:
-        name, equals, place = one.partition("=")
+    for assignment in given:
+        name, equals, place = assignment.partition("=")
         if not (name and equals):
-            raise InvalidInput(f"--function is NAME=FILE.py:NAME, not {one[:60]!r}")
+            raise InvalidInput(f"--function is NAME=FILE.py:NAME, not {assignment[:60]!r}")
         places[name] = place
     return functions_at(places)
 
@@ -171,27 +171,27 @@ def printer_for(output: Format) -> "StepPrinter":
 
 def inputs_of(given: Sequence[str]) -> dict[str, Any]:
     """Values by key. Raises `InvalidInput`."""
-    found: dict[str, Any] = {}
-    for one in given:
-        key, equals, value = one.partition("=")
+    inputs: dict[str, Any] = {}
+    for assignment in given:
+        key, equals, value = assignment.partition("=")
         if not (key and equals):
-            raise InvalidInput(f"--input is KEY=VALUE, not {one[:60]!r}")
-        found[key] = _text_of(value[1:]) if value.startswith("@") else value
-    return found
+            raise InvalidInput(f"--input is KEY=VALUE, not {assignment[:60]!r}")
+        inputs[key] = _text_of(value[1:]) if value.startswith("@") else value
+    return inputs
 
 
 def servers_of(given: Sequence[str]) -> list["McpServer"]:
     """MCP servers by name. Raises `InvalidInput`."""
     from hive_mind.tools.base import McpServer
 
-    found = []
-    for one in given:
-        name, equals, command = one.partition("=")
+    servers = []
+    for assignment in given:
+        name, equals, command = assignment.partition("=")
         if not (name and equals and command.strip()):
-            raise InvalidInput(f"--mcp is NAME=COMMAND, not {one[:60]!r}")
+            raise InvalidInput(f"--mcp is NAME=COMMAND, not {assignment[:60]!r}")
         is_url = command.startswith(("http://", "https://"))
-        found.append(McpServer(name, () if is_url else tuple(shlex.split(command)), command if is_url else ""))
-    return found
+        servers.append(McpServer(name, () if is_url else tuple(shlex.split(command)), command if is_url else ""))
+    return servers
 
 
 def _named(name: str) -> str:

@@ -34,16 +34,16 @@ async def run_in_fleet(
 
 async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bool) -> None:
     """Until it has ended or, unless we wait for that too, a person is asked."""
-    seen: tuple[str, ...] = ()
+    steps_seen: tuple[str, ...] = ()
     printer = StepPrinter(is_silent=output is not Format.TEXT)
-    heard = Heard(printer)
+    saying_heard = Heard(printer)
     try:
         while True:
             document = await agent.call("run_shown", run=run)
-            heard.show_new(document.get("saying", ()))
-            if (at := tuple(document["at"])) != seen:
+            saying_heard.show_new(document.get("saying", ()))
+            if (at := tuple(document["at"])) != steps_seen:
                 printer.line(f"at {', '.join(at)}" if at else "at its end")
-                seen = at
+                steps_seen = at
             if document["status"] != "unfinished" and not (document["status"] == "parked" and is_waiting):
                 break
             await asyncio.sleep(_LOOK_S)

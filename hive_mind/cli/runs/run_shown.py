@@ -68,14 +68,14 @@ class Heard:
 
     def show_new(self, saying: Iterable[Mapping[str, Any]]) -> None:
         """Show the new part of it."""
-        for one in saying:
-            turn, shown = self._shown.get(one["node"], (one["turn"], 0))
-            if turn != one["turn"]:
+        for saying_of_node in saying:
+            turn, characters_shown = self._shown.get(saying_of_node["node"], (saying_of_node["turn"], 0))
+            if turn != saying_of_node["turn"]:
                 self._printer.end_line()
-                shown = 0
-            if (new := one["text"][shown:]) and (hear := self._printer.listen(one["node"])):
+                characters_shown = 0
+            if (new := saying_of_node["text"][characters_shown:]) and (hear := self._printer.listen(saying_of_node["node"])):
                 hear(new)
-            self._shown[one["node"]] = one["turn"], len(one["text"])
+            self._shown[saying_of_node["node"]] = saying_of_node["turn"], len(saying_of_node["text"])
 
 
 async def show_run(executor: "RunExecutor", agent: str, output: Format, options: str = "") -> None:
@@ -101,12 +101,12 @@ def show_document(document: Mapping[str, Any], agent: str, options: str = "", *,
     for item in document["waiting"]:
         which_one = f" ({item['asks']})" if "→" in item.get("asks", "") else ""
         show(f"waits for a person{which_one}: {item['title']}", style="yellow")
-        how = f'answer {short_id(item["id"])} "…"' if item["kind"] == "question" else f"approve {short_id(item['id'])}"
+        remedy = f'answer {short_id(item["id"])} "…"' if item["kind"] == "question" else f"approve {short_id(item['id'])}"
         show(f"  hive-mind inbox show {short_id(item['id'])}{which}")
-        show(f"  hive-mind inbox {how}{which}")
-    for one in document.get("listening", ()):
-        show(f"{one['node']}:", style="bold")
-        show_indented(printable(one["text"]))
+        show(f"  hive-mind inbox {remedy}{which}")
+    for node_listening in document.get("listening", ()):
+        show(f"{node_listening['node']}:", style="bold")
+        show_indented(printable(node_listening["text"]))
         show(f'  hive-mind runs say {document["run"]} "…"{which}')
     if document["waiting"] and not goes_on:
         show(f"  hive-mind runs resume {document['run']}{which}{options}")
@@ -135,8 +135,8 @@ def show_table_of(documents: list[dict[str, Any]]) -> None:
 
 
 def _waits_for(document: Mapping[str, Any]) -> list[str]:
-    asked = [f"a person ({short_id(item['id'])})" for item in document["waiting"]]
-    return [*asked, *(f"a word ({one['node']})" for one in document.get("listening", ()))]
+    askers = [f"a person ({short_id(item['id'])})" for item in document["waiting"]]
+    return [*askers, *(f"a word ({node_listening['node']})" for node_listening in document.get("listening", ()))]
 
 
 def reasons_of(steps: list[s.Step]) -> Iterator[str]:

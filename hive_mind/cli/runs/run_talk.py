@@ -59,8 +59,8 @@ class RunOfFleet:
 
     async def say(self, text: str, key: str = "") -> Document:
         """`key`: of a text that may be said again."""
-        told = await self.running.call("run_told", run=self.run, text=text, key=key)
-        return await self.look(told["number"])
+        told_reply = await self.running.call("run_told", run=self.run, text=text, key=key)
+        return await self.look(told_reply["number"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +106,5 @@ async def talk(run: TalkingRun) -> None:
 
 def show_said(document: Document) -> None:
     """The last words of the nodes that wait for an answer."""
-    for one in document["listening"]:
-        show_indented(printable(one["text"]), lead=f"{one['node']}:")
+    for node_listening in document["listening"]:
+        show_indented(printable(node_listening["text"]), lead=f"{node_listening['node']}:")

@@ -61,8 +61,8 @@ async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
     total = 0
     for agent in [at.agent] if at.agent else _with_ledgers(at.home):
         async with _ledger(at.home, agent) as ledger:
-            some, count = await _documents(ledger, limit)
-        documents += [{"agent": agent, **document} for document in some]
+            documents_of_agent, count = await _documents(ledger, limit)
+        documents += [{"agent": agent, **document} for document in documents_of_agent]
         total += count
     documents = sorted(documents, key=lambda document: str(document["changed"]), reverse=True)[: limit or None]
     if at.output is Format.JSON:
@@ -266,7 +266,7 @@ async def prune(
             folder = database_path(at.settings(), at.agent).parent / "runs"
             runs = await pruned(ledger, folder, runs, wall_clock_ms)
     if at.output is Format.JSON:
-        show_json([{"run": one.run, "outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps} for one in runs])
+        show_json([{"run": run.run, "outcome": run.outcome, "ended_ms": run.ended_ms, "steps": run.steps} for run in runs])
         return
     for run in runs:
         show(f"{run.run}: {run.outcome}, {counted(run.steps, 'step')}")

@@ -20,8 +20,8 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAge
             return None
         (file,) = (home / "fleets" / RESIDENT / "run").glob("*.json")
         contact = msgspec.json.decode(file.read_bytes(), type=Contact)
-        looked = request_bytes("GET", "/v1/status", contact.token, b"")
-        status = msgspec.json.decode(body_within(contact.port, looked, _LOOK_S), type=WorkerStatus)
+        request = request_bytes("GET", "/v1/status", contact.token, b"")
+        status = msgspec.json.decode(body_within(contact.port, request, _LOOK_S), type=WorkerStatus)
     except (OSError, ValueError, msgspec.DecodeError):
         return None
     is_there = any(agent_status.name == agent and agent_status.phase != "failed" for agent_status in status.agents)

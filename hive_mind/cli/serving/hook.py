@@ -60,8 +60,8 @@ def _folder() -> Path:
         payload = json.loads(_given() or b"{}")
     except (ValueError, RecursionError):
         payload = {}
-    named = payload.get("cwd") if isinstance(payload, dict) else None
-    return Path(named) if isinstance(named, str) else Path.cwd()
+    folder = payload.get("cwd") if isinstance(payload, dict) else None
+    return Path(folder) if isinstance(folder, str) else Path.cwd()
 
 
 def _given() -> bytes:
@@ -94,8 +94,8 @@ def _said(agent: str, facts: "Sequence[Fact]", folder: Path) -> Iterator[str]:
         text = fact.content if len(fact.content) <= CHARACTERS_MAX else fact.content[:CHARACTERS_MAX] + "…"
         yield f"- {' '.join(text.split())} [{short_id(fact.id)}]"
     pairs = disputed(current)
-    for one, other in pairs[:_CONFLICTS_MAX]:
-        yield f"- disputed: {short_id(one.id)} against {short_id(other.id)}: {' '.join(one.content.split())[:CHARACTERS_MAX]}"
+    for claim, rival in pairs[:_CONFLICTS_MAX]:
+        yield f"- disputed: {short_id(claim.id)} against {short_id(rival.id)}: {' '.join(claim.content.split())[:CHARACTERS_MAX]}"
     if len(pairs) > _CONFLICTS_MAX:
         yield f"- {len(pairs) - _CONFLICTS_MAX} more conflicts"
     if len(current) > len(shown_facts):

@@ -42,20 +42,22 @@ _NAME = "hive-mind"
 
 def arguments(agent: str, fleet: str, home: Path) -> list[str]:
     """How the server is started. The home is written out: a client starts it from some folder of its own."""
-    named = [("--home", str(home.absolute())), ("--agent", agent), ("--fleet", fleet)]
-    return ["-m", "hive_mind", "mcp", *(text for option, value in named if value for text in (option, value))]
+    options = [("--home", str(home.absolute())), ("--agent", agent), ("--fleet", fleet)]
+    return ["-m", "hive_mind", "mcp", *(text for option, value in options if value for text in (option, value))]
 
 
 def configuration(client: Client, folder: Path, arguments: list[str]) -> tuple[Path, str]:
     """A client's file, and all that is to stand in it. Raises `InvalidInput` for one that is no JSON object."""
     path, key = _FILES[client]
     file = folder / path
-    known = _read(file)
-    servers = known.setdefault(key, {})
+    document = _read(file)
+    servers = document.setdefault(key, {})
     if not isinstance(servers, dict):
         raise InvalidInput(f"{file}: {key} is not an object; mend it, or remove the file")
-    servers[_NAME] = {"command": sys.executable, "args": arguments} | ({"env": given} if (given := settings_given()) else {})
-    return file, json.dumps(known, indent=2, ensure_ascii=False)
+    servers[_NAME] = {"command": sys.executable, "args": arguments} | (
+        {"env": settings} if (settings := settings_given()) else {}
+    )
+    return file, json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def write(file: Path, text: str) -> None:
@@ -66,14 +68,14 @@ def write(file: Path, text: str) -> None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        known = json.loads(file.read_text("utf-8"))
+        document = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (ValueError, OSError) as error:
         raise InvalidInput(f"{file} can't be read: {error}; mend it, or remove it") from None
-    if not isinstance(known, dict):
+    if not isinstance(document, dict):
         raise InvalidInput(f"{file} holds no JSON object; mend it, or remove it")
-    return known
+    return document
 
 
 _EPILOG = examples(

@@ -27,10 +27,10 @@ _AGENT, _FLEET = "default", "resident"
 
 def asked_and_answered(arguments: Sequence[str]) -> bool:
     """Whether this was such a question, and its answer is printed."""
-    if (given := _given(arguments)) is None or (reply := _reply(given)) is None:
+    if (options := _given(arguments)) is None or (reply := _reply(options)) is None:
         return False
     try:
-        _show(given, reply)
+        _show(options, reply)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_NO_READER)
@@ -41,33 +41,33 @@ def _given(arguments: Sequence[str]) -> dict[str, str] | None:
     """A question with its options; None for anything that is not as simple as that."""
     if arguments[:1] != ["ask"]:
         return None
-    given, words = dict[str, str](), iter(arguments[1:])
+    options, words = dict[str, str](), iter(arguments[1:])
     for word in words:
         option, is_joined, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if word == "--explain":
-            given["explain"] = word
+            options["explain"] = word
         elif option in _OPTIONS:
-            given[_OPTIONS[option]] = value if is_joined else next(words, "")
-        elif word.startswith("-") or "question" in given:
+            options[_OPTIONS[option]] = value if is_joined else next(words, "")
+        elif word.startswith("-") or "question" in options:
             return None
         else:
-            given["question"] = word
-    return given if given.get("question", "").strip() and given.get("output", "text") in ("text", "json") else None
+            options["question"] = word
+    return options if options.get("question", "").strip() and options.get("output", "text") in ("text", "json") else None
 
 
-def _reply(given: dict[str, str]) -> Any:
+def _reply(options: dict[str, str]) -> Any:
     """The answer of the resident process; None where there is none, or it does not answer."""
     from hive_mind.cli.output import printable
 
-    limit, agent = given.get("limit", "10"), given.get("agent") or _AGENT
+    limit, agent = options.get("limit", "10"), options.get("agent") or _AGENT
     if not _NUMBER.fullmatch(limit) or not _NAME.fullmatch(agent):
         return None
     try:
         settings = Settings.from_environment()
-        home = Path(given["home"]) if given.get("home") else settings.home
+        home = Path(options["home"]) if options.get("home") else settings.home
         contact = _contact(home)
-        request = {"question": printable(given["question"]), "limit": int(limit), "method": given.get("method", "hybrid")}
-        request |= {"as_of": given["as_of"]} if "as_of" in given else {}
+        request = {"question": printable(options["question"]), "limit": int(limit), "method": options.get("method", "hybrid")}
+        request |= {"as_of": options["as_of"]} if "as_of" in options else {}
         return _called(contact, agent, request, settings.timeout_s)
     except (OSError, ValueError, KeyError, TypeError, HiveError):
         return None
@@ -106,18 +106,20 @@ def _give_up(contact: Any, timeout_s: float) -> NoReturn:
     from hive_mind.runtime.asking import silence
     from hive_mind.runtime.workers.status import Contact
 
-    known = Contact(str(contact.get("process", _FLEET)), int(contact.get("pid", 0)), float(contact.get("started", 0)), 0, "", "")
-    say(f"error: {silence(known, timeout_s)}", style="red")
+    process = Contact(
+        str(contact.get("process", _FLEET)), int(contact.get("pid", 0)), float(contact.get("started", 0)), 0, "", ""
+    )
+    say(f"error: {silence(process, timeout_s)}", style="red")
     sys.exit(_FAILED)
 
 
-def _show(given: dict[str, str], reply: Any) -> None:
+def _show(options: dict[str, str], reply: Any) -> None:
     from hive_mind.cli.asking.answer_shown import show_reply
     from hive_mind.cli.output import say, spell_out_unknown_characters
 
     spell_out_unknown_characters()
-    agent = given.get("agent") or _AGENT
+    agent = options.get("agent") or _AGENT
     say(f"using agent {agent} of fleet {_FLEET}", style="dim")
-    asked = {"question": given["question"], "fleet": _FLEET, "agent": agent}
-    show_reply(asked, reply, is_json=given.get("output") == "json", explain="explain" in given)
+    request = {"question": options["question"], "fleet": _FLEET, "agent": agent}
+    show_reply(request, reply, is_json=options.get("output") == "json", explain="explain" in options)
     sys.stdout.flush()

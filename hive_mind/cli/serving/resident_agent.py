@@ -40,12 +40,12 @@ class ResidentAgent(FleetAgent):
             "phase": agent_view.phase if agent_view else "",
             "facts": stats["facts"],
             "members_silent": list(stats.get("silent", ())),
-            "problems": [one for one in (agent_view.last_error if agent_view else "", fleet.last_error) if one],
+            "problems": [problem for problem in (agent_view.last_error if agent_view else "", fleet.last_error) if problem],
         }
 
     async def status_of(self, agent: str) -> "AgentState":
         fleet = await self.controller.status()
-        if (agent_view := next((one for one in fleet.agents if one.name == agent), None)) is None:
+        if (agent_view := next((candidate for candidate in fleet.agents if candidate.name == agent), None)) is None:
             raise InvalidInput(f"fleet {self.fleet} has no agent {agent[:40]!r}")
         return {
             "agent": agent_view.name,

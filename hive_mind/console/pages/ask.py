@@ -10,19 +10,21 @@ _LIMIT_MAX = 50
 
 async def show(visit: Visit) -> web.StreamResponse:
     """The form, and the answer where there is a question."""
-    asked = await _asked(visit)
-    answer = await visit.fleet.call(asked["agent"], "ask", **_question(asked)) if asked["question"] else None
-    return visit.show("ask.html", asked=asked, methods=METHODS, answer=answer, why=None, expected="", agents=await visit.agents())
+    fields = await _asked(visit)
+    answer = await visit.fleet.call(fields["agent"], "ask", **_question(fields)) if fields["question"] else None
+    return visit.show(
+        "ask.html", asked=fields, methods=METHODS, answer=answer, why=None, expected="", agents=await visit.agents()
+    )
 
 
 async def why_not(visit: Visit) -> web.StreamResponse:
     """The same answer, with where the fact fell out that was expected."""
-    asked, expected = await _asked(visit), visit.given("expected")
-    if not asked["question"] or not expected:
+    fields, expected = await _asked(visit), visit.given("expected")
+    if not fields["question"] or not expected:
         return await show(visit)
-    why = await visit.fleet.call(asked["agent"], "why_not", text=expected, **_question(asked))
+    why = await visit.fleet.call(fields["agent"], "why_not", text=expected, **_question(fields))
     agents = await visit.agents()
-    return visit.show("ask.html", asked=asked, methods=METHODS, answer=why["answer"], why=why, expected=expected, agents=agents)
+    return visit.show("ask.html", asked=fields, methods=METHODS, answer=why["answer"], why=why, expected=expected, agents=agents)
 
 
 async def _asked(visit: Visit) -> dict[str, str]:
@@ -35,8 +37,8 @@ async def _asked(visit: Visit) -> dict[str, str]:
     }
 
 
-def _question(asked: dict[str, str]) -> dict[str, object]:
-    return {"question": asked["question"], "limit": int(asked["limit"]), "method": asked["method"]}
+def _question(fields: dict[str, str]) -> dict[str, object]:
+    return {"question": fields["question"], "limit": int(fields["limit"]), "method": fields["method"]}
 
 
 PAGE = Page("Ask", "/ask", {"/ask": show, "/ask/why-not": why_not})

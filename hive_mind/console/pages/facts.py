@@ -18,21 +18,21 @@ async def show(visit: Visit) -> web.StreamResponse:
     agent, words = await visit.agent(), visit.given("q")
     concept, number = visit.given("concept"), visit.number("page", 1, _PAGES_MAX)
     if words:
-        found = await visit.fleet.call(agent, "search", query=words, limit=PER_PAGE)
-        listed, has_more = found["hits"], False
+        reply = await visit.fleet.call(agent, "search", query=words, limit=PER_PAGE)
+        listed, has_more = reply["hits"], False
     else:
         offset = (number - 1) * PER_PAGE
-        found = await visit.fleet.call(agent, "facts", limit=PER_PAGE + 1, offset=offset, concept=concept)
-        listed, has_more = found["facts"][:PER_PAGE], len(found["facts"]) > PER_PAGE and number < _PAGES_MAX
-    asked = {"agent": agent, "q": words, "concept": concept}
+        reply = await visit.fleet.call(agent, "facts", limit=PER_PAGE + 1, offset=offset, concept=concept)
+        listed, has_more = reply["facts"][:PER_PAGE], len(reply["facts"]) > PER_PAGE and number < _PAGES_MAX
+    words_asked = {"agent": agent, "q": words, "concept": concept}
     return visit.show(
         "facts.html",
-        asked=asked,
+        asked=words_asked,
         facts=listed,
         first=(number - 1) * PER_PAGE + 1,
         number=number,
         has_more=has_more,
-        completeness=found["completeness"],
+        completeness=reply["completeness"],
         agents=await visit.agents(),
     )
 
@@ -76,13 +76,13 @@ async def _around(visit: Visit, agent: str, fact: dict[str, Any]) -> list[tuple[
     """By concept or entity: other facts that name it. Searched for: to look through all facts takes tenths of a second."""
     names = [name for name in dict.fromkeys((fact["concept"], *fact["entities"])) if name][:_CONCEPTS_MAX]
     searching = (visit.fleet.call(agent, "search", query=name, limit=_NEIGHBOURS_SEARCHED, method="keyword") for name in names)
-    found = await together(*searching)
-    return [(name, _naming(name, listed["hits"], fact["fact_id"])) for name, listed in zip(names, found, strict=True)]
+    replies = await together(*searching)
+    return [(name, _naming(name, listed["hits"], fact["fact_id"])) for name, listed in zip(names, replies, strict=True)]
 
 
 def _naming(name: str, hits: list[dict[str, Any]], but: str) -> list[dict[str, Any]]:
-    others = [hit for hit in hits if hit["fact_id"] != but and is_about(name, hit["concept"], hit["entities"])]
-    return others[:_NEIGHBOURS_SHOWN]
+    matches = [hit for hit in hits if hit["fact_id"] != but and is_about(name, hit["concept"], hit["entities"])]
+    return matches[:_NEIGHBOURS_SHOWN]
 
 
 PAGE = Page(

@@ -51,9 +51,9 @@ def rows_of(processes: Sequence[ProcessSeen]) -> list[AgentRow]:
 
 def matching(rows: Sequence[AgentRow], words: str, phase: str) -> list[AgentRow]:
     """Those whose name, group or process has all words, in this phase if one is given."""
-    wanted = words.casefold().split()
+    terms = words.casefold().split()
     texts = ((row, f"{row.name} {row.group} {row.process}".casefold()) for row in rows)
-    return [row for row, text in texts if phase in ("", row.phase) and all(word in text for word in wanted)]
+    return [row for row, text in texts if phase in ("", row.phase) and all(word in text for word in terms)]
 
 
 def _row(process: ProcessSeen, agent: AgentStatus, node: NodeStatus | None) -> AgentRow:
@@ -88,7 +88,7 @@ class _Seen:
 async def _look(visit: Visit) -> _Seen:
     processes, words, phase = await visit.fleet.processes(), visit.given("q"), visit.given("phase")
     rows = rows_of(processes)
-    shown = paged(matching(rows, words, phase), visit.number("page", 1, 10**6))
+    page = paged(matching(rows, words, phase), visit.number("page", 1, 10**6))
     nodes = [node for process in processes if process.status for node in process.status.nodes]
     figures = {
         "agents": len(rows),
@@ -97,7 +97,7 @@ async def _look(visit: Visit) -> _Seen:
         "pending": sum(row.pending for row in rows),
         "lag": sum(node.lag for node in nodes),
     }
-    return _Seen(shown, Counter(row.phase for row in rows), processes, words, phase, figures)
+    return _Seen(page, Counter(row.phase for row in rows), processes, words, phase, figures)
 
 
 async def show(visit: Visit) -> web.StreamResponse:
@@ -112,9 +112,9 @@ async def follow(visit: Visit) -> web.StreamResponse:
 async def _changes(visit: Visit) -> AsyncGenerator[Any, None]:
     before = ""
     while True:
-        seen = await _look(visit)
-        html = visit.part("_fleet.html", seen=seen)
-        yield {"figures": seen.figures} | ({"html": html} if html != before else {})
+        look = await _look(visit)
+        html = visit.part("_fleet.html", seen=look)
+        yield {"figures": look.figures} | ({"html": html} if html != before else {})
         before = html
         await asyncio.sleep(_LOOK_EVERY_S)
 

@@ -16,10 +16,10 @@ async def show(visit: Visit) -> web.StreamResponse:
     """Of one agent and its hive. An agent that is alone has none, and the page says so."""
     agent = await visit.agent()
     messages: list[dict[str, Any]] = []
-    found: dict[str, Any] = {"letters": [], "queues": []}
+    dead: dict[str, Any] = {"letters": [], "queues": []}
     why = ""
     try:
-        messages, found = await together(
+        messages, dead = await together(
             visit.fleet.call(agent, "told"), visit.fleet.call(agent, "dead_letters", limit=_LETTERS_SHOWN)
         )
     except HiveError as error:
@@ -30,8 +30,8 @@ async def show(visit: Visit) -> web.StreamResponse:
         agents=await visit.agents(),
         messages=messages[: -_MESSAGES_SHOWN - 1 : -1],
         count=len(messages),
-        letters=found["letters"],
-        queues=found["queues"],
+        letters=dead["letters"],
+        queues=dead["queues"],
         why=why,
     )
 
@@ -40,11 +40,11 @@ async def move(visit: Visit) -> web.StreamResponse:
     """Send a dead letter again, or drop it."""
     form = await visit.form()
     agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
-    letter, how = required(form, "letter", "the dead letter"), form.get("how")
-    if how not in ("replay", "drop"):
+    letter, verb = required(form, "letter", "the dead letter"), form.get("how")
+    if verb not in ("replay", "drop"):
         raise InvalidInput("a dead letter is sent again (replay) or forgotten (drop)")
-    done = await visit.decide(agent, how, letter, reason, letters=[letter])
-    if not done["count"]:
+    outcome = await visit.decide(agent, verb, letter, reason, letters=[letter])
+    if not outcome["count"]:
         raise InvalidInput("this dead letter is gone, or can't be read by this version")
     return visit.go(_AFTERWARDS, agent=agent)
 
@@ -53,7 +53,7 @@ async def tell(visit: Visit) -> web.StreamResponse:
     """Send an agent a word in the name of the one that is shown."""
     form = await visit.form()
     agent, to, text = (
-        required(form, name, what) for name, what in (("agent", "the agent"), ("to", "to whom"), ("text", "the text"))
+        required(form, name, label) for name, label in (("agent", "the agent"), ("to", "to whom"), ("text", "the text"))
     )
     await visit.decide(agent, "tell", to, "said on the console", to=to, kind="note", text=text)
     return visit.go(_AFTERWARDS, agent=agent)

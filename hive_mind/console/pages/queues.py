@@ -16,8 +16,8 @@ _AFTERWARDS = "/queues"
 async def show(visit: Visit) -> web.StreamResponse:
     """The page: the queues of one agent and of its hive, and what was decided last."""
     agent = await visit.agent()
-    wanted = ("held_back", "quarantined", "conflicts", "inbox")
-    held_back, quarantined, conflicts, inbox = await together(*(visit.fleet.call(agent, name, limit=_SHOWN) for name in wanted))
+    requests = ("held_back", "quarantined", "conflicts", "inbox")
+    held_back, quarantined, conflicts, inbox = await together(*(visit.fleet.call(agent, name, limit=_SHOWN) for name in requests))
     return visit.show(
         "queues.html",
         agent=agent,
@@ -66,10 +66,10 @@ async def _quarantine(visit: Visit, agent: str, reason: str, form: Mapping[str, 
 @_deciding
 async def _item(visit: Visit, agent: str, reason: str, form: Mapping[str, str]) -> None:
     """Something that an agent asks people."""
-    item, how, by = required(form, "item", "the item"), required(form, "how", "the decision"), required(form, "by", "your name")
-    asked = {"title": item, "kind": how, "source": by, "text": form.get("text", ""), "because": reason}
-    done = await visit.decide(agent, "decide", f"{how} {item} by {by}", reason, **asked)
-    if not done["counts"]:
+    item, verb, by = required(form, "item", "the item"), required(form, "how", "the decision"), required(form, "by", "your name")
+    fields = {"title": item, "kind": verb, "source": by, "text": form.get("text", ""), "because": reason}
+    outcome = await visit.decide(agent, "decide", f"{verb} {item} by {by}", reason, **fields)
+    if not outcome["counts"]:
         raise InvalidInput("already decided; your text was saved as a comment")
 
 

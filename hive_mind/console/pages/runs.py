@@ -19,14 +19,14 @@ _IN_COLUMNS = ("step", "node", "place")
 async def show(visit: Visit) -> web.StreamResponse:
     """The last ones."""
     agent = await visit.agent()
-    found = await visit.fleet.call(agent, "runs", limit=_SHOWN)
-    return visit.show("runs.html", agent=agent, agents=await visit.agents(), runs=found["runs"], count=found["count"])
+    reply = await visit.fleet.call(agent, "runs", limit=_SHOWN)
+    return visit.show("runs.html", agent=agent, agents=await visit.agents(), runs=reply["runs"], count=reply["count"])
 
 
 async def show_one(visit: Visit) -> web.StreamResponse:
     agent, run = await visit.agent(), visit.request.match_info["run"]
-    shown = await visit.fleet.call(agent, "run_shown", run=run)
-    return visit.show("run.html", agent=agent, run=shown, nodes=_nodes(shown), key=secrets.token_hex(8))
+    state = await visit.fleet.call(agent, "run_shown", run=run)
+    return visit.show("run.html", agent=agent, run=state, nodes=_nodes(state), key=secrets.token_hex(8))
 
 
 async def follow(visit: Visit) -> web.StreamResponse:
@@ -67,9 +67,9 @@ async def _steps(visit: Visit, agent: str, run: str) -> AsyncGenerator[Any, None
 
 def step_shown(kind: str, event: Mapping[str, Any]) -> dict[str, Any]:
     """A step as a line: its kind, when and where, and in words what it holds besides."""
-    said = event["said"] if isinstance(event.get("said"), dict) else {}
-    rest = [(name, text) for name, value in said.items() if name not in _IN_COLUMNS and (text := _text(value))]
-    where = str(said.get("node") or said.get("place") or "")
+    message = event["said"] if isinstance(event.get("said"), dict) else {}
+    rest = [(name, text) for name, value in message.items() if name not in _IN_COLUMNS and (text := _text(value))]
+    where = str(message.get("node") or message.get("place") or "")
     return {"kind": kind, "seq": event["seq"], "at_us": 1000 * event["at_ms"], "where": where, "rest": rest}
 
 
@@ -78,17 +78,17 @@ def _text(value: object) -> str:
     return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]} …"
 
 
-def _nodes(shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _nodes(state: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The nodes of its graph, each with where it goes on, how often it was done, and whether the run is there now."""
-    edges = shown["graph"]["edges"]
+    edges = state["graph"]["edges"]
     return [
         {
             **node,
             "edges": [edge for edge in edges if edge["source"] == node["id"]],
-            "done": shown["done"].count(node["id"]),
-            "is_here": node["id"] in shown["at"],
+            "done": state["done"].count(node["id"]),
+            "is_here": node["id"] in state["at"],
         }
-        for node in shown["graph"]["nodes"]
+        for node in state["graph"]["nodes"]
     ]
 
 

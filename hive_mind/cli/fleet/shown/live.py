@@ -92,7 +92,11 @@ async def _watched(controller: "HiveController", screen: Screen, every_s: float,
 def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:
     """The whole screen, in this many lines."""
     now = f"{datetime.now(UTC):%H:%M:%S} UTC"
-    wrong = [Text(f"{one.type}: {one.message}", style="red") for one in status.conditions if one.status == "False"]
+    wrong = [
+        Text(f"{condition.type}: {condition.message}", style="red")
+        for condition in status.conditions
+        if condition.status == "False"
+    ]
     logged = [Text(), Text("last lines", style="bold"), *map(_log_line, lines)] if lines else []
     # Titles, and the empty lines between tables.
     left = height - len(wrong) - len(logged) - 5
@@ -115,9 +119,9 @@ def fitting(rows: Sequence[tuple[Cell, ...]], are_ready: Sequence[bool], room: i
     if len(rows) <= room:
         return list(rows)
     order = sorted(range(len(rows)), key=lambda number: (are_ready[number], number))
-    kept = order[: max(room - 1, 0)]
-    more = (f"and {len(rows) - len(kept)} more", *("" for _ in rows[0][1:]))
-    return [*(rows[number] for number in sorted(kept)), more]
+    numbers = order[: max(room - 1, 0)]
+    last_row = (f"and {len(rows) - len(numbers)} more", *("" for _ in rows[0][1:]))
+    return [*(rows[number] for number in sorted(numbers)), last_row]
 
 
 def process_rows(status: "FleetStatus", rates: Rates) -> list[tuple[Cell, ...]]:

@@ -51,10 +51,10 @@ def _show(plan: "Plan", fleet: str) -> None:
     # Commands that plan nothing start sooner without it.
     from hive_mind.control.planning.plan import summary
 
-    if (whole := plan.whole) is None:
+    if (summary_of_agents := plan.whole) is None:
         show(f"fleet {fleet}: {summary(actions)}", style="bold")
     else:
-        show(f"fleet {fleet}: {_agents(whole)}", style="bold")
+        show(f"fleet {fleet}: {_agents(summary_of_agents)}", style="bold")
         show(f"processes: {summary(actions)}")
     # Steps alike for a hundred agents take one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
@@ -78,19 +78,19 @@ def _kept(holding: "Holding") -> tuple[int, int, int]:
 def _holding(holding: "Holding") -> str:
     if not holding.partitions:
         return "no partition: a spare, which takes the place of a member that leaves; its death costs nothing"
-    kept = f"{counted(holding.partitions, 'partition')} each; the death of one"
+    sentence = f"{counted(holding.partitions, 'partition')} each; the death of one"
     if holding.last:
-        return f"{kept} loses {holding.last} for good: nobody else has a copy"
-    return f"{kept} loses none: {counted(holding.copies, 'copy', 'copies')} of each are left"
+        return f"{sentence} loses {holding.last} for good: nobody else has a copy"
+    return f"{sentence} loses none: {counted(holding.copies, 'copy', 'copies')} of each are left"
 
 
-def _agents(whole: "Whole") -> str:
+def _agents(change: "Whole") -> str:
     """The agents in the fleet then, and the change of its topology: a person thinks of these before processes."""
-    parts = [counted(whole.agents, "agent")]
-    parts += [f"new: {_listed(whole.joining)}"] if whole.joining else []
-    parts += [f"no longer there: {_listed(whole.leaving)}"] if whole.leaving else []
-    before, then = whole.topologies
-    parts += [f"topology {before} → {then}"] if before != then else []
+    parts = [counted(change.agents, "agent")]
+    parts += [f"new: {_listed(change.joining)}"] if change.joining else []
+    parts += [f"no longer there: {_listed(change.leaving)}"] if change.leaving else []
+    before, after = change.topologies
+    parts += [f"topology {before} → {after}"] if before != after else []
     return "; ".join(parts) if len(parts) > 1 else f"{parts[0]}, the same as before"
 
 
@@ -100,7 +100,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _show_alike(alike: Sequence["Action"]) -> None:
     """Steps that differ in their agents, and in nothing else."""
-    action, subjects = alike[0], ", ".join(one.subject for one in alike)
+    action, subjects = alike[0], ", ".join(step.subject for step in alike)
     look = _LOOKS.get(action.kind, _OTHER)
     why = _why(action)
     show_indented(f"{action.kind} {subjects}" + (f": {why}" if why else ""), look.style, f"  {look.mark}")
@@ -133,5 +133,5 @@ def _spelled(value: object) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(map(_spelled, value)) or "(none)"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {_spelled(one)}" for key, one in value.items()) or "(none)"
+        return "; ".join(f"{key}: {_spelled(part)}" for key, part in value.items()) or "(none)"
     return str(value)

@@ -86,10 +86,13 @@ def agent_rows(agents: Iterable["AgentView"], now_ms: int | None = None) -> list
 
 def _once(agent: "AgentView", first: dict[str, str]) -> str:
     """An agent's error, or which line before has the same. `first` is by error, and grows."""
-    said = first.setdefault(agent.last_error, agent.name) if agent.last_error else agent.name
-    return agent.last_error if said == agent.name else f"as {said}"
+    agent_named = first.setdefault(agent.last_error, agent.name) if agent.last_error else agent.name
+    return agent.last_error if agent_named == agent.name else f"as {agent_named}"
 
 
 def show_conditions(conditions: Sequence["Condition"], now_ms: int | None = None) -> None:
-    rows = [(one.type, phase_cell(one.status), ago(one.since_ms, now_ms), one.reason, one.message) for one in conditions]
+    rows = [
+        (condition.type, phase_cell(condition.status), ago(condition.since_ms, now_ms), condition.reason, condition.message)
+        for condition in conditions
+    ]
     show_table(CONDITION_TITLES, rows, right=(2,))

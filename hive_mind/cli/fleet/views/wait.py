@@ -61,12 +61,12 @@ async def wait(
     wish, agent, folder = wish_of(for_), agent_of(subject), fleets.home_of(home)
     async with fleets.opened(folder, name := fleets.chosen_fleet(folder, fleet)) as controller:
         status = await controller.status()
-        until_s, shown = asyncio.get_running_loop().time() + timeout_s, ""
+        until_s, last_line = asyncio.get_running_loop().time() + timeout_s, ""
         while not is_met(wish, status, agent):
             if asyncio.get_running_loop().time() > until_s:
                 raise CommandError(f"{subject or name}: not within {timeout_s:g} s: {for_} ({how_it_is(wish, status, agent)})")
-            if (line := fleet_line(status)) != shown:
-                say(shown := line, style="dim")
+            if (line := fleet_line(status)) != last_line:
+                say(last_line := line, style="dim")
             await asyncio.sleep(_POLL_S)
             status = await controller.status()
     show(f"{subject or f'hive/{name}'}: {for_} is met")
@@ -109,8 +109,8 @@ def _condition(wish: Wish, status: "FleetStatus", agent: str) -> "Condition":
     found_condition = next((condition for condition in conditions if condition.type.lower() == wish.condition), None)
     if found_condition is None:
         whose = "an agent" if agent else "a fleet"
-        known = ", ".join(condition.type for condition in conditions)
-        raise InvalidInput(f"--for: {whose} has no condition {wish.condition!r}; it has {known}")
+        types = ", ".join(condition.type for condition in conditions)
+        raise InvalidInput(f"--for: {whose} has no condition {wish.condition!r}; it has {types}")
     return found_condition
 
 
