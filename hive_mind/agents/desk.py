@@ -133,7 +133,7 @@ class LedgerDesk:
         while True:
             entries = await self._ledger.read(stream)
             view = folded(entries)
-            if view is None or any((one.body, one.at_ms) == (entry.body, entry.at_ms) for one in entries):
+            if view is None or any((seen_entry.body, seen_entry.at_ms) == (entry.body, entry.at_ms) for seen_entry in entries):
                 return True
             if view.is_open if entry.kind == REOPENED else view.knows(decision_of(entry)):
                 return True
@@ -149,11 +149,11 @@ class LedgerDesk:
 
     async def decided(self, since_pos: int = 0) -> list[Decided]:
         """Every decision that counts behind a position, until now. An item that was reopened has several."""
-        found: list[Decided] = []
+        decisions_read: list[Decided] = []
         while (page := await self._ledger.newer(since_pos, PREFIX)).upto != since_pos:
-            found += [Decided(entry.pos, decision_of(entry)) for entry in page.entries if entry.kind == DECIDED]
+            decisions_read += [Decided(entry.pos, decision_of(entry)) for entry in page.entries if entry.kind == DECIDED]
             since_pos = page.upto
-        return found
+        return decisions_read
 
     async def decisions(self, since_pos: int = 0) -> AsyncIterator[Decided]:
         """Every decision that counts behind a position, and those to come, as they come. An item that is reopened has several."""
@@ -181,10 +181,10 @@ def _no_item(item_id: str) -> InvalidInput:
 
 async def key_of(ledger: Ledger, stream: str, now_ms: int) -> str:
     """A secret of this ledger, kept in a stream, and made when it is asked for the first time."""
-    if not (kept := await ledger.read(stream)):
+    if not (entries := await ledger.read(stream)):
         await ledger.append(stream, 0, [Entry("key", secrets.token_hex(16).encode(), now_ms)])
-        kept = await ledger.read(stream)
-    return kept[0].body.decode()
+        entries = await ledger.read(stream)
+    return entries[0].body.decode()
 
 
 class OpenItems:

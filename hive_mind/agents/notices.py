@@ -97,7 +97,7 @@ class Notices:
 
     async def _notice(self, view: ItemView) -> dict[str, Any]:
         item, expires_ms = view.item, self._clock_ms() + round(timedelta(hours=self.hours).total_seconds() * 1_000)
-        shown = {
+        notice = {
             "id": item.id,
             "kind": item.kind,
             "agent": item.agent,
@@ -108,7 +108,7 @@ class Notices:
             "signals": msgspec.to_builtins(item.signals),
         }
         if not self.link:
-            return shown
+            return notice
         key = await key_of(self._ledger, KEY, self._clock_ms())
-        tokens = {how: token_of(key, Reply(item.id, how, len(view.former), expires_ms)) for how in ways(item)}
-        return {**shown, "expires_ms": expires_ms, "replies": {how: f"{self.link}/{token}" for how, token in tokens.items()}}
+        tokens = {way: token_of(key, Reply(item.id, way, len(view.former), expires_ms)) for way in ways(item)}
+        return {**notice, "expires_ms": expires_ms, "replies": {way: f"{self.link}/{token}" for way, token in tokens.items()}}

@@ -88,8 +88,8 @@ class QueenOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     @property
     def told(self) -> str:
         if self.do == "assign":
-            given = "".join(f" {key}={value}" for key, value in self.inputs.items())
-            return f"assign {self.task!r} to {self.agent or 'the agent that fits best'}{given}"
+            inputs_given = "".join(f" {key}={value}" for key, value in self.inputs.items())
+            return f"assign {self.task!r} to {self.agent or 'the agent that fits best'}{inputs_given}"
         return f"{self.do} {self.agent}/{self.run}"
 
 
@@ -142,7 +142,7 @@ class _SeenRun:
         reason = f" — {document['reason']}" if document["reason"] else ""
         at = f" at {', '.join(document['at'])}" if document["at"] else ""
         waits = [f"item {item['id'][:8]}: {item['title']}" for item in document["waiting"]]
-        waits += [f"a word, {one['node']} asks: {one['text']}" for one in document["listening"]]
+        waits += [f"a word, {node['node']} asks: {node['text']}" for node in document["listening"]]
         return f"{self.name}: {document['status']}{at}{reason}" + (f"; waits for {'; '.join(waits)}" if waits else "")
 
     @property
@@ -175,61 +175,63 @@ class QueenTalk:
         self,
         fleet: FleetDirectory,
         model: LanguageModel | None,
-        heard: HeardEvents,
+        heard_events: HeardEvents,
         clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        self._fleet, self._model, self._heard, self._clock_ms = fleet, model, heard, clock_ms
+        self._fleet, self._model, self._heard, self._clock_ms = fleet, model, heard_events, clock_ms
 
     async def reply(self, text: str, by: str, pending: QueenOrder | None = None) -> QueenReply:
         """To what a person says. `pending`: the order that she asked about last. Raises `InvalidInput`, and as a ledger does."""
-        said = " ".join(text.split())
-        if not said:
+        words = " ".join(text.split())
+        if not words:
             raise InvalidInput(f"there is nothing to answer in an empty text. {HELP}")
-        word = said.rstrip(".! ").casefold()
+        word = words.rstrip(".! ").casefold()
         if pending is not None and word in _YES:
             return QueenReply(await self._done(pending, by))
         if pending is not None and word in _NO:
             return QueenReply(f"I leave it: {pending.told} is not done.")
         if word in _YES | _NO:
             return QueenReply(f"There is nothing to confirm. {HELP}")
-        seen = await self._seen()
-        if (order := _order_in(said, seen)) is not None:
-            return self._asking(order, seen)
+        fleet_seen = await self._seen()
+        if (order := _order_in(words, fleet_seen)) is not None:
+            return self._asking(order, fleet_seen)
         if self._model is not None:
             try:
-                return await self._worded(self._model, said, seen)
+                return await self._worded(self._model, words, fleet_seen)
             except (BackendError, ModelOutputError) as error:
-                return QueenReply(f"{_answer(said, seen, self._heard)}\n(without the language model: {error})")
-        return QueenReply(_answer(said, seen, self._heard))
+                return QueenReply(f"{_answer(words, fleet_seen, self._heard)}\n(without the language model: {error})")
+        return QueenReply(_answer(words, fleet_seen, self._heard))
 
-    def _asking(self, order: QueenOrder, seen: _Seen) -> QueenReply:
+    def _asking(self, order: QueenOrder, fleet_seen: _Seen) -> QueenReply:
         if order.do == "assign":
             return QueenReply(f"Shall I {order.told}? Answer yes or no.", order)
-        run = next(seen_run for seen_run in seen.runs if (seen_run.agent, seen_run.document["run"]) == (order.agent, order.run))
+        run = next(
+            seen_run for seen_run in fleet_seen.runs if (seen_run.agent, seen_run.document["run"]) == (order.agent, order.run)
+        )
         return QueenReply(f"{run.line}\nShall I {order.told}? Answer yes or no.", order)
 
-    async def _worded(self, model: LanguageModel, said: str, seen: _Seen) -> QueenReply:
-        report = json.dumps(_report(seen, self._heard), ensure_ascii=False, default=str)[:_REPORT_CHARACTERS_MAX]
+    async def _worded(self, model: LanguageModel, words: str, fleet_seen: _Seen) -> QueenReply:
+        report = json.dumps(_report(fleet_seen, self._heard), ensure_ascii=False, default=str)[:_REPORT_CHARACTERS_MAX]
         prompt = fenced(_INSTRUCTIONS, report, 1_024)
-        turn = Turn(f"{prompt.instructions}\n\n{prompt.text}", (Message("user", said),), (_ORDER,), prompt.max_output_tokens)
+        turn = Turn(f"{prompt.instructions}\n\n{prompt.text}", (Message("user", words),), (_ORDER,), prompt.max_output_tokens)
         reply = await model.converse(turn)
         for call in reply.calls:
             if call.name == _ORDER.name:
-                queen_reply = self._asking(_order_of(call.arguments, seen), seen)
+                queen_reply = self._asking(_order_of(call.arguments, fleet_seen), fleet_seen)
                 return QueenReply(f"{reply.text}\n{queen_reply.text}".strip(), queen_reply.order)
-        return QueenReply(reply.text or _answer(said, seen, self._heard))
+        return QueenReply(reply.text or _answer(words, fleet_seen, self._heard))
 
     async def _done(self, order: QueenOrder, by: str) -> str:
         fleet = self._fleet.of_person(by)
         if order.do == "assign":
-            given = await assigned(fleet, order.id, order.task, order.inputs, order.agent)
-            return f"Done: {given['agent']} begins run {given['run']}."
+            assignment = await assigned(fleet, order.id, order.task, order.inputs, order.agent)
+            return f"Done: {assignment['agent']} begins run {assignment['run']}."
         if order.do == "pause":
-            done = await paused(fleet, order.agent, order.run, f"{by} wants it")
+            outcome = await paused(fleet, order.agent, order.run, f"{by} wants it")
         else:
-            done = await settled(fleet, order.agent, order.run, order.do)
+            outcome = await settled(fleet, order.agent, order.run, order.do)
             await self._close(f"{order.agent}/{order.run}", order.do, by)
-        return f"Done: run {done['run']} of {order.agent} is {done['status']}."
+        return f"Done: run {outcome['run']} of {order.agent} is {outcome['status']}."
 
     async def _close(self, subject: str, word: str, by: str) -> None:
         """The tickets about it are settled with that, and so is what the queen's own runs ask about them."""
@@ -253,8 +255,8 @@ class QueenTalk:
                 await self._fleet.look(agent, partial(self._look, agent, tickets, runs, unread))
             except HiveError as error:
                 unread.append(f"the runs of {agent} can't be read: {error}")
-        shown = {view.item.id for run in runs for view in run.tickets}
-        return _Seen(runs, [view for view in tickets if view.item.id not in shown], unread)
+        ids_shown = {view.item.id for run in runs for view in run.tickets}
+        return _Seen(runs, [view for view in tickets if view.item.id not in ids_shown], unread)
 
     async def _look(
         self, agent: str, tickets: Sequence[ItemView], runs: list[_SeenRun], unread: list[str], ledger: Ledger
@@ -271,30 +273,34 @@ class QueenTalk:
                 unread.append(f"run {agent}/{run} can't be read: {error}")
 
 
-def _answer(said: str, seen: _Seen, heard: HeardEvents) -> str:
+def _answer(words: str, fleet_seen: _Seen, heard_events: HeardEvents) -> str:
     """Without a model: by what is asked for."""
-    about = seen.named(said)
+    about = fleet_seen.named(words)
     # A run may be called "stalled" or "why".
     names = [name for run in about for name in (run.name, run.document["run"])]
-    text = said
+    text = words
     for name in names:
         text = text.replace(name, "")
     text = text.casefold()
     if "why" in text:
-        lines = _reasons(about or seen.troubled)
+        lines = _reasons(about or fleet_seen.troubled)
     elif re.search(r"\b(propos|suggest|recommend|advi[sc]e|should|next|do about)", text):
-        lines = _proposals(about or seen.troubled)
+        lines = _proposals(about or fleet_seen.troubled)
     elif re.search(r"\b(happen|event|news|latest|heard?)", text):
-        lines = iter(heard.about(about)[-_EVENTS_SHOWN:] or ["I have heard of nothing since I began."])
+        lines = iter(heard_events.about(about)[-_EVENTS_SHOWN:] or ["I have heard of nothing since I began."])
     elif re.search(r"\b(trouble|problem|wrong|stuck|stall|health|ticket|bad)", text):
-        lines = iter([f"{run.line}; {run.trouble}" for run in about or seen.troubled if run.tickets] or ["No run is in trouble."])
+        lines = iter(
+            [f"{run.line}; {run.trouble}" for run in about or fleet_seen.troubled if run.tickets] or ["No run is in trouble."]
+        )
     elif about:
         lines = _details(about)
     elif re.search(r"\b(runs?|running|status|doing|going|fleet|all|list|active|nodes?|wait)", text):
-        lines = iter([run.line for run in seen.runs] or ["There are no runs."])
+        lines = iter([run.line for run in fleet_seen.runs] or ["There are no runs."])
     else:
         lines = iter([HELP])
-    return "\n".join([*lines, *(f"{view.item.title} (ticket {view.item.id[:8]})" for view in seen.others), *seen.unread])
+    return "\n".join(
+        [*lines, *(f"{view.item.title} (ticket {view.item.id[:8]})" for view in fleet_seen.others), *fleet_seen.unread]
+    )
 
 
 def _details(runs: Sequence[_SeenRun]) -> Iterator[str]:
@@ -332,21 +338,21 @@ def _proposals(runs: Sequence[_SeenRun]) -> Iterator[str]:
         yield "Nothing: no run is in trouble."
 
 
-def _report(seen: _Seen, heard: HeardEvents) -> Mapping[str, Any]:
+def _report(fleet_seen: _Seen, heard_events: HeardEvents) -> Mapping[str, Any]:
     return {
         "in_trouble": [
             {"run": run.name, "tickets": [{"told": view.item.title, **dict(view.item.context)} for view in run.tickets]}
-            for run in seen.troubled
+            for run in fleet_seen.troubled
         ],
-        "proposals": list(_proposals(seen.troubled)),
-        "runs": [run.line for run in seen.runs],
-        "other_tickets": [view.item.title for view in seen.others],
-        "not_read": list(seen.unread),
-        "last_events": list(heard.last)[-_EVENTS_SHOWN:],
+        "proposals": list(_proposals(fleet_seen.troubled)),
+        "runs": [run.line for run in fleet_seen.runs],
+        "other_tickets": [view.item.title for view in fleet_seen.others],
+        "not_read": list(fleet_seen.unread),
+        "last_events": list(heard_events.last)[-_EVENTS_SHOWN:],
     }
 
 
-def _order_in(said: str, seen: _Seen) -> QueenOrder | None:
+def _order_in(said: str, fleet_seen: _Seen) -> QueenOrder | None:
     """The order that a person gives; None where it is none. Raises `InvalidInput` for one about no run, or about several."""
     polite = _POLITE.match(said.casefold())
     words = said[polite.end() if polite else 0 :].rstrip("?.! ").split()
@@ -355,42 +361,42 @@ def _order_in(said: str, seen: _Seen) -> QueenOrder | None:
         return None
     rest = words[1:]
     if do == "assign":
-        return _assignment(rest, seen)
-    return _order_of({"do": do, "run": next((word for word in rest if seen.named(word)), " ".join(rest))}, seen)
+        return _assignment(rest, fleet_seen)
+    return _order_of({"do": do, "run": next((word for word in rest if fleet_seen.named(word)), " ".join(rest))}, fleet_seen)
 
 
-def _assignment(words: Sequence[str], seen: _Seen) -> QueenOrder:
+def _assignment(words: Sequence[str], fleet_seen: _Seen) -> QueenOrder:
     inputs = dict(word.split("=", 1) for word in words if "=" in word)
     plain = [word for word in words if "=" not in word and word.casefold() != "with"]
     agent = ""
     if len(plain) > 2 and plain[-2].casefold() == "to":
         *plain, _, agent = plain
-    return _order_of({"do": "assign", "task": " ".join(plain), "agent": agent, "inputs": inputs}, seen)
+    return _order_of({"do": "assign", "task": " ".join(plain), "agent": agent, "inputs": inputs}, fleet_seen)
 
 
-def _order_of(given: Mapping[str, Any], seen: _Seen) -> QueenOrder:
+def _order_of(fields_given: Mapping[str, Any], fleet_seen: _Seen) -> QueenOrder:
     """An order that can be carried out. Raises `InvalidInput`."""
     try:
-        order = msgspec.convert(dict(given), QueenOrder)
+        order = msgspec.convert(dict(fields_given), QueenOrder)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"that is no order: {error}. {HELP}") from error
     if order.do == "assign":
         if not order.task:
             raise InvalidInput("say what is to be done: assign TASK to AGENT with KEY=VALUE")
         return msgspec.structs.replace(order, run="", id=secrets.token_hex(8))
-    about = seen.named(order.run)
+    about = fleet_seen.named(order.run)
     if len(about) != 1:
-        which = ", ".join(run.name for run in about or seen.runs) or "there are none"
+        which = ", ".join(run.name for run in about or fleet_seen.runs) or "there are none"
         raise InvalidInput(f"which run shall I {order.do}? Name it as AGENT/RUN: {which}")
     if order.do != "restart" and about[0].document["status"] not in GOING:
         raise InvalidInput(f"{about[0].line}: it has ended, and can only be restarted")
     return QueenOrder(order.do, about[0].agent, about[0].document["run"], id=secrets.token_hex(8))
 
 
-def order_from(given: Mapping[str, Any]) -> QueenOrder | None:
+def order_from(fields_given: Mapping[str, Any]) -> QueenOrder | None:
     """The order that a client sends back to be confirmed; None for none. Raises `InvalidInput`."""
     try:
-        return msgspec.convert(dict(given), QueenOrder) if given else None
+        return msgspec.convert(dict(fields_given), QueenOrder) if fields_given else None
     except msgspec.ValidationError as error:
         raise InvalidInput(f"`inputs` is no order as the queen gave it: {error}") from error
 

@@ -80,35 +80,43 @@ class _Counted(NamedTuple):
 def compared(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
     """The combined signals of each case with the weights of today, beside the decision; without those that contradict."""
     comparisons = []
-    for one in precedents:
-        together = pooled(one.signals, (weights or {}).get(one.kind))
+    for precedent in precedents:
+        together = pooled(precedent.signals, (weights or {}).get(precedent.kind))
         if together and together.confidence is not None:
-            comparisons.append(Comparison(together.action, together.confidence, one.person, one.kind, one.weight))
+            comparisons.append(
+                Comparison(together.action, together.confidence, precedent.person, precedent.kind, precedent.weight)
+            )
     return comparisons
 
 
 def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), target: float = TARGET) -> CalibrationMetrics:
     """The metrics of one judge. `retries`: of each thing it sent back, whether the next attempt was accepted."""
-    kinds = {kind: list(some) for kind, some in groupby(sorted(comparisons, key=_kind), key=_kind)}
+    kinds = {kind: list(comparisons_of_kind) for kind, comparisons_of_kind in groupby(sorted(comparisons, key=_kind), key=_kind)}
     return CalibrationMetrics(
-        accept_accuracy_by_confidence=_accuracy([one for one in comparisons if one.action is JudgmentAction.ACCEPT]),
+        accept_accuracy_by_confidence=_accuracy(
+            [comparison for comparison in comparisons if comparison.action is JudgmentAction.ACCEPT]
+        ),
         retry_success_rate=sum(retries) / len(retries) if retries else None,
         recommended_threshold=threshold(comparisons, target),
-        threshold_by_goal_type={kind: threshold(some, target) for kind, some in kinds.items() if are_conclusive(some, target)},
+        threshold_by_goal_type={
+            kind: threshold(comparisons_of_kind, target)
+            for kind, comparisons_of_kind in kinds.items()
+            if are_conclusive(comparisons_of_kind, target)
+        },
     )
 
 
 def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> float | None:
     """The lowest threshold, in hundredths, above which the target is reached; None where there is none."""
-    counted, found = _Counted(), None
+    counted, lowest = _Counted(), None
     steps: dict[int, list[Comparison]] = {}
     for comparison in comparisons:
         steps.setdefault(_hundredths(comparison), []).append(comparison)
     for hundredths in sorted(steps, reverse=True):
         counted = counted.and_also(steps[hundredths])
         if counted.effective >= SAMPLES_MIN and counted.at_least() >= target:
-            found = hundredths / _STEPS
-    return found
+            lowest = hundredths / _STEPS
+    return lowest
 
 
 def are_conclusive(comparisons: Sequence[Comparison], target: float = TARGET) -> bool:
@@ -207,13 +215,13 @@ def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
 
 def retries(judged: Iterable[Judged]) -> list[bool]:
     """Of each thing that was sent back and judged again, whether it was accepted the next time."""
-    found, sent_back = [], set[str]()
-    for case in filter(lambda one: one.subject, judged):
+    accepted_first, sent_back = [], set[str]()
+    for case in filter(lambda case: case.subject, judged):
         action = case.judgment.action
         if case.subject in sent_back:
-            found.append(action is JudgmentAction.ACCEPT)
+            accepted_first.append(action is JudgmentAction.ACCEPT)
         (sent_back.add if action is JudgmentAction.RETRY else sent_back.discard)(case.subject)
-    return found
+    return accepted_first
 
 
 def _tenth(confidence: float) -> int:

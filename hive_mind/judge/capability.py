@@ -44,7 +44,7 @@ def can_handle(words: Iterable[str], domains: Iterable[str], tools: Iterable[str
     The confidence is the share of the domain's words that the task names, or of its tools, whichever is larger.
     """
     task = frozenset(term for word in words for term in terms_of(word))
-    best, name = max(((_share(task, one), one) for one in (*domains, *tools)), default=(0.0, ""))
+    best, name = max(((_share(task, name), name) for name in (*domains, *tools)), default=(0.0, ""))
     if best <= 0.0:
         return Capability(CapabilityLevel.CANNOT_HANDLE, 0.0, "it shares no word with what it knows about")
     reason = f"the task names {best:.0%} of {name!r}"
@@ -62,6 +62,6 @@ def _share(task: frozenset[str], domain: str) -> float:
 def chosen(words: Iterable[str], candidates: Iterable[tuple[str, Iterable[str]]]) -> str:
     """The name that fits best, of equals the first; "" where none comes into question."""
     task = tuple(words)
-    found = [(can_handle(task, domains), name) for name, domains in candidates]
-    able = [(capability.confidence, name) for capability, name in found if capability.may]
-    return max(able, key=lambda one: one[0], default=(0.0, ""))[1]
+    capabilities = [(can_handle(task, domains), name) for name, domains in candidates]
+    able = [(capability.confidence, name) for capability, name in capabilities if capability.may]
+    return max(able, key=lambda pair: pair[0], default=(0.0, ""))[1]

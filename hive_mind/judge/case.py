@@ -49,8 +49,8 @@ class Case:
     @property
     def missing(self) -> list[str]:
         """Outputs that are not there."""
-        wanted = (*(self.goal.outputs if self.goal else ()), *self.outputs)
-        return [key for key in dict.fromkeys(wanted) if self.result.get(key) is None]
+        keys = (*(self.goal.outputs if self.goal else ()), *self.outputs)
+        return [key for key in dict.fromkeys(keys) if self.result.get(key) is None]
 
     @property
     def names(self) -> Mapping[str, object]:

@@ -149,14 +149,14 @@ def ticket_of_dead(node: str, times: int) -> EscalationTicket:
 
 def item_of(ticket: EscalationTicket, by: str, opened_ms: int) -> Item:
     """As it lies on a desk. `by`: the watcher."""
-    shown = [("severity", ticket.severity), ("cause", ticket.cause), ("evidence", "\n".join(ticket.evidence))]
+    texts_shown = [("severity", ticket.severity), ("cause", ticket.cause), ("evidence", "\n".join(ticket.evidence))]
     return Item(
         id=ticket.id,
         kind="ticket",
         agent=by,
         subject=ticket.subject,
         title=ticket.told,
-        context=fitted(shown),
+        context=fitted(texts_shown),
         group=f"{ticket.cause}/{ticket.severity}",
         opened_ms=opened_ms,
     )

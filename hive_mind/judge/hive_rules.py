@@ -41,13 +41,13 @@ def value_of(rule: EvaluationRule) -> str:
     return msgspec.json.encode(rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)).decode()
 
 
-def rule_of(given: Any) -> EvaluationRule:
+def rule_of(rule_fields: Any) -> EvaluationRule:
     """A rule as the registry, or a request, has it. Raises `InvalidInput`."""
     try:
-        return EvaluationRule.model_validate(given)
+        return EvaluationRule.model_validate(rule_fields)
     except ValidationError as error:
-        found = error.errors(include_url=False)[0]
-        raise InvalidInput(f"{'.'.join(map(str, found['loc'])) or 'it'}: {found['msg']}") from None
+        problem = error.errors(include_url=False)[0]
+        raise InvalidInput(f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}") from None
 
 
 def readable(entries: Mapping[str, Any]) -> Iterator[EvaluationRule | str]:
@@ -63,18 +63,18 @@ def readable(entries: Mapping[str, Any]) -> Iterator[EvaluationRule | str]:
 
 def known(entries: Mapping[str, Any]) -> dict[str, EvaluationRule]:
     """Those that can be read, by id."""
-    return {found.id: found for found in readable(entries) if isinstance(found, EvaluationRule)}
+    return {rule.id: rule for rule in readable(entries) if isinstance(rule, EvaluationRule)}
 
 
 def together(evaluation_rules: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
     """The rules of a manifest, which are in order, with those of its hive."""
     rules = {rule.id: rule for rule in evaluation_rules}
     unreadable = []
-    for found in readable(entries):
-        if isinstance(found, str):
-            unreadable.append(found)
+    for rule_or_problem in readable(entries):
+        if isinstance(rule_or_problem, str):
+            unreadable.append(rule_or_problem)
         else:
-            rules.setdefault(found.id, found)
+            rules.setdefault(rule_or_problem.id, rule_or_problem)
     return RulesAtWork(RuleSet(rules.values()), "; ".join(unreadable))
 
 

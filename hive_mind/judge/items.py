@@ -265,8 +265,8 @@ def _cut(text: str, most: int, where: str) -> str:
         return text
     # The number in the final note has at most as many digits as this one.
     note = f"… [{len(body):,} more bytes{where}]".encode()
-    kept = _begun(body, most - len(note))
-    return f"{kept}… [{len(body) - len(kept.encode()):,} more bytes{where}]"
+    beginning = _begun(body, most - len(note))
+    return f"{beginning}… [{len(body) - len(beginning.encode()):,} more bytes{where}]"
 
 
 def _begun(body: bytes, size: int) -> str:

@@ -76,11 +76,14 @@ def mine(
     proposals: list[RuleProposal] = []
     # A decision about a fact says nothing about the output of a run.
     for of_facts in (True, False):
-        some = [precedent for precedent in precedents if (precedent.kind == FACT) is of_facts]
-        tried = (_tried(pattern, some, at_least, consistency) for pattern in _frequent(some, at_least, consistency))
-        found = [one for one in tried if one and (accepting or one.action is not JudgmentAction.ACCEPT)]
-        for best in _best(found, at_least):
-            proposals.append(_proposal(best, some, {proposal.proposed_rule.id for proposal in proposals}))
+        precedents_of_kind = [precedent for precedent in precedents if (precedent.kind == FACT) is of_facts]
+        tried = (
+            _tried(pattern, precedents_of_kind, at_least, consistency)
+            for pattern in _frequent(precedents_of_kind, at_least, consistency)
+        )
+        matches = [match for match in tried if match and (accepting or match.action is not JudgmentAction.ACCEPT)]
+        for best in _best(matches, at_least):
+            proposals.append(_proposal(best, precedents_of_kind, {proposal.proposed_rule.id for proposal in proposals}))
     return proposals
 
 
@@ -89,17 +92,17 @@ def _patterns(precedent: Precedent) -> Iterator[_Pattern]:
     for key, value in precedent.result.items():
         if not isinstance(value, str):
             continue
-        read = f"result.get({key!r}, '')"
+        value_text = f"result.get({key!r}, '')"
         text = value[:_CHARS_MAX]
         words = _ERROR_TYPE.findall(text) if "error" in key else _CALL_OR_NAME.findall(text)
         for word in dict.fromkeys(words[:_PATTERNS_MAX]):
-            yield _Pattern(0, f"{word!r} in {read}", word)
+            yield _Pattern(0, f"{word!r} in {value_text}", word)
         # In an output a call or a name says more than a word.
         breadth = 0 if precedent.kind == FACT else 1
         for word in dict.fromkeys(_PROSE.findall(text.lower())[:_PATTERNS_MAX]):
-            yield _Pattern(breadth, f"{word!r} in {read}.lower()", word)
+            yield _Pattern(breadth, f"{word!r} in {value_text}.lower()", word)
         if _WORD.fullmatch(value):
-            yield _Pattern(1, f"{read} == {value!r}", value)
+            yield _Pattern(1, f"{value_text} == {value!r}", value)
 
 
 def _frequent(precedents: Sequence[Precedent], at_least: int, consistency: float) -> Iterator[_Pattern]:
@@ -116,10 +119,12 @@ def _frequent(precedents: Sequence[Precedent], at_least: int, consistency: float
 def _best(matches: Iterable[_Found], at_least: int) -> Iterator[_Found]:
     """The finding that spares most first, then those that spare enough besides."""
     covered: set[int] = set()
-    for one in sorted(matches, key=lambda one: (-one.agreed, one.pattern.breadth, len(one.pattern.condition), one.pattern)):
-        if len(one.matched - covered) >= at_least:
-            covered |= one.matched
-            yield one
+    for match in sorted(
+        matches, key=lambda each: (-each.agreed, each.pattern.breadth, len(each.pattern.condition), each.pattern)
+    ):
+        if len(match.matched - covered) >= at_least:
+            covered |= match.matched
+            yield match
 
 
 def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, consistency: float) -> _Found | None:
@@ -149,21 +154,21 @@ def _matched(text: str, precedents: Sequence[Precedent]) -> frozenset[int] | Non
         return None
 
 
-def _proposal(found: _Found, precedents: Sequence[Precedent], taken: set[str]) -> RuleProposal:
-    pattern, action = found.pattern, found.action
-    confidence = found.agreed / len(found.matched)
-    more = round(_PRIORITY_MORE * confidence * min(1.0, found.agreed / _COVERAGE_FULL))
-    metadata: dict[str, object] = {"source": LEARNED, "examples": found.agreed}
+def _proposal(match: _Found, precedents: Sequence[Precedent], ids_taken: set[str]) -> RuleProposal:
+    pattern, action = match.pattern, match.action
+    confidence = match.agreed / len(match.matched)
+    further = round(_PRIORITY_MORE * confidence * min(1.0, match.agreed / _COVERAGE_FULL))
+    metadata: dict[str, object] = {"source": LEARNED, "examples": match.agreed}
     if action is JudgmentAction.ACCEPT:
         metadata[MAY_ACCEPT] = True
-    others = (precedent for number, precedent in enumerate(precedents) if number not in found.matched)
+    unmatched = (precedent for number, precedent in enumerate(precedents) if number not in match.matched)
     rule = EvaluationRule(
-        id=_id(pattern, action, taken),
-        description=f"Auto-generated: {_shown(pattern.word)} {_outcome(found, precedents)}",
+        id=_id(pattern, action, ids_taken),
+        description=f"Auto-generated: {_shown(pattern.word)} {_outcome(match, precedents)}",
         condition=pattern.condition,
         action=action,
-        priority=_PRIORITY + more,
-        feedback=_because(precedents[number] for number in found.matched if action is not JudgmentAction.ACCEPT),
+        priority=_PRIORITY + further,
+        feedback=_because(precedents[number] for number in match.matched if action is not JudgmentAction.ACCEPT),
         mode="shadow",
         on=FACT if precedents[0].kind == FACT else "output",
         metadata=metadata,
@@ -172,22 +177,22 @@ def _proposal(found: _Found, precedents: Sequence[Precedent], taken: set[str]) -
         trigger_pattern=pattern.condition,
         human_action=action,
         confidence=confidence,
-        coverage=found.agreed,
+        coverage=match.agreed,
         proposed_rule=rule,
-        examples=_cases(precedents[number] for number in sorted(found.matched)),
-        near_misses=_cases(precedent for precedent in others if _is_near(pattern, precedent)),
+        examples=_cases(precedents[number] for number in sorted(match.matched)),
+        near_misses=_cases(precedent for precedent in unmatched if _is_near(pattern, precedent)),
     )
 
 
-def _id(pattern: _Pattern, action: JudgmentAction, taken: set[str]) -> str:
+def _id(pattern: _Pattern, action: JudgmentAction, ids_taken: set[str]) -> str:
     word = re.sub(r"[^a-z0-9]+", "_", pattern.word.lower()).strip("_")[:60] or "pattern"
     name = f"learned_{word}" if action is JudgmentAction.ACCEPT else f"learned_no_{word}"
-    return next(id for id in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if id not in taken)
+    return next(id for id in (name, *(f"{name}_{number}" for number in range(2, len(ids_taken) + 3))) if id not in ids_taken)
 
 
-def _outcome(found: _Found, precedents: Sequence[Precedent]) -> str:
-    kinds = {precedents[number].kind for number in found.matched}
-    match found.action:
+def _outcome(match: _Found, precedents: Sequence[Precedent]) -> str:
+    kinds = {precedents[number].kind for number in match.matched}
+    match match.action:
         case JudgmentAction.ACCEPT:
             return "is accepted"
         case JudgmentAction.RETRY:
@@ -199,8 +204,8 @@ def _outcome(found: _Found, precedents: Sequence[Precedent]) -> str:
 
 def _because(agreed: Iterable[Precedent]) -> str:
     """The most common of people's reasons: advice for the next attempt."""
-    said = Counter(precedent.because for precedent in agreed if precedent.because)
-    return said.most_common(1)[0][0] if said else ""
+    reasons = Counter(precedent.because for precedent in agreed if precedent.because)
+    return reasons.most_common(1)[0][0] if reasons else ""
 
 
 def _shown(word: str) -> str:

@@ -41,11 +41,11 @@ def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, signals: 
     """The decision on a case from the signals there are, or the need that comes first. For plain data it raises nothing."""
     judged = _Judged(case, rules, settings, tuple(signals))
     for step in _STEPS:
-        found = step(judged)
-        if isinstance(found, Need):
-            return found
-        if found is not None:
-            return judged.finished(found)
+        outcome = step(judged)
+        if isinstance(outcome, Need):
+            return outcome
+        if outcome is not None:
+            return judged.finished(outcome)
     return judged.finished(_accepted("outputs" if case.kind == "output" else "gate", "the requested outputs are set", "outputs"))
 
 
@@ -79,16 +79,18 @@ class _Judged:
                 grades |= signal.grades
         return self.case.satisfaction(grades)
 
-    def unchecked(self, seen: Satisfaction) -> list[str]:
+    def unchecked(self, satisfaction: Satisfaction) -> list[str]:
         """Hard constraints that nobody has looked at."""
         hard = {constraint.id for constraint in self.case.constraints if constraint.constraint_type == "hard"}
-        return [id for id in seen.unchecked if id in hard]
+        return [id for id in satisfaction.unchecked if id in hard]
 
-    def left_to_grade(self, seen: Satisfaction) -> list[str]:
+    def left_to_grade(self, satisfaction: Satisfaction) -> list[str]:
         """Parts only a judge can grade: criteria without a check, and constraints, soft ones where that costs no question."""
-        hard = self.unchecked(seen)
+        hard = self.unchecked(satisfaction)
         return [
-            id for id in seen.unchecked if id in hard or id in {one.id for one in self.case.criteria} or self.settings.has_model
+            id
+            for id in satisfaction.unchecked
+            if id in hard or id in {criterion.id for criterion in self.case.criteria} or self.settings.has_model
         ]
 
     def shadows(self) -> tuple[str, ...]:
@@ -97,10 +99,15 @@ class _Judged:
         matches = self.rules.shadows(self.case.names, self.case.kind, self.digest)
         return tuple(match.rule.id for match in matches if not match.broken)
 
-    def _is_passed_unseen(self, judgment: Judgment, seen: Satisfaction | None) -> bool:
+    def _is_passed_unseen(self, judgment: Judgment, satisfaction: Satisfaction | None) -> bool:
         """Whether `unattended` would let pass what no judge has looked at: a hard constraint is a person's then."""
         is_alone = self.settings.unattended != "escalate" and judgment.cause not in _NEVER_ALONE
-        return judgment.action is JudgmentAction.ESCALATE and is_alone and seen is not None and bool(self.unchecked(seen))
+        return (
+            judgment.action is JudgmentAction.ESCALATE
+            and is_alone
+            and satisfaction is not None
+            and bool(self.unchecked(satisfaction))
+        )
 
     def finished(self, judgment: Judgment) -> Judgment:
         """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
@@ -124,7 +131,14 @@ class _Judged:
 
 
 def _by_person(judged: _Judged) -> Judgment | None:
-    signal = next((one for one in judged.given if one.origin == PERSON and one.state == "given" and one.action), None)
+    signal = next(
+        (
+            person_signal
+            for person_signal in judged.given
+            if person_signal.origin == PERSON and person_signal.state == "given" and person_signal.action
+        ),
+        None,
+    )
     if signal is None or signal.action is None:
         return None
     return Judgment(
@@ -148,7 +162,7 @@ def _by_constraints(judged: _Judged) -> Judgment | None:
     if satisfaction is None:
         return None
     constraints = {constraint.id: constraint for constraint in judged.case.constraints}
-    if failed := [one for one in satisfaction.broken if one.id in constraints]:
+    if failed := [grade for grade in satisfaction.broken if grade.id in constraints]:
         return _escalated(f"constraint {failed[0].id} can't be checked: {failed[0].why}", "broken")
     hard = [id for id in satisfaction.violated if constraints[id].constraint_type == "hard"]
     if hard:
@@ -231,11 +245,11 @@ def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
         return Judgment(
             action=signal.action or JudgmentAction.ESCALATE, reasoning=reasoning, cause="custom", feedback=signal.reasoning
         )
-    found = pooled(judged.given, judged.settings.weights_of(judged.case.goal_kind))
-    if found is None or found.confidence is None:
-        actions = "; ".join(f"{one.name}: {one.action} ({one.confidence})" for one in judged.given if one.action)
+    pooled_signals = pooled(judged.given, judged.settings.weights_of(judged.case.goal_kind))
+    if pooled_signals is None or pooled_signals.confidence is None:
+        actions = "; ".join(f"{signal.name}: {signal.action} ({signal.confidence})" for signal in judged.given if signal.action)
         return _escalated(f"independent signals contradict each other: {actions}", "disagreement")
-    return _decided(judged, found, found.confidence, signal, cause)
+    return _decided(judged, pooled_signals, pooled_signals.confidence, signal, cause)
 
 
 def _stopped(judged: _Judged, satisfaction: Satisfaction, signal: Signal) -> Judgment | None:
@@ -249,14 +263,14 @@ def _stopped(judged: _Judged, satisfaction: Satisfaction, signal: Signal) -> Jud
     return _scored(judged, satisfaction) if goal and score < goal.accept_at else None
 
 
-def _decided(judged: _Judged, found: Pooled, sure: float, signal: Signal, cause: Cause) -> Judgment:
+def _decided(judged: _Judged, pooled_signals: Pooled, sure: float, signal: Signal, cause: Cause) -> Judgment:
     threshold = judged.settings.threshold_of(judged.case.goal_kind)
     if threshold is None:
         return replace(_escalated("past decisions of people don't let it decide alone", "threshold"), confidence=sure)
     if sure < threshold:
-        return replace(_unsure(judged, found.action, sure / threshold, signal), confidence=sure, threshold=threshold)
+        return replace(_unsure(judged, pooled_signals.action, sure / threshold, signal), confidence=sure, threshold=threshold)
     return Judgment(
-        action=found.action,
+        action=pooled_signals.action,
         reasoning=signal.reasoning,
         cause=cause,
         confidence=sure,
@@ -286,8 +300,8 @@ def _scored(judged: _Judged, satisfaction: Satisfaction) -> Judgment:
 
 
 def _accepted(signal: str, reasoning: str, cause: Cause) -> Judgment:
-    said = Signal(name=signal, origin=signal, action=JudgmentAction.ACCEPT, reasoning=reasoning)
-    return Judgment(action=JudgmentAction.ACCEPT, reasoning=reasoning, cause=cause, signals=(said,))
+    accepting = Signal(name=signal, origin=signal, action=JudgmentAction.ACCEPT, reasoning=reasoning)
+    return Judgment(action=JudgmentAction.ACCEPT, reasoning=reasoning, cause=cause, signals=(accepting,))
 
 
 def _escalated(reasoning: str, cause: Cause) -> Judgment:

@@ -92,6 +92,6 @@ spec:
 
 
 def text_of_rules(rules: Sequence[EvaluationRule]) -> str:
-    written = [rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules]
-    body = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": written}}
+    plain_rules = [rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules]
+    body = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": plain_rules}}
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=130)

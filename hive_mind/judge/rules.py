@@ -39,11 +39,11 @@ STEPS = (0.1, 0.5, 1.0)
 DECISIONS_MIN = 20
 
 
-def _action(given: Any) -> JudgmentAction:
+def _action(action_given: Any) -> JudgmentAction:
     """Files have words, also where types are taken strictly."""
-    if given in list(JudgmentAction):
-        return JudgmentAction(given)
-    raise ValueError(f"has to be {', '.join(JudgmentAction)}, not {str(given)[:40]!r}")
+    if action_given in list(JudgmentAction):
+        return JudgmentAction(action_given)
+    raise ValueError(f"has to be {', '.join(JudgmentAction)}, not {str(action_given)[:40]!r}")
 
 
 class EvaluationRule(GoalSection):
@@ -110,8 +110,8 @@ class RuleSet:
 
     def shadows(self, names: Mapping[str, object], on: Subject = "output", case_digest: str = "") -> list[Match]:
         """The matches of the rules that do not decide this case."""
-        asked = [(rule, condition) for rule, condition in self._asked[on] if not _decides(rule, case_digest)]
-        return [match for rule, condition in asked if (match := _match(rule, condition, names))]
+        undecided = [(rule, condition) for rule, condition in self._asked[on] if not _decides(rule, case_digest)]
+        return [match for rule, condition in undecided if (match := _match(rule, condition, names))]
 
 
 def _decides(rule: EvaluationRule, case_digest: str) -> bool:

@@ -35,14 +35,14 @@ def learned_weights(precedents: Iterable[Precedent]) -> SignalWeights:
     kinds: dict[str, list[Precedent]] = defaultdict(list)
     for precedent in precedents:
         kinds[precedent.kind].append(precedent)
-    rows = {kind: row for kind, some in sorted(kinds.items()) if (row := _row(some))}
+    rows = {kind: row for kind, precedents_of_kind in sorted(kinds.items()) if (row := _row(precedents_of_kind))}
     return SignalWeights(rows, {kind: len(kinds[kind]) for kind in rows})
 
 
 def _row(precedents: Sequence[Precedent]) -> dict[str, float]:
-    said = [leanings(precedent.signals) for precedent in precedents]
-    origins = sorted({origin for one in said for origin in one})
-    odds = np.array([[one.get(origin, 0.0) for origin in origins] for one in said])
+    leanings_of_all = [leanings(precedent.signals) for precedent in precedents]
+    origins = sorted({origin for leanings_of_one in leanings_of_all for origin in leanings_of_one})
+    odds = np.array([[leanings_of_one.get(origin, 0.0) for origin in origins] for leanings_of_one in leanings_of_all])
     accepted = np.array([float(precedent.person is JudgmentAction.ACCEPT) for precedent in precedents])
     stands_for = np.array([precedent.weight for precedent in precedents])
     # As many cases together as unweighted ones would be worth (Kish 1965).

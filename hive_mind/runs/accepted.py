@@ -106,16 +106,25 @@ def answered(writing: Writing, item: str, decision: PersonDecided) -> None:
         _rejected(writing, writing.state.places[place.id], decision)
 
 
-def replan(writing: Writing, why: str, who: str = "Judge feedback") -> None:
+def replan(writing: Writing, why: str, author: str = "Judge feedback") -> None:
     """The planner begins, told what came of it so far; everything else is given up."""
     feedback = feedback_context(writing.state, why)
     give_up(writing, list(writing.state.places.values()))
     writing.add(Replanned(feedback))
-    enter(writing, writing.state.spec.planner, f"[{who}]: {why}")
+    enter(writing, writing.state.spec.planner, f"[{author}]: {why}")
 
 
-def _kept(place: str, said: Judgment, action: JudgmentAction | None = None, *, is_again: bool = True) -> Judged:
-    return Judged(place, action or said.action, said.reasoning, said.feedback, said.cause, said.id, is_again, said.rule)
+def _kept(place: str, judgment: Judgment, action: JudgmentAction | None = None, *, is_again: bool = True) -> Judged:
+    return Judged(
+        place,
+        action or judgment.action,
+        judgment.reasoning,
+        judgment.feedback,
+        judgment.cause,
+        judgment.id,
+        is_again,
+        judgment.rule,
+    )
 
 
 def _may_try_again(writing: Writing, place: ActiveNode) -> bool:
@@ -137,14 +146,14 @@ def _on_if_free(writing: Writing, place_id: str) -> None:
         on(writing, place)
 
 
-def _once_more(writing: Writing, who: str, why: str) -> None:
+def _once_more(writing: Writing, author: str, why: str) -> None:
     """The whole is not good enough: plan anew, or do the last node again while it may be entered; else a person decides."""
     state = writing.state
     last = state.done[-1] if state.done else state.spec.entry
     if _may_replan(state):
-        replan(writing, why, who)
+        replan(writing, why, author)
     elif state.visits.get(last, 0) < state.spec.by_id[last].visits:
-        enter(writing, last, f"[{who}]: {why}")
+        enter(writing, last, f"[{author}]: {why}")
 
 
 def _answered_whole(writing: Writing, decision: PersonDecided) -> None:
@@ -158,16 +167,16 @@ def _answered_whole(writing: Writing, decision: PersonDecided) -> None:
             writing.end("rejected", f"it can't be tried again: {decided(decision.by, decision.because)}")
 
 
-def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, said: PersonDecided) -> None:
+def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, decision: PersonDecided) -> None:
     call = place.calls[waiting.call]
-    answer = said.edit if said.edit is not None else said.because
+    answer = decision.edit if decision.edit is not None else decision.because
     is_question = call.call.name in PERSON_TOOLS
-    if is_question or said.edit is not None:
-        declined = "approved" if said.action is _ACCEPT else "no answer: a person declined"
+    if is_question or decision.edit is not None:
+        declined = "approved" if decision.action is _ACCEPT else "no answer: a person declined"
         text = declined if answer in ("", None) else as_text(answer)
         writing.add(Returned(place.id, waiting.call, f"[Person]: {text}" if is_question else text, value=answer))
-    elif said.action is not _ACCEPT:
-        why = f"a person decided that this must not run{f': {said.because}' if said.because else ''}"
+    elif decision.action is not _ACCEPT:
+        why = f"a person decided that this must not run{f': {decision.because}' if decision.because else ''}"
         writing.add(Returned(place.id, waiting.call, why, is_error=True))
         if writing.state.spec.by_id[place.node].kind == "tool":
             gave_up(writing, place, why)
@@ -224,7 +233,7 @@ def accepted(state: RunState, plan: e.WorkerPlan, event: e.Event) -> tuple[s.Ste
     if isinstance(event, e.Word):
         _heard(writing, event)
     else:
-        effect = next((one for one in wanted(state, plan) if one.id == event.effect), None)
+        effect = next((effect for effect in wanted(state, plan) if effect.id == event.effect), None)
         if effect is not None:
             _take(writing, effect, event)
     return tuple(writing.steps)
@@ -290,8 +299,8 @@ def _tool_gave(writing: Writing, effect: e.CallTool, event: e.ToolGave) -> None:
     if result.report:
         writing.add(s.Reported(effect.place, plain(result.report[0]), plain(result.report[1])))
     text = plain(result.text)
-    given = (text, plain(result.value), result.is_error, result.file, result.completes, result.tokens, result.usd)
-    writing.add(s.Returned(effect.place, effect.call.id, *given))
+    fields_given = (text, plain(result.value), result.is_error, result.file, result.completes, result.tokens, result.usd)
+    writing.add(s.Returned(effect.place, effect.call.id, *fields_given))
     place = writing.state.places[effect.place]
     if result.is_error and writing.state.spec.by_id[place.node].kind == "tool":
         judged(writing, place, Judgment(action=JudgmentAction.RETRY, reasoning=text, cause="outputs"))

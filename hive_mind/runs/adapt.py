@@ -20,8 +20,8 @@ _HEADING = regex(r"^## ", re.MULTILINE)
 
 def seeded(identity: str, accounts: Iterable[str] = ()) -> str:
     """The first text: the agent's identity, and the names of its accounts."""
-    known = "".join(f"- account: {name}\n" for name in accounts)
-    return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n{known}\n## Rules\n\n{_OUTPUTS}\n"
+    account_lines = "".join(f"- account: {name}\n" for name in accounts)
+    return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n{account_lines}\n## Rules\n\n{_OUTPUTS}\n"
 
 
 def with_output(text: str, key: str, value: Any) -> str:
@@ -29,12 +29,12 @@ def with_output(text: str, key: str, value: Any) -> str:
     line = f"- {key}: {_one_line(value)}"
     before, section, after = _around(text)
     lines = section.split("\n")
-    named = f"- {key}: "
-    at = next((number for number, one in enumerate(lines) if one.startswith(named)), None)
+    prefix = f"- {key}: "
+    at = next((number for number, line in enumerate(lines) if line.startswith(prefix)), None)
     if at is not None:
         lines[at] = line
     else:
-        end = max((number for number, one in enumerate(lines) if one.strip()), default=0)
+        end = max((number for number, line in enumerate(lines) if line.strip()), default=0)
         lines.insert(end + 1, line)
     changed = before + "\n".join(lines) + after
     return changed if len(changed) <= CHARACTERS_MAX else text

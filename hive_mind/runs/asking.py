@@ -77,8 +77,8 @@ def _of_call(place: ActiveNode, node: NodeSpec, effect: AskPerson, failing: str)
     name = place.calls[effect.call].call.name
     if name in PERSON_TOOLS and node.kind == "loop":
         return f"{node.id} gets the answer and goes on", f"{node.id} hears that nobody answers, and goes on"
-    again = "once more, though it may have run before" if place.calls[effect.call].phase == "uncertain" else "as shown"
-    return f"{name} is called {again}", (
+    remark = "once more, though it may have run before" if place.calls[effect.call].phase == "uncertain" else "as shown"
+    return f"{name} is called {remark}", (
         f"{name} is not called; {failing}" if node.kind == "tool" else f"{name} is not called; {node.id} hears it and goes on"
     )
 
@@ -104,23 +104,23 @@ def _target(edge: EdgeSpec) -> str:
 
 def _goal(spec: WorkerSpec, place: ActiveNode | None) -> str:
     goal, node = spec.goal, spec.by_id[place.node] if place else None
-    whole = (goal.description or goal.name or goal.id) if goal else spec.description
-    lines = [whole, *([f"{node.id}: {node.description or node.prompt}"] if node and (node.description or node.prompt) else [])]
+    title = (goal.description or goal.name or goal.id) if goal else spec.description
+    lines = [title, *([f"{node.id}: {node.description or node.prompt}"] if node and (node.description or node.prompt) else [])]
     criteria = [*(goal.criteria if goal and goal.success_criteria else ()), *(node.success_criteria if node else ())]
     lines += [f"- wanted: {_named(criterion)}" for criterion in criteria]
     lines += [f"- must not happen: {_named(constraint)}" for constraint in (goal.constraints if goal else ())]
     return "\n".join(line for line in lines if line)
 
 
-def _named(one: SuccessCriterion | Constraint) -> str:
-    return f"{one.id} ({one.description})" if one.description else one.id
+def _named(part: SuccessCriterion | Constraint) -> str:
+    return f"{part.id} ({part.description})" if part.description else part.id
 
 
 def _inputs(state: RunState, place: ActiveNode | None) -> Mapping[str, Any]:
     """Those of the run, and those of the node."""
-    own: Iterator[str] = iter(state.spec.by_id[place.node].inputs if place else ())
-    known = state.known_at(place) if place else state.buffer
-    return {**state.inputs, **{key: known[key] for key in own if key in known}}
+    own_inputs: Iterator[str] = iter(state.spec.by_id[place.node].inputs if place else ())
+    values_known = state.known_at(place) if place else state.buffer
+    return {**state.inputs, **{key: values_known[key] for key in own_inputs if key in values_known}}
 
 
 def _cost(state: RunState) -> str:

@@ -48,8 +48,8 @@ def compacted(messages: Sequence[Message], file: str, count: int, tier: int) -> 
     moved, rest = messages[:count], messages[count:]
     reference = _REFERENCE.format(file=file)
     if tier > 1:
-        named = dict.fromkeys(name for message in moved for name in pointers_in(message) if name != file)
-        text = "\n".join((reference, *([_LIST.format(files=", ".join(named))] if named else [])))
+        files_named = dict.fromkeys(name for message in moved for name in pointers_in(message) if name != file)
+        text = "\n".join((reference, *([_LIST.format(files=", ".join(files_named))] if files_named else [])))
         return (Message("user", text), *rest)
     earlier = [line for message in moved if message.role == "user" for line in message.text.splitlines() if _is_note(line)]
     kept_messages = [_without_text(message) for message in moved if message.role == "tool" or message.calls]

@@ -25,9 +25,9 @@ def judgment_of(state: RunState, place: ActiveNode) -> Judgment:
 
 def result_of(state: RunState, run: str) -> str:
     """JSON with message, data, reports and metadata."""
-    said = [report.text for report in state.reports]
+    reports = [report.text for report in state.reports]
     result: dict[str, Any] = {
-        "message": state.completed or (said[-1] if said else state.reason),
+        "message": state.completed or (reports[-1] if reports else state.reason),
         "data": state.outputs,
         "reports": [{"message": report.text, "data": report.data} for report in state.reports],
         "metadata": {"outcome": state.outcome, "reason": state.reason, "turns": state.turns, "tokens": state.tokens, "run": run},

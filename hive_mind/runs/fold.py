@@ -103,8 +103,8 @@ def _at_place(state: RunState, step: steps.StepAtPlace, place: ActiveNode) -> Ru
         case steps.OutputSet():
             return _put(state, replace(place, outputs={**place.outputs, step.key: step.value}))
         case steps.Heard():
-            heard = state.heard | {step.id} if step.id else state.heard
-            return replace(_put(state, replace(_told(place, step.text), phase="think")), heard=heard)
+            messages_heard = state.heard | {step.id} if step.id else state.heard
+            return replace(_put(state, replace(_told(place, step.text), phase="think")), heard=messages_heard)
         case steps.Warned():
             return _put(state, replace(_told(place, step.text), is_warned=True, recent=()))
         case steps.Compacted():
@@ -230,8 +230,8 @@ def _parked(state: RunState, step: steps.Parked) -> RunState:
     asked_about = Waiting(step.place, step.call, step.why, step.is_within)
     state = replace(state, waiting={**state.waiting, step.item: asked_about})
     if step.call:
-        asked = state.places[step.place].calls[step.call].asked + 1
-        return _put_call(state, step.place, step.call, asked=asked)
+        asked_count = state.places[step.place].calls[step.call].asked + 1
+        return _put_call(state, step.place, step.call, asked=asked_count)
     if not step.place:
         return replace(state, asked=state.asked + 1)
     place = state.places[step.place]
@@ -244,24 +244,28 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
         state = replace(state, paused="", is_paused_until_answered=False)
     if item.is_within:
         # With one answer it may go on a little, and asks again for the others.
-        waiting = {id: one for id, one in state.waiting.items() if (one.place, one.call) != (item.place, item.call)}
+        waiting = {
+            id: item_waiting
+            for id, item_waiting in state.waiting.items()
+            if (item_waiting.place, item_waiting.call) != (item.place, item.call)
+        }
         return _put_call(replace(state, waiting=waiting), item.place, item.call, phase="allowed")
-    state = replace(state, waiting={id: one for id, one in state.waiting.items() if id != step.item})
+    state = replace(state, waiting={id: item_waiting for id, item_waiting in state.waiting.items() if id != step.item})
     if item.call:
         return _put_call(state, item.place, item.call, phase="allowed") if step.action is JudgmentAction.ACCEPT else state
     if not item.place:
         return replace(state, is_accepted=step.action is JudgmentAction.ACCEPT, reason=decided(step.by, step.because))
-    place, said = state.places[item.place], step.because or _text(step.edit)
+    place, answer = state.places[item.place], step.because or _text(step.edit)
     node = state.spec.by_id[place.node]
     if place.phase == "paused":
-        place = _told(place, f"[Person]: {said}") if said else place
+        place = _told(place, f"[Person]: {answer}") if answer else place
         return _put(state, replace(place, phase=_first_phase(state.spec, node.id)))
     if node.kind == "person" and place.phase == "think":
         value = step.edit if step.edit is not None else {"decision": str(step.action), "because": step.because}
         outputs = dict.fromkeys(node.outputs[:1], value)
         return _put(state, replace(place, outputs=outputs, phase="judge"))
     if step.action is JudgmentAction.RETRY:
-        active_node = _again(place, f"[Person]: {said or 'try again'}", said or "a person wants it done again")
+        active_node = _again(place, f"[Person]: {answer or 'try again'}", answer or "a person wants it done again")
         return _put(state, replace(active_node, forgiven=place.attempt, is_warned=False, is_approved=False))
     if step.action is JudgmentAction.ACCEPT:
         edit = step.edit if isinstance(step.edit, dict) else {}
@@ -274,7 +278,7 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
 def _left(state: RunState, step: steps.Left) -> RunState:
     place = state.places[step.place]
     places = {id: node for id, node in state.places.items() if id != step.place}
-    waiting = {id: one for id, one in state.waiting.items() if one.place != step.place}
+    waiting = {id: item_waiting for id, item_waiting in state.waiting.items() if item_waiting.place != step.place}
     frames = dict(state.frames)
     if place.frame in frames:
         frames[place.frame] = replace(frames[place.frame], live=frames[place.frame].live - {place.branch})

@@ -68,7 +68,7 @@ def summary_of(
 
 def _moments(journals: Mapping[str, Sequence[Entry]]) -> list[_Moment]:
     """All steps, as they came: a ledger has one order."""
-    entries = sorted(((entry, name) for name, kept in journals.items() for entry in kept), key=lambda pair: pair[0].pos)
+    entries = sorted(((entry, name) for name, entries in journals.items() for entry in entries), key=lambda pair: pair[0].pos)
     return [_Moment(entry.at_ms, name, step_of(entry)) for entry, name in entries]
 
 
@@ -93,9 +93,9 @@ def _evidence(states: Mapping[str, RunState], moments: Sequence[_Moment], work: 
     if not moments:
         return
     nodes = _nodes(moments)
-    here = sorted({place.node for state in states.values() for place in state.places.values()})
+    places = sorted({place.node for state in states.values() for place in state.places.values()})
     turns, tokens = (sum(getattr(state, name) for state in states.values()) for name in ("turns", "tokens"))
-    yield f"at {', '.join(here) or 'its end'}, begun {time_text(moments[0].at_ms)}, last step {time_text(moments[-1].at_ms)}"
+    yield f"at {', '.join(places) or 'its end'}, begun {time_text(moments[0].at_ms)}, last step {time_text(moments[-1].at_ms)}"
     yield f"{counted(len(moments), 'step')}, {counted(turns, 'turn')} of a model, {counted(tokens, 'token')}"
     yield from _under_way(states, moments)
     if work:
@@ -118,21 +118,21 @@ def _under_way(states: Mapping[str, RunState], moments: Sequence[_Moment]) -> It
 
 def _called(work: Sequence[_Moment], moments: Sequence[_Moment]) -> Iterator[str]:
     """Each tool, the one that was called most often first."""
-    calls = {(one.run, call.id): call for one in moments if isinstance(one.step, Replied) for call in one.step.calls}
+    calls = {(moment.run, call.id): call for moment in moments if isinstance(moment.step, Replied) for call in moment.step.calls}
     by_tool: dict[str, list[tuple[_Moment, ToolCall]]] = {}
     for moment in work:
         if isinstance(moment.step, Returned) and (call := calls.get((moment.run, moment.step.call))):
             by_tool.setdefault(call.name, []).append((moment, call))
     ranked = sorted(by_tool.items(), key=lambda pair: -len(pair[1]))
-    for name, made in ranked[:_TOOLS_SHOWN]:
-        different = len({json.dumps(call.arguments, sort_keys=True, default=str) for _, call in made})
-        errors = [moment.step.text for moment, _ in made if isinstance(moment.step, Returned) and moment.step.is_error]
-        times = f"{time_text(made[0][0].at_ms)} to {time_text(made[-1][0].at_ms)}"
+    for name, calls_made in ranked[:_TOOLS_SHOWN]:
+        different = len({json.dumps(call.arguments, sort_keys=True, default=str) for _, call in calls_made})
+        errors = [moment.step.text for moment, _ in calls_made if isinstance(moment.step, Returned) and moment.step.is_error]
+        times = f"{time_text(calls_made[0][0].at_ms)} to {time_text(calls_made[-1][0].at_ms)}"
         alike = f"with {different} different arguments" if different > 1 else "with the same arguments"
-        said = f", {counted(len(errors), 'error')}, the last: {one_line(errors[-1], _CHARACTERS)}" if errors else ""
-        yield f"{name}: {len(made)}× {alike}, {times}, the last {_shown(made[-1][1])}{said}"
+        errors_text = f", {counted(len(errors), 'error')}, the last: {one_line(errors[-1], _CHARACTERS)}" if errors else ""
+        yield f"{name}: {len(calls_made)}× {alike}, {times}, the last {_shown(calls_made[-1][1])}{errors_text}"
     if rest := ranked[_TOOLS_SHOWN:]:
-        yield f"{counted(len(rest), 'more tool')}: {', '.join(f'{name} {len(made)}×' for name, made in rest)}"
+        yield f"{counted(len(rest), 'more tool')}: {', '.join(f'{name} {len(calls_made)}×' for name, calls_made in rest)}"
 
 
 def _judged(work: Sequence[_Moment], nodes: Mapping[tuple[str, str], str]) -> Iterator[str]:
@@ -141,10 +141,10 @@ def _judged(work: Sequence[_Moment], nodes: Mapping[tuple[str, str], str]) -> It
         if isinstance(moment.step, Judged):
             node = nodes.get((moment.run, moment.step.place), "the whole")
             by_verdict.setdefault((node, str(moment.step.action)), []).append(moment)
-    for (node, action), said in by_verdict.items():
-        last = said[-1]
+    for (node, action), verdicts in by_verdict.items():
+        last = verdicts[-1]
         why = one_line(last.step.reasoning, _CHARACTERS) if isinstance(last.step, Judged) else ""
-        yield f"{node} was judged {action} {len(said)}×, the last at {time_text(last.at_ms)}: {why}"
+        yield f"{node} was judged {action} {len(verdicts)}×, the last at {time_text(last.at_ms)}: {why}"
 
 
 def _nodes(moments: Sequence[_Moment]) -> dict[tuple[str, str], str]:
@@ -153,5 +153,5 @@ def _nodes(moments: Sequence[_Moment]) -> dict[tuple[str, str], str]:
 
 def _shown(call: ToolCall) -> str:
     """A call with its arguments; of an output, which one."""
-    given = {"key": call.arguments.get("key")} if call.name == "set_output" else dict(call.arguments)
-    return f"{call.name} {one_line(json.dumps(given, ensure_ascii=False, default=str), _CHARACTERS)}"
+    arguments_shown = {"key": call.arguments.get("key")} if call.name == "set_output" else dict(call.arguments)
+    return f"{call.name} {one_line(json.dumps(arguments_shown, ensure_ascii=False, default=str), _CHARACTERS)}"

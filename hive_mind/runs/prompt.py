@@ -72,8 +72,8 @@ def messages(place: ActiveNode) -> tuple[Message, ...]:
 
 def _narrative(state: RunState) -> str:
     """From what is known and the way here alone: the same run tells the same."""
-    done = ", ".join(state.done) or "nothing yet"
-    return f"Done so far: {done}.\n{_fenced('Known so far.', values(set_in(state)))}"
+    done_text = ", ".join(state.done) or "nothing yet"
+    return f"Done so far: {done_text}.\n{_fenced('Known so far.', values(set_in(state)))}"
 
 
 def set_in(state: RunState) -> dict[str, Any]:
@@ -84,13 +84,19 @@ def set_in(state: RunState) -> dict[str, Any]:
 def _focus(goal: Goal | None, node: NodeSpec) -> str:
     parts = [f"Your task now ({node.id}): {node.prompt or node.description}"]
     if goal:
-        wanted = [one.description or one.id for one in (*goal.criteria, *node.success_criteria) if not one.hidden]
+        criteria_texts = [
+            criterion.description or criterion.id
+            for criterion in (*goal.criteria, *node.success_criteria)
+            if not criterion.hidden
+        ]
         parts.append(f"It serves this goal: {goal.description or goal.name or goal.id}")
-        parts += [f"- wanted: {one}" for one in wanted]
+        parts += [f"- wanted: {criterion_text}" for criterion_text in criteria_texts]
         parts += [f"- must not happen: {constraint.description or constraint.id}" for constraint in goal.constraints]
         parts += [f"- known: {key}: {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in goal.context.items()]
     else:
-        parts += [f"- wanted: {one.description or one.id}" for one in node.success_criteria if not one.hidden]
+        parts += [
+            f"- wanted: {criterion.description or criterion.id}" for criterion in node.success_criteria if not criterion.hidden
+        ]
     if node.outputs:
         parts.append(_OUTPUT.format(keys=", ".join(node.outputs)))
     return "\n".join(parts)
@@ -98,18 +104,20 @@ def _focus(goal: Goal | None, node: NodeSpec) -> str:
 
 def _feedback(state: RunState, node: NodeSpec) -> str:
     """For the planner all that came of its last plan. A long value takes no room from what failed, and why."""
-    told = state.buffer.get(FEEDBACK)
-    if node.id != state.spec.planner or not isinstance(told, Mapping) or FEEDBACK in node.inputs:
+    feedback = state.buffer.get(FEEDBACK)
+    if node.id != state.spec.planner or not isinstance(feedback, Mapping) or FEEDBACK in node.inputs:
         return ""
-    return _fenced("What came of the plan so far (feedback_context).", "\n".join(f"{key}: {_cut(told[key])}" for key in told))
+    return _fenced(
+        "What came of the plan so far (feedback_context).", "\n".join(f"{key}: {_cut(feedback[key])}" for key in feedback)
+    )
 
 
 def _inputs(buffer: Mapping[str, Any], node: NodeSpec) -> str:
     """Fenced: what a run was given, and what tools found, may say whatever it likes."""
-    known = {key: _cut(buffer[key]) for key in node.inputs if key in buffer}
-    if not known:
+    values_known = {key: _cut(buffer[key]) for key in node.inputs if key in buffer}
+    if not values_known:
         return ""
-    return _fenced("Your inputs.", "\n".join(f"{key}: {value}" for key, value in known.items()))
+    return _fenced("Your inputs.", "\n".join(f"{key}: {value}" for key, value in values_known.items()))
 
 
 def _fenced(title: str, text: str) -> str:
@@ -136,15 +144,15 @@ def marker(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> s
 
 def handoff(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
     """For a node with a conversation of its own."""
-    said = [message.text for message in place.messages if message.role == "assistant" and message.text]
-    last = f"\nWhat it said last: {_shortened(said[-1], _LAST_CHARACTERS)}" if said else ""
+    texts_said = [message.text for message in place.messages if message.role == "assistant" and message.text]
+    last = f"\nWhat it said last: {_shortened(texts_said[-1], _LAST_CHARACTERS)}" if texts_said else ""
     ended = f"has failed{_why(place)}" if has_failed else "handed over"
     return f"[{place.node} {ended}.]\nOutputs so far:\n{values(set_in(state))}{last}"
 
 
-def values(known: Any, characters: int = VALUE_CHARACTERS) -> str:
+def values(values_known: Any, characters: int = VALUE_CHARACTERS) -> str:
     """One line for each key; by name, because of branches one or the other is done first."""
-    return "\n".join(f"- {key}: {one_line(value, characters)}" for key, value in sorted(known.items())) or "- none"
+    return "\n".join(f"- {key}: {one_line(value, characters)}" for key, value in sorted(values_known.items())) or "- none"
 
 
 def one_line(value: Any, characters: int = VALUE_CHARACTERS) -> str:

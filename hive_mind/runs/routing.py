@@ -44,16 +44,16 @@ def begin(writing: Writing, started: Started) -> None:
     _go(writing, writing.state.spec.entry, "", 0, "")
 
 
-def leave(writing: Writing, place: ActiveNode, how: How, chosen: str = "") -> None:
+def leave(writing: Writing, place: ActiveNode, way: How, chosen: str = "") -> None:
     """The place is finished; the nodes after it begin. A condition that fails on its data goes to a person."""
     try:
-        targets = _targets(writing.state, place, how, chosen)
+        targets = _targets(writing.state, place, way, chosen)
     except ConditionError as error:
         why = f"an edge from {place.node} can't be decided: {error}"
         writing.add(Judged(place.id, JudgmentAction.ESCALATE, why, cause="broken"))
         return
-    writing.add(Left(place.id, how))
-    briefing = _briefing(writing.state, place, how)
+    writing.add(Left(place.id, way))
+    briefing = _briefing(writing.state, place, way)
     if len(targets) > 1:
         frame = f"f-{place.id}"
         writing.add(Forked(frame, place.id, len(targets)))
@@ -77,21 +77,21 @@ def give_up(writing: Writing, places: Sequence[ActiveNode]) -> None:
         writing.add(Left(place.id, "cancelled"))
 
 
-def _targets(state: RunState, place: ActiveNode, how: How, chosen: str) -> list[str]:
-    known = {**state.known_at(place), **place.outputs}
+def _targets(state: RunState, place: ActiveNode, way: How, chosen: str) -> list[str]:
+    values_known = {**state.known_at(place), **place.outputs}
     targets = [
         edge.target
         for edge in state.spec.from_(place.node)
-        if edge.on in (how, "always")
-        or (edge.on == "condition" and how == "success" and Condition(edge.when).holds(output=known, result=known))
-        or (edge.on == "model" and how == "success" and edge.target == chosen)
+        if edge.on in (way, "always")
+        or (edge.on == "condition" and way == "success" and Condition(edge.when).holds(output=values_known, result=values_known))
+        or (edge.on == "model" and way == "success" and edge.target == chosen)
     ]
     return list(dict.fromkeys(targets))
 
 
-def _briefing(state: RunState, place: ActiveNode, how: How) -> str:
+def _briefing(state: RunState, place: ActiveNode, way: How) -> str:
     write = marker if state.spec.context == "continuous" else handoff
-    return write(state, place, has_failed=how == "failure")
+    return write(state, place, has_failed=way == "failure")
 
 
 def enter(writing: Writing, node: str, message: str) -> None:

@@ -208,10 +208,10 @@ class RunState(msgspec.Struct, frozen=True):
 
     def waits(self, place: ActiveNode) -> bool:
         """Whether nothing happens at this place before a person says something."""
-        asked = {one.call for one in self.waiting.values() if one.place == place.id}
+        calls_asked = {item.call for item in self.waiting.values() if item.place == place.id}
         if place.phase == "act":
-            return all(call.phase == "done" or id in asked for id, call in place.calls.items())
-        return place.phase == "wait" or bool(asked)
+            return all(call.phase == "done" or id in calls_asked for id, call in place.calls.items())
+        return place.phase == "wait" or bool(calls_asked)
 
 
 def digest_of(calls: Iterable[Call]) -> str:

@@ -312,5 +312,5 @@ def plain(value: Any, depth: int = DEPTH_MAX) -> Any:
     if not depth:
         return _CUT
     if isinstance(value, dict):
-        return {plain(key): plain(one, depth - 1) for key, one in value.items()}
-    return [plain(one, depth - 1) for one in value]
+        return {plain(key): plain(part, depth - 1) for key, part in value.items()}
+    return [plain(part, depth - 1) for part in value]

@@ -36,7 +36,7 @@ def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
     """Effects that should be under way; the caller begins each of them once."""
     if state.outcome is not None or state.seq == 0:
         return ()
-    effects: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
+    effects: list[Effect] = [AwaitDecision(id=item, place=waiting_item.place) for item, waiting_item in state.waiting.items()]
     if state.paused:
         return tuple(effects) if state.is_paused_until_answered else ()
     effects += _sharing(state)
@@ -59,21 +59,21 @@ def _paid(state: RunState, effects: Sequence[Effect]) -> Iterator[Effect]:
 
 
 def _of_place(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSpec) -> Iterator[Effect]:
-    asked = {one.call for one in state.waiting.values() if one.place == place.id}
+    calls_asked = {item.call for item in state.waiting.values() if item.place == place.id}
     match place.phase:
         case "think":
-            yield from _thinking(state, place, node, is_asked=bool(asked))
+            yield from _thinking(state, place, node, is_asked=bool(calls_asked))
         case "act":
             for call in place.calls.values():
-                if call.phase != "done" and call.call.id not in asked:
+                if call.phase != "done" and call.call.id not in calls_asked:
                     yield _calling(plan, place, node, call)
         case "judge":
             yield AskJudge(id=f"{_turn(place)}.j", place=place.id)
         case "choose":
-            yield from _choosing(state, plan, place, node, is_asked=bool(asked))
-        case "parked" if not asked:
+            yield from _choosing(state, plan, place, node, is_asked=bool(calls_asked))
+        case "parked" if not calls_asked:
             yield _ask(place, "judgment", f"{node.id}: {place.why}"[:200], place.why)
-        case "paused" if not asked:
+        case "paused" if not calls_asked:
             yield _ask(place, "question", f"go on with {node.id}?", "the worker pauses before this node")
 
 
@@ -91,9 +91,9 @@ def _thinking(state: RunState, place: ActiveNode, node: NodeSpec, *, is_asked: b
         yield Proceed(id=f"{_turn(place)}.c", place=place.id, kind="call")
     elif node.kind == "person":
         if not is_asked:
-            known = state.known_at(place)
-            shown = {key: known[key] for key in node.inputs if key in known}
-            yield _ask(place, "question", node.prompt or node.description or node.id, "the worker asks", shown=shown)
+            values_known = state.known_at(place)
+            inputs_shown = {key: values_known[key] for key in node.inputs if key in values_known}
+            yield _ask(place, "question", node.prompt or node.description or node.id, "the worker asks", shown=inputs_shown)
     elif why := is_spent(state):
         yield Proceed(id=f"{_turn(place)}.x", place=place.id, kind="exhausted", why=why)
     elif place.turns >= node.turns:
@@ -112,14 +112,14 @@ def _thinking(state: RunState, place: ActiveNode, node: NodeSpec, *, is_asked: b
 
 def _calling(plan: WorkerPlan, place: ActiveNode, node: NodeSpec, call: Call) -> Effect:
     id, traits = call.call.id, plan.traits.get(call.call.name, _KNOWN)
-    shown = {"call": call.call.name, "arguments": dict(call.call.arguments)}
+    call_shown = {"call": call.call.name, "arguments": dict(call.call.arguments)}
     if call.call.name in PERSON_TOOLS and node.kind == "loop":
         question = str(call.call.arguments.get(PERSON_TOOLS[call.call.name]) or f"{node.id} asks")
         return _ask(place, "question", question, "the agent asks", call)
     if call.phase == "uncertain":
-        return _ask(place, "tool", f"{call.call.name} may have run: run it again?", "it was interrupted", call, shown)
+        return _ask(place, "tool", f"{call.call.name} may have run: run it again?", "it was interrupted", call, call_shown)
     if call.phase == "new" and traits.needs_approval:
-        return _ask(place, "tool", f"may {call.call.name} run?", "it needs a person's approval", call, shown)
+        return _ask(place, "tool", f"may {call.call.name} run?", "it needs a person's approval", call, call_shown)
     if call.phase != "intended" and not traits.is_idempotent:
         return Proceed(id=f"{id}.i{call.asked}", place=place.id, kind="intend", call=id)
     return CallTool(id=f"{id}.t{call.asked}", place=place.id, call=call.call, number=call.number)
@@ -166,7 +166,7 @@ def _ask(
 ) -> AskPerson:
     count = call.asked if call else place.asked
     about = call.call.id if call else _turn(place)
-    what = place.outputs if shown is None else shown
+    texts_shown = place.outputs if shown is None else shown
     return AskPerson(
         id=f"{about}.{count}.ask",
         place=place.id,
@@ -174,7 +174,7 @@ def _ask(
         title=title,
         why=why,
         call=call.call.id if call else "",
-        shown=what,
+        shown=texts_shown,
         judged=place.judged if kind == "judgment" else "",
     )
 

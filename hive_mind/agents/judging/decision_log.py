@@ -84,14 +84,16 @@ async def thresholds_in(ledger: Ledger) -> Thresholds:
     return thresholds
 
 
-async def learned(ledger: Ledger, given: float, comparisons: Iterable[Comparison], now_ms: int) -> Thresholds:
+async def learned(ledger: Ledger, threshold_given: float, comparisons: Iterable[Comparison], now_ms: int) -> Thresholds:
     """The thresholds after these decisions: higher, or shut, at once; lower by little, and after enough new decisions.
 
     `given` is the threshold of the settings, `comparisons` are those since `Thresholds.since_ms`. Raises what a ledger raises.
     """
     now = await thresholds_in(ledger)
-    for kind, some in groupby(sorted(comparisons, key=lambda one: one.kind), key=lambda comparison: comparison.kind):
-        move = _move(kind, list(some), given, now.by_kind.get(kind))
+    for kind, comparisons_of_kind in groupby(
+        sorted(comparisons, key=lambda comparison: comparison.kind), key=lambda comparison: comparison.kind
+    ):
+        move = _move(kind, list(comparisons_of_kind), threshold_given, now.by_kind.get(kind))
         if move is None:
             continue
         if not await ledger.append(STREAM, now.seq, [Entry(_MOVED, msgspec.json.encode(move), now_ms)]):
@@ -100,10 +102,10 @@ async def learned(ledger: Ledger, given: float, comparisons: Iterable[Comparison
     return now
 
 
-def _move(kind: str, comparisons: list[Comparison], given: float, former: Move | None) -> Move | None:
+def _move(kind: str, comparisons: list[Comparison], threshold_given: float, former: Move | None) -> Move | None:
     if not are_conclusive(comparisons):
         return None
-    now = given if former is None else former.value
+    now = threshold_given if former is None else former.value
     value = moved(now, threshold(comparisons))
     is_stricter = now is not None and (value is None or value > now)
     is_due = len(comparisons) - (former.decisions if former else 0) >= SAMPLES_MIN
@@ -210,7 +212,10 @@ class LedgerLog:
         if not (name := judgement_of(view)):
             return None
         entries = [case for entry in await self.ledger.read(JUDGEMENTS + name) if (case := _read(entry))]
-        about = next((one for one in reversed(entries) if one.model), entries[-1] if entries else None)
+        about = next(
+            (precedent_of_model for precedent_of_model in reversed(entries) if precedent_of_model.model),
+            entries[-1] if entries else None,
+        )
         return precedent_of(view, about) if about else None
 
     async def _follow(self) -> None:

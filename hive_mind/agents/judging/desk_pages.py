@@ -97,10 +97,10 @@ class DeskPages:
     """Of one node: pages for the desks of its agents. `otherwise` takes any other message, `kept` is what a journal had."""
 
     def __init__(
-        self, node: str, otherwise: Act, is_there: Callable[[str], bool], kept: Callable[[], Iterable[Put]] = tuple
+        self, node: str, otherwise: Act, is_there: Callable[[str], bool], journal: Callable[[], Iterable[Put]] = tuple
     ) -> None:
         self.node, self.is_there = node, is_there
-        self._otherwise, self._kept = otherwise, kept
+        self._otherwise, self._kept = otherwise, journal
         self._takers: dict[str, Take] = {}
 
     def write(self, message: IncomingMessage) -> Sequence[Record]:
@@ -111,8 +111,8 @@ class DeskPages:
                 take(page, message.sender)
         elif message.kind != _FORMER_KIND:
             return self._otherwise(message)
-        kept, self._kept = self._kept, tuple
-        return [Delete(put.table, put.key) for put in kept() if put.table == _FORMER_TABLE]
+        journal, self._kept = self._kept, tuple
+        return [Delete(put.table, put.key) for put in journal() if put.table == _FORMER_TABLE]
 
     def bring_to(self, agent: str, take: Take | None) -> None:
         """From now on its pages go there; None: nowhere."""
@@ -329,15 +329,15 @@ def _checked(message: IncomingMessage) -> DeskPage:
 
 
 def _check(part: ItemEntry) -> None:
-    named = part.item
+    item_named = part.item
     if part.kind == OPENED:
         check(item := item_of(part.entry))
-        named = item.id
+        item_named = item.id
     elif part.kind == DECIDED:
-        named = decision_of(part.entry).item
+        item_named = decision_of(part.entry).item
     elif part.kind == REOPENED:
         reopening_of(part.entry)
     else:
         raise InvalidInput(f"it has the unknown kind {part.kind!r}")
-    if named != part.item:
-        raise InvalidInput(f"it is about item {part.item} and speaks of item {named}")
+    if item_named != part.item:
+        raise InvalidInput(f"it is about item {part.item} and speaks of item {item_named}")

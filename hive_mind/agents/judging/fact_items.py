@@ -37,7 +37,12 @@ _OF_AN_AUDIT = (
 def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) -> Item:
     """The question whether a fact may be shared."""
     why = judgment.reasoning if judgment.action is JudgmentAction.ESCALATE else EVERY_FACT
-    shown = [("fact", fact.content), ("concept", fact.concept), ("sources", "\n".join(fact.sources)), ("before", fact.before)]
+    texts_shown = [
+        ("fact", fact.content),
+        ("concept", fact.concept),
+        ("sources", "\n".join(fact.sources)),
+        ("before", fact.before),
+    ]
     return Item(
         # A fact is what it says: its id is the digest of the case.
         id=item_id(FACT, f"{agent}/{fact.id}", fact.id),
@@ -46,7 +51,7 @@ def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) 
         subject=fact.id,
         title=fact.content[:_TITLE_CHARS],
         opened_ms=wall_clock_ms(),
-        context=fitted([("why", why), *_OF_A_FACT, *((name, text) for name, text in shown if text)]),
+        context=fitted([("why", why), *_OF_A_FACT, *((name, text) for name, text in texts_shown if text)]),
         signals=judgment.signals,
         cites=(fact.id,),
         group=judgment.rule or (judgment.cause if is_by_model else "every fact"),
@@ -57,7 +62,9 @@ def audit_item(agent: str, judged: Judged) -> Item:
     """The question whether a model was right to let a fact pass; nothing waits for the answer."""
     result = judged.result
     why = f"shared already, by the judgement of {judged.model}: {judged.judgment.reasoning}"
-    shown = [(name, str(result.get(key, ""))) for name, key in (("fact", "text"), ("concept", "concept"), ("before", "before"))]
+    texts_shown = [
+        (name, str(result.get(key, ""))) for name, key in (("fact", "text"), ("concept", "concept"), ("before", "before"))
+    ]
     sources = ("sources", "\n".join(map(str, result.get("sources", ()))))
     return Item(
         id=item_id(AUDIT, f"{agent}/{judged.goal}", judged.case),
@@ -66,7 +73,7 @@ def audit_item(agent: str, judged: Judged) -> Item:
         subject=judged.goal,
         title=str(result.get("text", ""))[:_TITLE_CHARS],
         opened_ms=wall_clock_ms(),
-        context=fitted([("why", why), *_OF_AN_AUDIT, *((name, text) for name, text in (*shown, sources) if text)]),
+        context=fitted([("why", why), *_OF_AN_AUDIT, *((name, text) for name, text in (*texts_shown, sources) if text)]),
         signals=judged.judgment.signals,
         cites=(judged.goal,),
         group="audit",
@@ -75,8 +82,8 @@ def audit_item(agent: str, judged: Judged) -> Item:
 
 def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
     """The names of a fact that conditions of rules see as `result`."""
-    seen = said_of(fact) | {name: list(getattr(fact, name)) for name in LISTS}
-    return {"text": seen.pop("content"), **seen, "confidence": fact.confidence, "sources": list(fact.sources), "agent": agent}
+    record = said_of(fact) | {name: list(getattr(fact, name)) for name in LISTS}
+    return {"text": record.pop("content"), **record, "confidence": fact.confidence, "sources": list(fact.sources), "agent": agent}
 
 
 def text_before(fact: Fact) -> Fact:
@@ -86,9 +93,9 @@ def text_before(fact: Fact) -> Fact:
 
 async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
     """The facts and outputs that people decided about: all that was asked at this desk, or what one agent asked."""
-    for one in await desk.ids():
+    for open_item in await desk.ids():
         try:
-            view = await desk.view(one)
+            view = await desk.view(open_item)
         except (DatabaseUnreadable, WireError):
             # `inbox list --all` tells of it.
             continue

@@ -113,17 +113,17 @@ class FactJudge:
     async def judge(self, facts: Sequence[Fact]) -> list[Judged]:
         """Judge at most `FACTS_MAX` facts by one call, or more where a reply can't be used. Raises what a ledger raises."""
         fitting = [fact for fact in facts if len(fact.content) + len(fact.before) <= _TEXT_CHARS_MAX]
-        said = await self._asked(fitting) if fitting else _Said((), Usage(), None)
-        signals = dict(zip((fact.id for fact in fitting), said.signals, strict=True))
+        answer = await self._asked(fitting) if fitting else _Said((), Usage(), None)
+        signals = dict(zip((fact.id for fact in fitting), answer.signals, strict=True))
         confirmed = await self._confirmed(facts)
-        found = []
+        judgments = []
         for number, fact in enumerate(facts):
             signal = signals.get(fact.id) or broken(ModelOutputError(f"it is longer than {_TEXT_CHARS_MAX:,} characters"))
             # The whole cost stands at the first, so that sums are right.
-            cost = said if number == 0 else _Said((), Usage(), 0.0 if said.usd is not None else None)
+            cost = answer if number == 0 else _Said((), Usage(), 0.0 if answer.usd is not None else None)
             judged = self._judged(fact, [signal, *_confirmations(confirmed.get(fact.id, 0.0))], cost)
-            found.append(await self._keep(judged))
-        return found
+            judgments.append(await self._keep(judged))
+        return judgments
 
     async def _keep(self, judged: Judged) -> Judged:
         """The same failure again is nothing new."""
@@ -159,15 +159,15 @@ class FactJudge:
             signals = [_signal(verdicts.get(number)) for number in range(1, size + 1)]
         except ASKING_ERRORS as error:
             signals = [broken(error)] * size
-        usage = sum((one.used for one in spent), Usage())
+        usage = sum((spending.used for spending in spent), Usage())
         return _Said(signals, usage, usd_of(self._model.name, usage))
 
     def _judged(self, fact: Fact, signals: Sequence[Signal], cost: _Said) -> Judged:
         # Rules had their say before.
-        found = next_judgment(Case(names_of(fact, self._agent), kind=FACT), RuleSet(), self.settings, signals)
+        judgment = next_judgment(Case(names_of(fact, self._agent), kind=FACT), RuleSet(), self.settings, signals)
         # The signal that it needs was given.
-        assert not isinstance(found, Need)  # noqa: S101 - see above
-        record = _record(self._agent, fact, found)
+        assert not isinstance(judgment, Need)  # noqa: S101 - see above
+        record = _record(self._agent, fact, judgment)
         return replace(
             record,
             model=self._model.name,
@@ -231,8 +231,14 @@ def _digest(fact: Fact) -> str:
 
 
 def _shown(number: int, fact: Fact) -> str:
-    shown = {"text": fact.content, "before": fact.before, "about": fact.concept, "speaker": fact.speaker, "said_at": fact.said_at}
-    return json.dumps({"number": number, **{name: text for name, text in shown.items() if text}}, ensure_ascii=False)
+    record = {
+        "text": fact.content,
+        "before": fact.before,
+        "about": fact.concept,
+        "speaker": fact.speaker,
+        "said_at": fact.said_at,
+    }
+    return json.dumps({"number": number, **{name: text for name, text in record.items() if text}}, ensure_ascii=False)
 
 
 def _signal(verdict: FactVerdict | None) -> Signal:

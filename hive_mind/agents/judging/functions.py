@@ -33,10 +33,10 @@ def _function(called: str, place: str) -> Callable[..., Any]:
         module = _of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except Exception as error:
         raise InvalidInput(f"function {called}: {where} can't be loaded: {type(error).__name__}: {error}") from error
-    found: Any = getattr(module, name, None)
-    if not callable(found) and not hasattr(found, "evaluate"):
+    function: Any = getattr(module, name, None)
+    if not callable(function) and not hasattr(function, "evaluate"):
         raise InvalidInput(f"function {called}: {where} has no function {name!r}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _of_file(path: Path) -> ModuleType:

@@ -80,12 +80,12 @@ class GateReviewer:
             return ALLOWED if is_out else None
         if now.unreadable and not is_out:
             return Ruling(now.unreadable)
-        own = self._ruling(fact, is_whole=True)
-        if own is None and is_out and self._judged(fact, is_whole=True) is None:
+        own_ruling = self._ruling(fact, is_whole=True)
+        if own_ruling is None and is_out and self._judged(fact, is_whole=True) is None:
             self.want([fact])
-            own = ALLOWED
-        if own != ALLOWED or not self._is_read_apart(fact):
-            return own
+            own_ruling = ALLOWED
+        if own_ruling != ALLOWED or not self._is_read_apart(fact):
+            return own_ruling
         text = text_before(fact)
         before = self._ruling(text)
         if before == ALLOWED:
@@ -103,9 +103,9 @@ class GateReviewer:
 
     async def recall(self) -> None:
         """Know what people have decided so far. To be done before anything is ruled on: what is shared would be taken back."""
-        for one in await self._desk.decided(self._pos):
-            await self._note(one.decision)
-            self._pos = one.pos
+        for decision_read in await self._desk.decided(self._pos):
+            await self._note(decision_read.decision)
+            self._pos = decision_read.pos
 
     async def run(self) -> None:
         """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled.
@@ -136,13 +136,15 @@ class GateReviewer:
             return ALLOWED if judgment.action is JudgmentAction.ACCEPT else Ruling(judgment.reasoning)
         if judgment.cause == "person":
             return Ruling(_said_no(self._decided[fact.id]))
-        asked = self._asked.get(fact.id)
-        return Ruling(f"asked a person ({asked[:_ID_SHOWN]})") if asked else None
+        item_asked = self._asked.get(fact.id)
+        return Ruling(f"asked a person ({item_asked[:_ID_SHOWN]})") if item_asked else None
 
     def _judged(self, fact: Fact, *, is_whole: bool) -> Judgment | None:
         """None where the model has to be asked first."""
-        said = self._decided.get(fact.id)
-        signals = [Signal(name=said.by, origin=PERSON, action=said.action, reasoning=said.because)] if said else []
+        decision = self._decided.get(fact.id)
+        signals = (
+            [Signal(name=decision.by, origin=PERSON, action=decision.action, reasoning=decision.because)] if decision else []
+        )
         settings = self._settings if is_whole else _RULES_ALONE
         judgment = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
         if isinstance(judgment, Need):
@@ -193,14 +195,14 @@ class GateReviewer:
         while True:
             await self._news.wait()
             self._news.clear()
-            asked = []
+            ids_asked = []
             for fact in list(self._wanted.values()):
                 if await self._is_asked(fact):
-                    asked.append(fact.id)
+                    ids_asked.append(fact.id)
                     # Not before, so that nothing is left out where this is cut short.
                     self._wanted.pop(fact.id, None)
-            if asked:
-                await self._have_reconsidered(asked)
+            if ids_asked:
+                await self._have_reconsidered(ids_asked)
             if self._wanted:
                 # The desk is full, or can't be written: when there is room, or in a moment.
                 await asyncio.sleep(_AGAIN_S)

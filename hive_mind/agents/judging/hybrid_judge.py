@@ -114,24 +114,24 @@ class HybridJudge:
     async def judged(self, case: Case, turn: JudgedTurn, given: Sequence[Signal] = (), subject: str = "") -> Judged:
         """The same with all that it rests on. `subject`: what is judged, attempt after attempt."""
         settings, question = self.settings, _Asked(list(given))
-        found = next_judgment(case, self.rules, settings, question.signals)
-        if isinstance(found, Need) and self._log:
+        judgment = next_judgment(case, self.rules, settings, question.signals)
+        if isinstance(judgment, Need) and self._log:
             settings = await self._log.taught(settings)
-        while isinstance(found, Need):
-            await self._ask(found, case, turn, question)
-            found = next_judgment(case, self.rules, settings, question.signals)
+        while isinstance(judgment, Need):
+            await self._ask(judgment, case, turn, question)
+            judgment = next_judgment(case, self.rules, settings, question.signals)
         digest = case.digest
         name = judgment_id(case.goal.id if case.goal else "", digest, turn.iteration)
-        record = self._record(msgspec.structs.replace(found, id=name), case, digest, question.verdict)
+        record = self._record(msgspec.structs.replace(judgment, id=name), case, digest, question.verdict)
         record = msgspec.structs.replace(record, subject=subject, weights=dict(settings.weights_of(case.goal_kind)))
         return await self._log.keep(record) if self._log else record
 
-    async def _ask(self, need: Need, case: Case, turn: JudgedTurn, asked: _Asked) -> None:
+    async def _ask(self, need: Need, case: Case, turn: JudgedTurn, question: _Asked) -> None:
         if need.signal == "custom" and self._custom:
-            asked.signals.append(await _custom_signal(self._custom, turn))
+            question.signals.append(await _custom_signal(self._custom, turn))
         elif need.signal == "model" and self._model:
-            asked.verdict = await self._model.verdict(case)
-            asked.signals.append(asked.verdict.signal)
+            question.verdict = await self._model.verdict(case)
+            question.signals.append(question.verdict.signal)
         else:
             raise AssertionError(f"no source is configured for signal {need.signal}")
 
@@ -152,13 +152,17 @@ class HybridJudge:
 
 async def _custom_signal(judge: JudgeProtocol, turn: JudgedTurn) -> Signal:
     try:
-        said = await judge.evaluate(turn)
+        outcome = await judge.evaluate(turn)
     except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises, it has not said yes
         return Signal(name=CUSTOM, origin=CUSTOM, state="broken", reasoning=f"{type(error).__name__}: {error}")
-    if said is None:
+    if outcome is None:
         return Signal(name=CUSTOM, origin=CUSTOM, reasoning="it leaves it to others")
     return Signal(
-        name=CUSTOM, origin=CUSTOM, action=said.action, confidence=said.confidence, reasoning=said.feedback or said.reasoning
+        name=CUSTOM,
+        origin=CUSTOM,
+        action=outcome.action,
+        confidence=outcome.confidence,
+        reasoning=outcome.feedback or outcome.reasoning,
     )
 
 
@@ -222,8 +226,8 @@ class RunJudge:
 
     def _settings(self, spec: WorkerSpec) -> JudgeSettings:
         """Those of the agent, but for what the worker says."""
-        said = {name: value for name, value in spec.judging if value is not None}
-        return replace(self.settings, **said)
+        settings_given = {name: value for name, value in spec.judging if value is not None}
+        return replace(self.settings, **settings_given)
 
 
 def how_to_name(name: str) -> str:
@@ -242,10 +246,10 @@ class _Function:
 
     async def evaluate(self, turn: JudgedTurn) -> Judgment | None:
         if inspect.iscoroutinefunction(self.function):
-            said = await self.function(turn)
+            outcome = await self.function(turn)
         else:
-            said = await asyncio.to_thread(self.function, turn)
-        return _understood(said)
+            outcome = await asyncio.to_thread(self.function, turn)
+        return _understood(outcome)
 
 
 def _understood(judgment: Any) -> Judgment | None:

@@ -115,13 +115,13 @@ class _Confirmations:
         except HiveError as error:
             _log.info("%s: the hive does not say what others confirm: %s", self._agent, error)
             return {}
-        own = {fact.id: set(fact.sources) for fact in facts}
-        return {fact.id: 1.0 - 0.5**k for fact in hive_facts if (k := self._sources(fact, own.get(fact.id, set()))) > 0.0}
+        own_sources = {fact.id: set(fact.sources) for fact in facts}
+        return {fact.id: 1.0 - 0.5**k for fact in hive_facts if (k := self._sources(fact, own_sources.get(fact.id, set()))) > 0.0}
 
-    def _sources(self, fact: HiveFact, own: set[str]) -> float:
+    def _sources(self, fact: HiveFact, own_sources: set[str]) -> float:
         trust = self._member.member.node.policy.at(self._member.now()).trust
         roots: dict[str, float] = {}
         for row in fact.provenance:
-            if row.agent != self._agent and row.root not in own:
+            if row.agent != self._agent and row.root not in own_sources:
                 roots[row.root] = max(roots.get(row.root, 0.0), min(trust(row.agent), 1.0))
         return sum(roots.values())

@@ -110,8 +110,8 @@ class CheckedModel:
         """
         problem = ""
         for _ in range(self.settings.repairs_max + 1):
-            again = f"\n\nYour last reply could not be used: {problem}. Reply again, as described." if problem else ""
-            prompt = fenced(instructions + again, data, reply_tokens_max or self.settings.reply_tokens_max)
+            remark = f"\n\nYour last reply could not be used: {problem}. Reply again, as described." if problem else ""
+            prompt = fenced(instructions + remark, data, reply_tokens_max or self.settings.reply_tokens_max)
             reply = await self._reply_to(prompt, spent)
             try:
                 return read(reply)
@@ -152,7 +152,7 @@ class ModelJudge(CheckedModel):
             signal = await self._asked(case, spent)
         except ASKING_ERRORS as error:
             signal = broken(error)
-        usage = sum((one.used for one in spent), Usage())
+        usage = sum((spending.used for spending in spent), Usage())
         return ModelVerdict(signal, usage, usd_of(self.name, usage))
 
     async def _asked(self, case: Case, spent: list[Spending]) -> Signal:
@@ -173,14 +173,14 @@ def broken(error: Exception) -> Signal:
 
 
 def _signal(reply: VerdictReply) -> Signal:
-    kept = {id: None if violated is None else float(not violated) for id, violated in reply.violated.items()}
+    kept_constraints = {id: None if violated is None else float(not violated) for id, violated in reply.violated.items()}
     return Signal(
         name=MODEL,
         origin=MODEL,
         action=JudgmentAction(reply.action),
         confidence=reply.confidence,
         reasoning=reply.reasoning.strip(),
-        grades={**reply.scores, **kept},
+        grades={**reply.scores, **kept_constraints},
     )
 
 
@@ -196,17 +196,17 @@ def _goal_text(goal: Goal | None, criteria: Sequence[SuccessCriterion], constrai
 
 
 def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[str]:
-    lines = [f"- {json.dumps(one.id, ensure_ascii=False)}: {_in_words(one)}{_hidden(one)}" for one in parts]
+    lines = [f"- {json.dumps(part.id, ensure_ascii=False)}: {_in_words(part)}{_hidden(part)}" for part in parts]
     return [f"{title}:", *lines] if lines else []
 
 
-def _in_words(one: SuccessCriterion | Constraint) -> str:
-    return (one.in_words if isinstance(one, Constraint) else one.description) or one.id
+def _in_words(part: SuccessCriterion | Constraint) -> str:
+    return (part.in_words if isinstance(part, Constraint) else part.description) or part.id
 
 
-def _hidden(one: SuccessCriterion | Constraint) -> str:
+def _hidden(part: SuccessCriterion | Constraint) -> str:
     # The worker sees the reasoning.
-    is_hidden = isinstance(one, SuccessCriterion) and one.hidden
+    is_hidden = isinstance(part, SuccessCriterion) and part.hidden
     return " (hidden from the worker: do not mention it in the reasoning)" if is_hidden else ""
 
 

@@ -206,16 +206,20 @@ class Reviewing:
         now = self.rules.now()
         judges = self._config.facts, [rule.model_dump(mode="json") for rule in now.rules.rules], now.unreadable
         digest = sha256(msgspec.json.encode(judges, order="deterministic")).digest()
-        known = await ledger.read(_STREAM)
-        if known and known[-1].body == digest:
+        entries = await ledger.read(_STREAM)
+        if entries and entries[-1].body == digest:
             return now
-        if known or now.rules.rules or self._config.facts != "rules":
+        if entries or now.rules.rules or self._config.facts != "rules":
             await self._memory.reconsider()
         with suppress(BackendError):
-            await ledger.append(_STREAM, len(known), [Entry(_ENTRY, digest, 0)])
+            await ledger.append(_STREAM, len(entries), [Entry(_ENTRY, digest, 0)])
         return now
 
 
 def _single(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     """The errors themselves, however deep."""
-    return [leaf for one in group.exceptions for leaf in (_single(one) if isinstance(one, BaseExceptionGroup) else [one])]
+    return [
+        leaf
+        for exception in group.exceptions
+        for leaf in (_single(exception) if isinstance(exception, BaseExceptionGroup) else [exception])
+    ]

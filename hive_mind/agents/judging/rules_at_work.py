@@ -153,8 +153,8 @@ class DeskRules:
     def _refuted(self) -> list[tuple[EvaluationRule, RolloutRecord]]:
         registry = self._member.member.node.registry
         rules = known(registry.with_prefix(f"{KIND}/")).values()
-        found = [(rule, self._record(rule, registry)) for rule in rules if _decides(rule)]
-        return [(rule, record) for rule, record in found if record.is_refuted(TARGET)]
+        records = [(rule, self._record(rule, registry)) for rule in rules if _decides(rule)]
+        return [(rule, record) for rule, record in records if record.is_refuted(TARGET)]
 
     def _record(self, rule: EvaluationRule, registry: Registry) -> RolloutRecord:
         since_ms = registry.in_force(KIND)[key_of(rule.id)].ms

@@ -131,9 +131,9 @@ class RunExecutor:
 
     def _begin(self, effects: Sequence[Effect], tasks: _Tasks, pending: set[str], does: RunEffects) -> None:
         ids = {effect.id for effect in effects}
-        for gone in [id for id in tasks if id not in ids]:
-            tasks.pop(gone).cancel()
-            self._budget.release(gone)
+        for task_id in [id for id in tasks if id not in ids]:
+            tasks.pop(task_id).cancel()
+            self._budget.release(task_id)
         for effect in effects:
             if effect.id not in tasks and effect.id not in pending:
                 tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
@@ -146,10 +146,10 @@ class RunExecutor:
             return False
         change = asyncio.create_task(self._stirred())
         try:
-            done, _ = await asyncio.wait([*tasks.values(), change], return_when=asyncio.FIRST_COMPLETED)
+            tasks_done, _ = await asyncio.wait([*tasks.values(), change], return_when=asyncio.FIRST_COMPLETED)
         finally:
             change.cancel()
-        for id in [id for id, task in tasks.items() if task in done]:
+        for id in [id for id, task in tasks.items() if task in tasks_done]:
             event = tasks.pop(id).result()
             if event is None:
                 pending.add(id)
@@ -192,8 +192,13 @@ class RunExecutor:
     def _unpaid(self, plan: WorkerPlan) -> int:
         """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
         effects = wanted(self.state, plan)
-        paid = [one for one in effects if isinstance(one, CallModel) or (isinstance(one, CallTool) and one.call.name == DELEGATE)]
-        return max(1, sum(not self._budget.holds(one.id) for one in paid))
+        paid = [
+            model_effects
+            for model_effects in effects
+            if isinstance(model_effects, CallModel)
+            or (isinstance(model_effects, CallTool) and model_effects.call.name == DELEGATE)
+        ]
+        return max(1, sum(not self._budget.holds(effect.id) for effect in paid))
 
     async def _delegated(self, plan: WorkerPlan, state: RunState, effect: CallTool) -> ToolGave | CallWaits | None:
         """A run of its own, under a name that follows from the call: after a crash it is the same one.
@@ -214,8 +219,8 @@ class RunExecutor:
         else:
             spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, self._unpaid(plan)))
             at = state.known_at(_place_of(state, call))
-            known = {key: at.get(key) for key in spec.inputs}
-            await child.start(spec, known, parent=self.run)
+            inputs_known = {key: at.get(key) for key in spec.inputs}
+            await child.start(spec, inputs_known, parent=self.run)
         while (ended := await child.drive()).outcome is None:
             if ended.waiting:
                 return CallWaits(effect.id, tuple(ended.waiting))

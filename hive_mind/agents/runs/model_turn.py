@@ -71,8 +71,10 @@ class Budget:
 
     def _left(self) -> Left:
         left = left_of(self.state())
-        tokens = left.tokens - sum(one.tokens for one in self._held.values())
-        return Left(tokens, None if left.usd is None else left.usd - sum(one.usd or 0.0 for one in self._held.values()))
+        tokens = left.tokens - sum(held_left.tokens for held_left in self._held.values())
+        return Left(
+            tokens, None if left.usd is None else left.usd - sum(held_left.usd or 0.0 for held_left in self._held.values())
+        )
 
 
 Listen = Callable[[str], OnText | None]
@@ -136,10 +138,10 @@ class ModelTurns:
 
     async def _converse(self, turn: Turn, node: str = "") -> Reply:
         # Heard at the first try only: nothing is heard twice, and a server that can't stream is asked for all of it at once.
-        heard = [self.listen(node)] if node else []
+        listeners = [self.listen(node)] if node else []
 
         def once() -> Awaitable[Reply]:
-            return self.model.converse(turn, heard.pop() if heard else None)
+            return self.model.converse(turn, listeners.pop() if listeners else None)
 
         return _counted(turn, await retried(once, self.parts.retry, rng=self.parts.rng))
 

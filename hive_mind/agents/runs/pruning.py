@@ -50,21 +50,21 @@ async def prune(ledger: Ledger, runs: Path, old: Iterable[OldRun], clock_ms: Cal
     stays. Raises what a ledger raises, and `OSError`.
     """
     items = await _items(ledger)
-    gone = []
+    runs_gone = []
     for run in old:
         heads = [*await _heads_of(ledger, run.run), *items.get(run.run, ())]
         body = json.encode({"outcome": run.outcome, "ended_ms": run.ended_ms, "steps": run.steps})
         if heads and await ledger.drop(heads, PRUNED + run.run, [Entry("pruned", body, clock_ms())]):
-            gone.append(run)
+            runs_gone.append(run)
     await _remove_folders(ledger, runs)
-    return gone
+    return runs_gone
 
 
 async def _old(ledger: Ledger, head: Head, heads: Sequence[Head]) -> OldRun:
     (last,) = await ledger.read(head.stream, head.seq)
     step = step_of(last)
-    children = [one for one in heads if one.stream.startswith(f"{head.stream}.")]
-    steps = sum(one.seq + 1 for one in (head, *children))
+    children = [stored_head for stored_head in heads if stored_head.stream.startswith(f"{head.stream}.")]
+    steps = sum(stored_head.seq + 1 for stored_head in (head, *children))
     return OldRun(head.stream.removeprefix(PREFIX), step.outcome if isinstance(step, Ended) else "", last.at_ms, steps)
 
 
@@ -77,14 +77,14 @@ async def _heads_of(ledger: Ledger, run: str) -> list[Head]:
 
 async def _items(ledger: Ledger) -> dict[str, list[Head]]:
     """The items that runs asked and people have decided, by run."""
-    desk, found = LedgerDesk(ledger), dict[str, list[Head]]()
+    desk, heads_by_run = LedgerDesk(ledger), dict[str, list[Head]]()
     ends = {head.stream: head for prefix in ("item/", SENT) for head in await ledger.heads(prefix)}
     for id in await desk.ids():
         view = await desk.view(id)
         if view and view.item.kind in _ITEMS and view.decision:
             heads = [ends[stream] for stream in (stream_of(id), SENT + id) if stream in ends]
-            found.setdefault(view.item.subject.partition("/")[0].partition(".")[0], []).extend(heads)
-    return found
+            heads_by_run.setdefault(view.item.subject.partition("/")[0].partition(".")[0], []).extend(heads)
+    return heads_by_run
 
 
 async def _remove_folders(ledger: Ledger, runs: Path) -> None:

@@ -125,18 +125,23 @@ class RunEffects:
     async def _answer_to(self, question: str, number: int, effect: e.CallTool, state: RunState) -> Any:
         """A person's answer to what a call asks. Raises `NeedsPerson`, and `InvalidInput` where a person declines."""
         call = effect.call
-        shown = {"call": call.name, "arguments": dict(call.arguments)}
+        call_shown = {"call": call.name, "arguments": dict(call.arguments)}
         asking = e.AskPerson(
-            id=f"{call.id}.q{number}", place=effect.place, kind="question", title=question, why=f"{call.name} asks", shown=shown
+            id=f"{call.id}.q{number}",
+            place=effect.place,
+            kind="question",
+            title=question,
+            why=f"{call.name} asks",
+            shown=call_shown,
         )
         opened = await self._asked(asking, state)
         view = await self._desk.view(opened.item) if isinstance(opened, e.ItemOpened) else None
         if view is None or view.decision is None:
             raise NeedsPerson(view.item.id if view else "")
-        said = view.decision
-        if said.edit is None and said.action is not JudgmentAction.ACCEPT:
-            raise InvalidInput(f"a person declined{f': {said.because}' if said.because else ''}")
-        return said.because or "approved" if said.edit is None else said.edit
+        decision = view.decision
+        if decision.edit is None and decision.action is not JudgmentAction.ACCEPT:
+            raise InvalidInput(f"a person declined{f': {decision.because}' if decision.because else ''}")
+        return decision.because or "approved" if decision.edit is None else decision.edit
 
     async def _judged(self, effect: e.AskJudge, state: RunState) -> Judgment:
         """Kept before it counts. Of a sub-agent the outputs are asked for first, in words of their own."""
@@ -156,15 +161,15 @@ class RunEffects:
     async def _audited(self, judged: Judged, effect: e.AskJudge, outputs: Mapping[str, Any]) -> Judgment:
         """The judgement, of which a person is to say afterwards whether it was right, if it was chosen for that."""
         if judged.audit:
-            shown = [(key, as_text(value)) for key, value in outputs.items()]
+            outputs_shown = [(key, as_text(value)) for key, value in outputs.items()]
             item = Item(
                 id=item_id("audit", f"{self._run}/{effect.id}", judged.case),
                 kind="audit",
                 agent=self._parts.agent,
                 subject=f"{self._run}/{effect.id}",
-                title=one_line(f"was it right to accept this? {shown[0][1] if shown else ''}", _TITLE_CHARACTERS),
+                title=one_line(f"was it right to accept this? {outputs_shown[0][1] if outputs_shown else ''}", _TITLE_CHARACTERS),
                 opened_ms=self._parts.clock_ms(),
-                context=fitted([("why", f"accepted already: {judged.judgment.reasoning}"), *shown]),
+                context=fitted([("why", f"accepted already: {judged.judgment.reasoning}"), *outputs_shown]),
                 signals=judged.judgment.signals,
                 group="audit",
                 judged=judged.judgment.id,
@@ -207,9 +212,9 @@ class RunEffects:
         if decision is None:
             if not self._is_waiting:
                 return None
-            async for one in self._desk.decisions():
-                if one.decision.item == effect.id:
-                    decision = one.decision
+            async for decision_read in self._desk.decisions():
+                if decision_read.decision.item == effect.id:
+                    decision = decision_read.decision
                     break
         return e.PersonDecided(effect.id, decision.action, decision.by, decision.because, decision.edit) if decision else None
 
@@ -220,9 +225,9 @@ def _texts(outputs: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _turn(place: ActiveNode, outputs: object, attempts: int) -> JudgedTurn:
-    said = [message.text for message in place.messages if message.role == "assistant"]
+    texts_said = [message.text for message in place.messages if message.role == "assistant"]
     return JudgedTurn(
-        text=said[-1] if said else "",
+        text=texts_said[-1] if texts_said else "",
         calls=[call.call.name for call in place.calls.values()],
         outputs=tuple(outputs) if isinstance(outputs, list | tuple) else (),
         iteration=place.attempt * 1_000 + place.turns,

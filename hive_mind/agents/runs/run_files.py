@@ -172,8 +172,8 @@ class RunFiles:
             return _decoded(memory.path)
         path = self._path(name)
         if path.is_symlink() or not path.is_file():
-            there = ", ".join((*self.data_files(), *self.conversations())) or "none"
-            raise InvalidInput(f"there is no file {name!r}; files: {there}")
+            file_names = ", ".join((*self.data_files(), *self.conversations())) or "none"
+            raise InvalidInput(f"there is no file {name!r}; files: {file_names}")
         return _decoded(path)
 
     def data_files(self) -> list[str]:

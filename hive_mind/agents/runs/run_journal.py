@@ -89,13 +89,13 @@ class RunJournal:
             if self._on_step:
                 self._on_step(step)
         answered = {step.item for step in steps if isinstance(step, Answered)}
-        moot = [id for id, asked in waiting.items() if id not in answered and self._is_moot(id, asked)]
+        moot = [id for id, waiting_item in waiting.items() if id not in answered and self._is_moot(id, waiting_item)]
         if moot:
             await LedgerDesk(self._ledger, clock_ms=self._clock_ms).withdraw(moot, moot_of(self.run))
 
-    def _is_moot(self, item: str, asked: Waiting) -> bool:
+    def _is_moot(self, item: str, waiting_item: Waiting) -> bool:
         """A call that waits within asks again for what it still needs."""
-        return item not in self.state.waiting and not (asked.is_within and asked.place in self.state.places)
+        return item not in self.state.waiting and not (waiting_item.is_within and waiting_item.place in self.state.places)
 
     async def cancel(self, by: str = "") -> RunState:
         """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
@@ -112,17 +112,17 @@ def moot_of(run: str) -> str:
     return f"run {run} needs no answer any more"
 
 
-async def run_called(ledger: Ledger, given: str) -> str:
+async def run_called(ledger: Ledger, run_given: str) -> str:
     """The one run whose id begins like this. Raises `InvalidInput` for none and for several."""
-    ids = [id for id in await run_ids(ledger) if id.startswith(given.strip())] if given.strip() else []
-    if given.strip() in ids:
-        return given.strip()
+    ids = [id for id in await run_ids(ledger) if id.startswith(run_given.strip())] if run_given.strip() else []
+    if run_given.strip() in ids:
+        return run_given.strip()
     if len(ids) > 1:
-        raise InvalidInput(f"run id {given!r} is ambiguous: {', '.join(ids[:5])}; give more characters")
-    if not ids and given.strip() and await ledger.read(PRUNED + given.strip()):
-        raise InvalidInput(f"run {given.strip()} has ended and was pruned; its judgements are kept")
+        raise InvalidInput(f"run id {run_given!r} is ambiguous: {', '.join(ids[:5])}; give more characters")
+    if not ids and run_given.strip() and await ledger.read(PRUNED + run_given.strip()):
+        raise InvalidInput(f"run {run_given.strip()} has ended and was pruned; its judgements are kept")
     if not ids:
-        raise InvalidInput(f"there is no run {given!r}; `hive-mind runs list` shows them")
+        raise InvalidInput(f"there is no run {run_given!r}; `hive-mind runs list` shows them")
     return ids[0]
 
 
@@ -166,13 +166,13 @@ async def say_to(ledger: Ledger, run: str, text: str, key: str = "") -> int:
     state = await RunJournal(ledger, run).load()
     said = Entry(_SAID, msgspec.json.encode(_Said(plain(text), key) if key else plain(text)), wall_clock_ms())
     while True:
-        kept = await ledger.read(WORDS + run)
-        keys = [_said(entry).key for entry in kept]
+        entries = await ledger.read(WORDS + run)
+        keys = [_said(entry).key for entry in entries]
         if key and key in keys:
             return keys.index(key) + 1
-        _refuse_unheard(run, state, len(kept) - len(state.heard))
-        if await ledger.append(WORDS + run, len(kept), [said]):
-            return len(kept) + 1
+        _refuse_unheard(run, state, len(entries) - len(state.heard))
+        if await ledger.append(WORDS + run, len(entries), [said]):
+            return len(entries) + 1
 
 
 def _refuse_unheard(run: str, state: RunState, waiting: int) -> None:
@@ -195,8 +195,8 @@ class _Said(msgspec.Struct, frozen=True):
 
 
 def _said(entry: Entry) -> _Said:
-    said = msgspec.json.decode(entry.body, type=str | _Said)
-    return _Said(said) if isinstance(said, str) else said
+    message = msgspec.json.decode(entry.body, type=str | _Said)
+    return _Said(message) if isinstance(message, str) else message
 
 
 async def assign_to(ledger: Ledger, call: str, inputs: Mapping[str, Any]) -> str:
@@ -212,9 +212,9 @@ def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
 
 
 async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, Any]:
-    views = [(view.item, asked) for id, asked in state.waiting.items() if (view := await desk.view(id))]
+    views = [(view.item, waiting_item) for id, waiting_item in state.waiting.items() if (view := await desk.view(id))]
     outputs = state.outputs
-    wanted = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs
+    keys_shown = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs
     return {
         "run": run,
         "worker": state.spec.id,
@@ -225,9 +225,10 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
         "reason": state.reason or state.paused,
         "at": sorted(place.node for place in state.places.values()),
         "done": list(state.done),
-        "outputs": {key: outputs[key] for key in wanted if key in outputs},
+        "outputs": {key: outputs[key] for key in keys_shown if key in outputs},
         "waiting": [
-            {"id": item.id, "kind": item.kind, "title": item.title, "asks": _asks(state, asked)} for item, asked in views
+            {"id": item.id, "kind": item.kind, "title": item.title, "asks": _asks(state, waiting_item)}
+            for item, waiting_item in views
         ],
         "heard": len(state.heard),
         "listening": [{"node": node, "text": text} for node, text in state.listening.items()],
@@ -240,12 +241,12 @@ async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, 
     }
 
 
-def _asks(state: RunState, asked: Waiting) -> str:
+def _asks(state: RunState, waiting_item: Waiting) -> str:
     """The node that asks, and its sub-agent or tool if that does; "" for the whole."""
-    place = state.places.get(asked.place)
-    if place is None or not asked.is_within:
+    place = state.places.get(waiting_item.place)
+    if place is None or not waiting_item.is_within:
         return place.node if place else ""
-    call = place.calls[asked.call].call
+    call = place.calls[waiting_item.call].call
     return f"{place.node} → {call.arguments.get('name') if call.name == DELEGATE else call.name}"
 
 

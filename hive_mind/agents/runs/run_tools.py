@@ -104,8 +104,8 @@ class RunTools:
             return await asyncio.to_thread(self._built_in_call, node, call)
         tool = self._allowed(node, call.name)
         if tool is None:
-            there = ", ".join(spec.name for spec in self.offered(node))
-            return _error(f"there is no tool {call.name!r} here; tools: {there}")
+            tool_names = ", ".join(spec.name for spec in self.offered(node))
+            return _error(f"there is no tool {call.name!r} here; tools: {tool_names}")
         context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
         context = replace(context, ask_person=ask_person) if ask_person else context
         timeout = asyncio.timeout(tool.timeout_s)
@@ -127,12 +127,12 @@ class RunTools:
         """A loop has the text; only a node that is this one call sets its output to what came."""
         try:
             value = self.credentials.hidden.value(value)
-            kept = _keepable(value) if node.kind == "tool" else None
+            value_kept = _keepable(value) if node.kind == "tool" else None
             text = plain(as_text(value))
             file = self.files.keep_result(name, number, text)
         except (TypeError, ValueError, RecursionError, InvalidInput) as error:
             return _error(f"what {name} gave can't be kept: {error}")
-        return ToolResult(shown(name, text, file), kept, file=file)
+        return ToolResult(shown(name, text, file), value_kept, file=file)
 
     def _allowed(self, node: NodeSpec, name: str) -> Tool | None:
         names: Sequence[str] = [node.tool] if node.kind == "tool" else node.tools
@@ -156,15 +156,15 @@ class RunTools:
             return ToolResult(str(arguments.get("message") or "complete"), completes=True)
         return _error(f"{call.name} can't be called here")
 
-    def _set_output(self, node: NodeSpec, given: Arguments) -> ToolResult:
-        key = given.get("key")
-        if not isinstance(key, str) or "value" not in given:
+    def _set_output(self, node: NodeSpec, arguments: Arguments) -> ToolResult:
+        key = arguments.get("key")
+        if not isinstance(key, str) or "value" not in arguments:
             return _error("set_output needs a key and a value")
         if key not in node.may_write:
             allowed = ", ".join(sorted(node.may_write)) or "none"
             return _error(f"{node.id} may not set {key!r}; it may set: {allowed}")
         try:
-            value = _keepable(given["value"])
+            value = _keepable(arguments["value"])
         except (InvalidInput, TypeError, ValueError, RecursionError) as error:
             return _error(f"{key} can't be kept: {error}")
         if key in self.fleet_keys and (size := len(msgspec.json.encode(value))) > FLEET_BYTES_MAX:

@@ -61,17 +61,17 @@ class LedgerValues:
 
     async def read(self, keys: list[str]) -> Mapping[str, Any]:
         """Raises what a ledger raises."""
-        known: dict[str, Any] = {}
+        values_known: dict[str, Any] = {}
         for values in await self._written():
-            known |= values.values
-        return {key: known[key] for key in keys if key in known}
+            values_known |= values.values
+        return {key: values_known[key] for key in keys if key in values_known}
 
     async def write(self, values: Values) -> None:
         """Durable when this returns. Raises what a ledger raises."""
         entry = Entry(_SET, msgspec.json.encode(values), self._clock_ms())
         while True:
             before = await self._written()
-            if any(one.by == values.by for one in before):
+            if any(former_values.by == values.by for former_values in before):
                 return
             if await self._appended(len(before), entry):
                 break
@@ -92,15 +92,15 @@ class LedgerValues:
         """All but the last of each key, and the names of runs that may still ask whether they wrote."""
         heads = [head for head in await self._ledger.heads(self._stream) if head.stream == self._stream]
         entries = await self._ledger.read(self._stream)
-        written = [msgspec.json.decode(entry.body, type=Values) for entry in entries]
-        last = {key: one.by for one in written for key in one.values}
+        all_values = [msgspec.json.decode(entry.body, type=Values) for entry in entries]
+        last = {key: values_of_entry.by for values_of_entry in all_values for key in values_of_entry.values}
         going_on = await self._going_on()
-        kept = []
-        for entry, one in zip(entries, written, strict=True):
-            values = {key: value for key, value in one.values.items() if last[key] == one.by}
-            if values or one.by.partition("/")[0] in going_on:
-                kept.append(replace(entry, body=msgspec.json.encode(Values(one.by, values))))
-        return len(kept) == len(entries) or await self._ledger.drop(heads, self._stream, kept)
+        entries_kept = []
+        for entry, values_of_entry in zip(entries, all_values, strict=True):
+            values = {key: value for key, value in values_of_entry.values.items() if last[key] == values_of_entry.by}
+            if values or values_of_entry.by.partition("/")[0] in going_on:
+                entries_kept.append(replace(entry, body=msgspec.json.encode(Values(values_of_entry.by, values))))
+        return len(entries_kept) == len(entries) or await self._ledger.drop(heads, self._stream, entries_kept)
 
     async def _going_on(self) -> set[str]:
         """Runs that have not ended."""
@@ -124,17 +124,17 @@ class SharedValues:
 
     async def read(self, keys: Mapping[str, Scope]) -> dict[str, Any]:
         """Those that anybody has set. Raises `BackendError`, and what a ledger raises."""
-        found: dict[str, Any] = {}
+        values_read: dict[str, Any] = {}
         for scope, values in self._scopes.items():
-            if wanted := [key for key, of in keys.items() if of == scope]:
-                found |= await values.read(wanted)
-        return found
+            if keys_of_scope := [key for key, of in keys.items() if of == scope]:
+                values_read |= await values.read(keys_of_scope)
+        return values_read
 
-    async def write(self, place: str, keys: Mapping[str, Scope], given: Mapping[str, Any]) -> None:
+    async def write(self, place: str, keys: Mapping[str, Scope], values_given: Mapping[str, Any]) -> None:
         """Write the values that a place set; once, however often it is tried. Raises as `FleetValues.write` and as a ledger."""
         for scope, values in self._scopes.items():
-            if mine := {key: value for key, value in given.items() if keys[key] == scope}:
-                await values.write(Values(f"{self._run}/{place}", mine))
+            if values_of_scope := {key: value for key, value in values_given.items() if keys[key] == scope}:
+                await values.write(Values(f"{self._run}/{place}", values_of_scope))
 
 
 def check_named(stream: str) -> str:

@@ -131,19 +131,19 @@ def _loser(settled: JsonObject) -> str:
     return str(settled["rival_id"] if settled["decision"] == "notes" else settled["id"])
 
 
-def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Sequence[JsonObject]) -> str:
+def report_of(notes_learned: JsonObject, conflicts: Sequence[JsonObject], settled: Sequence[JsonObject]) -> str:
     """The learned statements, by source, and the contradictions that were found."""
     lines = ["# Incident review"]
     by_source: dict[str, list[str]] = {}
     lost = {_loser(conflict) for conflict in settled if conflict["changed"]}
-    for fact in (fact for fact in learned["facts"] if fact["id"] not in lost):
+    for fact in (fact for fact in notes_learned["facts"] if fact["id"] not in lost):
         by_source.setdefault(fact["sources"][0], []).append(" ".join(fact["text"].split()))
     for source, texts in by_source.items():
         lines += [f"## {source}", *(f"- {text} [{source}]" for text in texts)]
     lines += [f"## Contradictions: {len(conflicts)}"]
     decided = {(conflict["id"], conflict["rival_id"]): conflict for conflict in settled}
     lines += [_line(conflict, decided.get((conflict["id"], conflict["rival_id"]))) for conflict in conflicts]
-    if held_back := learned["held_back"]:
+    if held_back := notes_learned["held_back"]:
         lines += ["## Kept to itself", *(f"- {counted(count, 'fact')}: {why} [the gate]" for why, count in held_back.items())]
     return "\n".join(lines)
 

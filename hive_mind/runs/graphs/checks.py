@@ -48,11 +48,11 @@ _Where = tuple[str | int, ...]
 
 
 def _names(spec: WorkerSpec) -> Iterator[Finding]:
-    seen = Counter[str]()
+    counts = Counter[str]()
     for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
         for number, node in enumerate(nodes):
-            seen[node.id] += 1
-            if seen[node.id] > 1:
+            counts[node.id] += 1
+            if counts[node.id] > 1:
                 yield Finding(("spec", kind, number, "id"), f"{node.id!r} occurs twice; give each node a name of its own")
     for field, names in (("entry", [spec.entry]), ("planner", [spec.planner] if spec.planner else [])):
         for name in names:
@@ -79,8 +79,8 @@ def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str
     if node.kind != "tool" and (node.tool or node.args):
         yield Finding((*where, "tool" if node.tool else "args"), "is for nodes of kind tool; a loop has `tools`")
     if node.kind != "loop":
-        for field, given in (("tools", node.tools), ("subagents", node.subagents), ("clientFacing", node.client_facing)):
-            if given:
+        for field, field_value in (("tools", node.tools), ("subagents", node.subagents), ("clientFacing", node.client_facing)):
+            if field_value:
                 yield Finding((*where, field), "is for nodes of kind loop")
         if node.turns != NodeSpec.model_fields["turns"].default:
             yield Finding((*where, "turns"), "is for nodes of kind loop")
@@ -91,10 +91,12 @@ def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str
     for key in keys_in(node.args):
         if key not in node.inputs:
             yield Finding((*where, "args"), f"takes ${key}, which is not among its inputs; add it there")
-    known = [subagent.id for subagent in spec.subagents]
+    subagent_ids = [subagent.id for subagent in spec.subagents]
     for number, name in enumerate(node.subagents):
-        if name not in known:
-            yield Finding((*where, "subagents", number), f"there is no sub-agent {name!r}: {', '.join(known) or 'there is none'}")
+        if name not in subagent_ids:
+            yield Finding(
+                (*where, "subagents", number), f"there is no sub-agent {name!r}: {', '.join(subagent_ids) or 'there is none'}"
+            )
     yield from _tools(node, where, tools)
 
 
@@ -112,8 +114,8 @@ def _sub_agent(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> 
 def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iterator[Finding]:
     if tools is None:
         return
-    named = [("tools", number, name) for number, name in enumerate(node.tools)]
-    for field, number, name in named:
+    tools_named = [("tools", number, name) for number, name in enumerate(node.tools)]
+    for field, number, name in tools_named:
         if not is_known(name, tools):
             yield Finding((*where, field, number), f"there is no tool {name!r}; tools: {', '.join(sorted(tools))}")
     if node.tool and not is_known(node.tool, tools, built_in=()):
@@ -126,8 +128,8 @@ def _judges(spec: WorkerSpec, functions: Collection[str] | None) -> Iterator[Fin
     """Names of judges and checks of one's own. A custom criterion that names none is graded by a model or a person."""
     if functions is None:
         return
-    known = f"known: {', '.join(sorted(functions))}; " if functions else ""
-    remedy = f"{known}give it by --function NAME=FILE.py:NAME, or in judge.functions"
+    functions_known = f"known: {', '.join(sorted(functions))}; " if functions else ""
+    remedy = f"{functions_known}give it by --function NAME=FILE.py:NAME, or in judge.functions"
     criteria: list[tuple[_Where, Sequence[SuccessCriterion]]] = []
     if spec.goal:
         criteria.append((("spec", "goal"), spec.goal.success_criteria))
@@ -144,10 +146,10 @@ def _judges(spec: WorkerSpec, functions: Collection[str] | None) -> Iterator[Fin
 
 
 def _rules(spec: WorkerSpec) -> Iterator[Finding]:
-    seen = Counter[str]()
+    counts = Counter[str]()
     for number, rule in enumerate(spec.rules):
-        seen[rule.id] += 1
-        if seen[rule.id] > 1:
+        counts[rule.id] += 1
+        if counts[rule.id] > 1:
             yield Finding(("spec", "rules", number, "id"), f"{rule.id!r} occurs twice; give each rule a name of its own")
         if rule.on == "fact":
             message = "a worker's rules are asked about what it gives, not about facts; that stands in a manifest's `rules`"
@@ -160,8 +162,8 @@ def _arguments(node: NodeSpec, where: _Where, tool: ToolSpec) -> Iterator[Findin
     if tool.parameters.get("additionalProperties") is False:
         for name in node.args:
             if name not in takes:
-                known = ", ".join(takes) or "none"
-                yield Finding((*where, "args", name), f"{tool.name} takes no {name!r}; its arguments: {known}")
+                argument_names = ", ".join(takes) or "none"
+                yield Finding((*where, "args", name), f"{tool.name} takes no {name!r}; its arguments: {argument_names}")
     for name in needs:
         if name not in node.args:
             yield Finding((*where, "args"), f"{tool.name} needs {name!r}: give a value, or $KEY for an input of the node")
@@ -199,7 +201,7 @@ def _known(spec: WorkerSpec) -> set[str]:
 
 
 def _goal(spec: WorkerSpec) -> Iterator[Finding]:
-    known, goal = _known(spec) - {FEEDBACK}, spec.goal
+    keys_known, goal = _known(spec) - {FEEDBACK}, spec.goal
     if goal:
         for number, key in enumerate(goal.inputs):
             if key not in (*spec.inputs, *spec.optional_inputs):
@@ -207,27 +209,27 @@ def _goal(spec: WorkerSpec) -> Iterator[Finding]:
                     ("spec", "goal", "inputs", number), f"no input of the worker is called {key!r}: add it to its inputs"
                 )
         for number, key in enumerate(goal.outputs):
-            if key not in known:
+            if key not in keys_known:
                 yield Finding(("spec", "goal", "outputs", number), f"no node sets {key!r}: name it in a node's outputs or writes")
-        yield from _criteria(goal.success_criteria, ("spec", "goal"), known)
+        yield from _criteria(goal.success_criteria, ("spec", "goal"), keys_known)
     for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
         for number, node in enumerate(nodes):
             yield from _criteria(node.success_criteria, ("spec", kind, number), node.may_write)
 
 
-def _criteria(criteria: Sequence[SuccessCriterion], where: _Where, known: Collection[str]) -> Iterator[Finding]:
+def _criteria(criteria: Sequence[SuccessCriterion], where: _Where, keys_known: Collection[str]) -> Iterator[Finding]:
     for number, criterion in enumerate(criteria):
-        if criterion.output and criterion.output not in known:
-            there = ", ".join(sorted(known)) or "none"
-            yield Finding((*where, "successCriteria", number, "output"), f"nobody sets {criterion.output!r}; values: {there}")
+        if criterion.output and criterion.output not in keys_known:
+            key_names = ", ".join(sorted(keys_known)) or "none"
+            yield Finding((*where, "successCriteria", number, "output"), f"nobody sets {criterion.output!r}; values: {key_names}")
 
 
 def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
-    known = _known(spec)
+    keys_known = _known(spec)
     for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
         for number, node in enumerate(nodes):
             for place, key in enumerate(node.inputs):
-                if key not in known:
+                if key not in keys_known:
                     where: _Where = ("spec", kind, number, "inputs", place)
                     yield Finding(where, f"nobody sets {key!r}: add it to the worker's inputs")
 
@@ -266,13 +268,13 @@ def _same_keys(spec: WorkerSpec, targets: list[str]) -> Iterator[Finding]:
 
 def _branch(spec: WorkerSpec, begin: str) -> list[str]:
     """The nodes of a branch, until others join it."""
-    found, frontier = dict.fromkeys([begin]), [begin]
+    nodes_reached, frontier = dict.fromkeys([begin]), [begin]
     while frontier:
         for edge in spec.from_(frontier.pop()):
-            if edge.target in spec.by_id and edge.target not in found and not spec.by_id[edge.target].join:
-                found[edge.target] = None
+            if edge.target in spec.by_id and edge.target not in nodes_reached and not spec.by_id[edge.target].join:
+                nodes_reached[edge.target] = None
                 frontier.append(edge.target)
-    return [id for id in found if not spec.by_id[id].join]
+    return [id for id in nodes_reached if not spec.by_id[id].join]
 
 
 def _meetings(spec: WorkerSpec, opener: str, targets: list[str]) -> Iterator[Finding]:
@@ -293,12 +295,12 @@ def _meetings(spec: WorkerSpec, opener: str, targets: list[str]) -> Iterator[Fin
 
 def _met(spec: WorkerSpec, begin: list[str], around: frozenset[str]) -> tuple[list[str], list[str]]:
     """Where branches that begin so come to a join, and where those do that are opened on the way."""
-    met, inside, seen, frontier = dict[str, None](), list[str](), set[str](), list(begin)
+    met, inside, ids_seen, frontier = dict[str, None](), list[str](), set[str](), list(begin)
     while frontier:
         id = frontier.pop()
-        if id in seen or id not in spec.by_id:
+        if id in ids_seen or id not in spec.by_id:
             continue
-        seen.add(id)
+        ids_seen.add(id)
         if spec.by_id[id].join:
             met[id] = None
         elif id not in around and (targets := _opened(spec, id)):

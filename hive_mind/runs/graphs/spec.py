@@ -187,33 +187,35 @@ def sub_agent(worker: WorkerSpec, name: str, task: str, limits: Limits) -> Worke
     )
 
 
-def resolved(node: NodeSpec, known: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+def resolved(node: NodeSpec, values_known: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
     """With the values of its inputs; None for what nobody set. "$$" at the beginning is a dollar sign.
 
     An argument that is an `optional` input of the run is left out where it was not given: the tool's own default counts.
     """
-    left_out = {f"${key}" for key in optional if key not in known}
-    return {key: _value(given, node, known) for key, given in node.args.items() if _not_in(left_out, given)}
+    left_out = {f"${key}" for key in optional if key not in values_known}
+    return {key: _value(argument, node, values_known) for key, argument in node.args.items() if _not_in(left_out, argument)}
 
 
-def keys_in(given: Any) -> Iterator[str]:
-    if isinstance(given, str) and given.startswith("$") and not given.startswith("$$"):
-        yield given[1:]
-    elif isinstance(given, dict):
-        for value in given.values():
+def keys_in(argument: Any) -> Iterator[str]:
+    if isinstance(argument, str) and argument.startswith("$") and not argument.startswith("$$"):
+        yield argument[1:]
+    elif isinstance(argument, dict):
+        for value in argument.values():
             yield from keys_in(value)
-    elif isinstance(given, list):
-        for value in given:
+    elif isinstance(argument, list):
+        for value in argument:
             yield from keys_in(value)
 
 
-def _not_in(left_out: Collection[str], given: Any) -> bool:
-    return not isinstance(given, str) or given not in left_out
+def _not_in(left_out: Collection[str], argument: Any) -> bool:
+    return not isinstance(argument, str) or argument not in left_out
 
 
-def _value(given: Any, node: NodeSpec, known: Mapping[str, Any]) -> Any:
-    if isinstance(given, str) and given.startswith("$"):
-        return given[1:] if given.startswith("$$") else known.get(given[1:]) if given[1:] in node.inputs else None
-    if isinstance(given, dict):
-        return {key: _value(value, node, known) for key, value in given.items()}
-    return [_value(value, node, known) for value in given] if isinstance(given, list) else given
+def _value(argument: Any, node: NodeSpec, values_known: Mapping[str, Any]) -> Any:
+    if isinstance(argument, str) and argument.startswith("$"):
+        return (
+            argument[1:] if argument.startswith("$$") else values_known.get(argument[1:]) if argument[1:] in node.inputs else None
+        )
+    if isinstance(argument, dict):
+        return {key: _value(value, node, values_known) for key, value in argument.items()}
+    return [_value(value, node, values_known) for value in argument] if isinstance(argument, list) else argument
