@@ -114,22 +114,22 @@ class ExtractiveReader:
             if not statements:
                 yield piece, None
                 continue
-            said = _said(piece)
-            named = entities(said, vocabulary)
-            concept = _concept_of(piece, [name for name in named if name.casefold() not in speakers], concept, content)
+            spoken = _said(piece)
+            names = entities(spoken, vocabulary)
+            concept = _concept_of(piece, [name for name in names if name.casefold() not in speakers], concept, content)
             said_at = dates.of(piece.block)
             yield (
                 piece,
                 Candidate(
                     content=piece.text,
                     concept=concept,
-                    confidence=min(confidence_of(sentence, named) for sentence in statements),
+                    confidence=min(confidence_of(sentence, names) for sentence in statements),
                     said_at=said_at,
                     speaker=piece.block.speaker or content.speaker,
                     before=context,
-                    entities=named,
+                    entities=names,
                     keeps_lines=piece.block.layout is Layout.CODE,
-                    labels=(*resolved_dates(said, said_at), *([piece.note] if piece.note else [])),
+                    labels=(*resolved_dates(spoken, said_at), *([piece.note] if piece.note else [])),
                 ),
             )
 
@@ -165,9 +165,9 @@ class _Before:
         return self._kept(last.text, last.block.speaker or self._speaker)
 
     def _kept(self, text: str, speaker: str) -> str:
-        kept = statement(Candidate(text, "", 0.0, speaker=speaker))
+        statement_text = statement(Candidate(text, "", 0.0, speaker=speaker))
         # The end of it is what the next words follow.
-        return kept[-self._chars_max :].strip() if self._chars_max else ""
+        return statement_text[-self._chars_max :].strip() if self._chars_max else ""
 
 
 def _states(sentence: str, piece: Piece) -> bool:
@@ -196,7 +196,7 @@ def _said(piece: Piece) -> str:
     return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
 
 
-def _concept_of(piece: Piece, named: Sequence[str], previous: str, content: Content) -> str:
+def _concept_of(piece: Piece, names: Sequence[str], previous: str, content: Content) -> str:
     """A short topic that stays the same when more is said about it. `named` leaves out who is speaking to each other."""
     if piece.block.topic:
         return canonical(piece.block.topic)[:_CONCEPT_CHARS_MAX].rstrip()
@@ -204,7 +204,7 @@ def _concept_of(piece: Piece, named: Sequence[str], previous: str, content: Cont
         return piece.block.heading[:_CONCEPT_CHARS_MAX].rstrip()
     if previous and piece.text.lower().startswith(_PRONOUNS):
         return previous
-    topics = (*named[:1], content.title, piece.block.speaker, content.speaker, GENERAL)
+    topics = (*names[:1], content.title, piece.block.speaker, content.speaker, GENERAL)
     return next(topic for topic in map(canonical, topics) if topic)[:_CONCEPT_CHARS_MAX].rstrip()
 
 
@@ -224,5 +224,5 @@ def concept_map(candidates: Sequence[Candidate], title: str = "") -> str:
 def _line(concept: str, count: int, links: Counter[str]) -> str:
     statements = "1 statement" if count == 1 else f"{count} statements"
     linked = ", ".join(name for name, _ in links.most_common(_LINKS_MAX))
-    more = f", … {len(links) - _LINKS_MAX} more" if len(links) > _LINKS_MAX else ""
-    return f"{concept} ({statements}): {linked}{more}" if linked else f"{concept} ({statements})"
+    rest = f", … {len(links) - _LINKS_MAX} more" if len(links) > _LINKS_MAX else ""
+    return f"{concept} ({statements}): {linked}{rest}" if linked else f"{concept} ({statements})"

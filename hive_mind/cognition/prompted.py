@@ -113,8 +113,8 @@ class PromptedReader:
         shown_hits = hits[: self._settings.hits_max]
         if not shown_hits:
             return not_known()
-        asked = f"Question: {question.text}" + (f"\nAsked at: {question.asked_at}" if question.asked_at else "")
-        data = f"{asked}\n\nFacts:\n{numbered([_shown(hit) for hit in shown_hits])}"
+        prompt_text = f"Question: {question.text}" + (f"\nAsked at: {question.asked_at}" if question.asked_at else "")
+        data = f"{prompt_text}\n\nFacts:\n{numbered([_shown(hit) for hit in shown_hits])}"
         reply = await self._ask(
             prompt("answer", data, self._settings.short_tokens_max), lambda text: answer_reply(text, len(shown_hits))
         )
@@ -164,26 +164,26 @@ class PromptedReader:
                 f"{self._model.name} replied twice with something that can't be used: {problem}; try again or another model"
             ) from None
 
-    async def _reply_to(self, asked: Prompt) -> str:
-        return await reply_of(self._model, asked, self.budget, self._settings.retry, rng=self._rng, sleep=self._sleep)
+    async def _reply_to(self, prompt: Prompt) -> str:
+        return await reply_of(self._model, prompt, self.budget, self._settings.retry, rng=self._rng, sleep=self._sleep)
 
 
 def _framed(content: Content, said_at: str, part: str) -> str:
     """A batch with what is known about the whole text in front of it."""
-    known = (("Title", content.title), ("Said at", said_at), ("Speaker", content.speaker))
-    head = "".join(f"{label}: {value}\n" for label, value in known if value)
+    labelled = (("Title", content.title), ("Said at", said_at), ("Speaker", content.speaker))
+    head = "".join(f"{label}: {value}\n" for label, value in labelled if value)
     return f"{head}\n{part}" if head else part
 
 
 def _candidate_of(fact: FactReply, content: Content, said_at: str) -> Candidate:
-    named = entities(fact.fact)
+    names = entities(fact.fact)
     return Candidate(
         content=fact.fact,
-        concept=fact.context or next(iter(named), "") or content.title.strip() or "general",
+        concept=fact.context or next(iter(names), "") or content.title.strip() or "general",
         confidence=fact.confidence,
         said_at=said_at,
         speaker=fact.speaker or content.speaker,
-        entities=named,
+        entities=names,
         labels=resolved_dates(fact.fact, said_at),
     )
 
@@ -215,7 +215,7 @@ def _end_of_batch(text: str, start: int, chars_max: int) -> int:
         return len(text)
     earliest = start + int(chars_max * _FILLED_MIN)
     for pause in _PAUSES:
-        found = text.rfind(pause, earliest, end)
-        if found > start:
-            return found + len(pause)
+        at = text.rfind(pause, earliest, end)
+        if at > start:
+            return at + len(pause)
     return end

@@ -131,8 +131,8 @@ def answer_reply(text: str, facts: int) -> AnswerReply:
 def verdict_reply(text: str, criteria: Collection[str], constraints: Collection[str]) -> VerdictReply:
     """A verdict that says something of all these criteria and constraints, and of nothing else."""
     reply = _decoded(text, VerdictReply)
-    for name, asked, given in (("scores", criteria, reply.scores), ("violated", constraints, reply.violated)):
-        if missing := [id for id in asked if id not in given]:
+    for name, ids, values_given in (("scores", criteria, reply.scores), ("violated", constraints, reply.violated)):
+        if missing := [id for id in ids if id not in values_given]:
             raise UnusableReplyError(f'"{name}" has nothing for {", ".join(missing)}')
     if not reply.reasoning.strip():
         raise UnusableReplyError('"reasoning" is empty')
@@ -167,8 +167,8 @@ _MARK = regex(r"\s?\[(\d{1,9}(?:,\s?\d{1,9}){0,20})\]")
 
 def _without_unknown_marks(answer: str, facts: int) -> str:
     def kept(match: re.Match[str]) -> str:
-        known = all(1 <= int(number) <= facts for number in match[1].split(","))
-        return match.group() if known else ""
+        is_known = all(1 <= int(number) <= facts for number in match[1].split(","))
+        return match.group() if is_known else ""
 
     return _MARK.sub(kept, answer).strip()
 

@@ -39,8 +39,8 @@ def anchors(query: str) -> Anchors:
     is_pure = bool(covered) and all(term in covered or term in _ASKING_TERMS for term in tokenize(query))
     # In a sentence or beside a code ("Room D40") a name is one hint among others and BM25 weighs it by its rarity; alone
     # ("Aboleth") it is what is asked for.
-    named = names if is_pure and not spans else spans
-    required = tuple(dict.fromkeys(terms for span in named if (terms := _strictest(span))))
+    spans_of_names = names if is_pure and not spans else spans
+    required = tuple(dict.fromkeys(terms for span in spans_of_names if (terms := _strictest(span))))
     return Anchors(required, is_pure)
 
 

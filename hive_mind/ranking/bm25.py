@@ -63,17 +63,17 @@ def asked_for(terms: Iterable[str]) -> dict[str, float]:
     Where a query is a whole paragraph, its repeated words are its subject. Counted in full, short questions lose
     (docs/adr/0003-ranking.md).
     """
-    given = tuple(terms)
-    once = {term: weight(term) for term in given}
-    if len(once) == len(given):
+    term_list = tuple(terms)
+    once = {term: weight(term) for term in term_list}
+    if len(once) == len(term_list):
         return once
-    return {term: sqrt(times) * once[term] for term, times in Counter(given).items()}
+    return {term: sqrt(times) * once[term] for term, times in Counter(term_list).items()}
 
 
-def gains_of(asked: Mapping[str, float], statistics: TermStatistics, settings: Bm25Settings) -> Scores:
+def gains_of(term_weights: Mapping[str, float], statistics: TermStatistics, settings: Bm25Settings) -> Scores:
     """The most an occurrence of each term that is asked for can add: BM25 beyond its saturation. Shape (terms,)."""
     documents, frequency = statistics.documents, statistics.document_frequency
-    idfs = [weight * inverse_document_frequency(documents, frequency.get(term, 0)) for term, weight in asked.items()]
+    idfs = [weight * inverse_document_frequency(documents, frequency.get(term, 0)) for term, weight in term_weights.items()]
     gains: Scores = np.array(idfs, dtype=np.float32) * np.float32(settings.saturation + 1.0)
     return gains
 

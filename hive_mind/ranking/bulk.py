@@ -63,12 +63,14 @@ class Vocabulary:
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
         """The result of `form.weighted_terms` for each."""
-        texts = chain.from_iterable((own_text(one), one.before, one.concept, one.speaker) for one in documents)
+        texts = chain.from_iterable(
+            (own_text(document), document.before, document.concept, document.speaker) for document in documents
+        )
         places, numbers = self._met(list(texts))
         count = max(len(documents), 1)
         rows, fields = np.divmod(places, _FIELDS)
         keys = numbers * count + rows
-        own, times = np.unique(keys[fields == _OWN], return_counts=True)
+        own_keys, times = np.unique(keys[fields == _OWN], return_counts=True)
         # Counts spare the import of numpy.ma, which a process that remembers little would wait for.
         before, concept, speaker = (
             np.unique(keys[fields == field], return_counts=True)[0] for field in (_BEFORE, _CONCEPT, _SPEAKER)
@@ -77,7 +79,7 @@ class Vocabulary:
         concept = np.setdiff1d(concept, speaker, assume_unique=True)
         is_lent = ~np.isin(before, np.concatenate([concept, speaker]))
         each = np.concatenate([times, lent[is_lent], np.full(len(concept), BEFORE_WEIGHT), np.full(len(speaker), SPEAKER_WEIGHT)])
-        entries, entry = np.unique(np.concatenate([own, before[is_lent], concept, speaker]), return_inverse=True)
+        entries, entry = np.unique(np.concatenate([own_keys, before[is_lent], concept, speaker]), return_inverse=True)
         weights = np.bincount(entry, each, minlength=len(entries))
         numbers, rows = np.divmod(entries, count)
         counted = np.array(self._counts, np.bool_)[numbers]
@@ -85,9 +87,9 @@ class Vocabulary:
         return Terms(self._names, rows, numbers, weights.astype(np.float32), lengths.astype(np.float32))
 
     @staticmethod
-    def _lent(own: NDArray[np.int64], before: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    def _lent(own_terms: NDArray[np.int64], before: NDArray[np.int64], count: int) -> NDArray[np.float64]:
         """The weight of each term before a document; both by the rows in which terms stand."""
-        sizes = zip(np.bincount(own, minlength=count).tolist(), np.bincount(before, minlength=count).tolist(), strict=True)
+        sizes = zip(np.bincount(own_terms, minlength=count).tolist(), np.bincount(before, minlength=count).tolist(), strict=True)
         return np.array([before_weight(*size) for size in sizes])[before]
 
     def _met(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -98,8 +100,8 @@ class Vocabulary:
         leans = np.bincount(places, np.array(self._leans, np.int64)[met], minlength=len(texts))
         is_other = (leans < 0) | ((leans == 0) & np.fromiter(map(is_marked, texts), np.bool_, len(texts)))
         if is_other.any():
-            others = is_other[places].nonzero()[0]
-            met[others] = self._numbered([MARK + runs[number] for number in others.tolist()])
+            other_places = is_other[places].nonzero()[0]
+            met[other_places] = self._numbered([MARK + runs[number] for number in other_places.tolist()])
         lengths = np.array(self._lengths, np.int64)[met]
         places = np.repeat(places, lengths)
         # The first, second, … term of each run.

@@ -38,11 +38,11 @@ def cut(scores: Sequence[float], factor: float = 3.0, min_results: int = 1, max_
     is has nothing to be compared with.
     """
     gaps: list[float] = []
-    for kept in range(1, min(len(scores), max_results)):
-        gap = scores[kept - 1] - scores[kept]
+    for count in range(1, min(len(scores), max_results)):
+        gap = scores[count - 1] - scores[count]
         if gap <= _NOTHING * abs(scores[0]):
             continue
-        if gaps and kept >= min_results and gap > factor * (mean := sum(gaps) / len(gaps)):
-            return Cut(kept, gap, mean)
+        if gaps and count >= min_results and gap > factor * (mean := sum(gaps) / len(gaps)):
+            return Cut(count, gap, mean)
         gaps.append(gap)
     return Cut(min(len(scores), max_results))

@@ -32,11 +32,11 @@ def disagreement(keyword: Scores, semantic: Scores, ids: Sequence[str], depth: i
 
 def ranks(scores: Scores, ids: Sequence[str], depth: int, floor: float) -> NDArray[np.int64]:
     """Each candidate's rank in an arm, from 1; 0 outside of its best `depth` or at or below the floor. Ties by id."""
-    found = np.flatnonzero(scores > floor).tolist()
+    rows = np.flatnonzero(scores > floor).tolist()
     values = (-scores).tolist()
-    found.sort(key=lambda row: (values[row], ids[row]))
+    rows.sort(key=lambda row: (values[row], ids[row]))
     ranked = np.zeros(len(scores), np.int64)
-    ranked[found[:depth]] = np.arange(1, len(found[:depth]) + 1)
+    ranked[rows[:depth]] = np.arange(1, len(rows[:depth]) + 1)
     return ranked
 
 

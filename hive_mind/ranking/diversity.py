@@ -20,13 +20,13 @@ def diversified(relevance: Sequence[float], likeness: Likeness, count: int, shar
     best = max(relevance, default=0.0)
     gains = np.array(relevance, np.float64) / best if best > 0 else np.zeros(len(relevance))
     nearest = np.full(len(relevance), -np.inf)
-    is_left = np.ones(len(relevance), np.bool_)
+    are_left = np.ones(len(relevance), np.bool_)
     chosen: list[int] = []
     while len(chosen) < min(count, len(relevance)):
         worth = share * gains - (1.0 - share) * np.maximum(nearest, 0.0)
-        number = int(np.argmax(np.where(is_left, worth, -np.inf)))
+        number = int(np.argmax(np.where(are_left, worth, -np.inf)))
         chosen.append(number)
-        is_left[number] = False
+        are_left[number] = False
         nearest = np.maximum(nearest, likeness(number))
     return chosen
 
@@ -41,7 +41,7 @@ def likeness_of_terms(terms: Sequence[frozenset[str]]) -> Likeness:
     """By the share of words two texts have in common, for where there are no vectors."""
 
     def of(number: int) -> NDArray[np.float32]:
-        own = terms[number]
-        return np.array([len(own & term) / max(len(own | term), 1) for term in terms], np.float32)
+        own_terms = terms[number]
+        return np.array([len(own_terms & term) / max(len(own_terms | term), 1) for term in terms], np.float32)
 
     return of

@@ -62,10 +62,10 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
 
     The speaker is no word of the text either: Noor's words are rarely about Noor.
     """
-    own = indexed_terms(own_text(fact))
-    terms: dict[str, float] = dict(Counter(own))
+    own_terms = indexed_terms(own_text(fact))
+    terms: dict[str, float] = dict(Counter(own_terms))
     surroundings = dict.fromkeys(indexed_terms(fact.before))
-    around = dict.fromkeys(surroundings, before_weight(len(own), len(surroundings)))
+    around = dict.fromkeys(surroundings, before_weight(len(own_terms), len(surroundings)))
     around |= dict.fromkeys(indexed_terms(fact.concept), BEFORE_WEIGHT) | dict.fromkeys(
         indexed_terms(fact.speaker), SPEAKER_WEIGHT
     )
@@ -74,18 +74,22 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
     return terms
 
 
-def before_weight(own: int, before: int) -> float:
+def before_weight(own_count: int, before: int) -> float:
     """Weight of each of the different terms before a text with `own` terms.
 
     A turn is understood from one of its like; a long answer before a short question would drown it in words of another.
     """
-    share: float = min(1.0, (_BEFORE_TERMS + own) / max(before, 1))
+    share: float = min(1.0, (_BEFORE_TERMS + own_count) / max(before, 1))
     return BEFORE_WEIGHT * share * share
 
 
 def own_text(fact: Worded) -> str:
-    said = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
-    return " \n".join([said, spoken_date(fact.said_at), *map(spoken_date, fact.labels)]) if fact.said_at or fact.labels else said
+    message = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
+    return (
+        " \n".join([message, spoken_date(fact.said_at), *map(spoken_date, fact.labels)])
+        if fact.said_at or fact.labels
+        else message
+    )
 
 
 def texts_to_embed(fact: Fact) -> tuple[str, ...]:
@@ -93,13 +97,13 @@ def texts_to_embed(fact: Fact) -> tuple[str, ...]:
     return (fact.content, fact.before) if fact.before else (fact.content,)
 
 
-def mixed_vector(own: NDArray[np.float32], before: NDArray[np.float32] | None) -> NDArray[np.float32]:
+def mixed_vector(own_vector: NDArray[np.float32], before: NDArray[np.float32] | None) -> NDArray[np.float32]:
     """One unit vector for a fact with its surroundings, rounded to float16. Shapes (dimension,)."""
     if before is None:
-        return own
-    mixed = own + np.float32(BEFORE_WEIGHT) * before
+        return own_vector
+    mixed = own_vector + np.float32(BEFORE_WEIGHT) * before
     length = float(np.linalg.norm(mixed))
-    unit = mixed / length if length > 0 else own
+    unit = mixed / length if length > 0 else own_vector
     return unit.astype(np.float16).astype(np.float32)
 
 

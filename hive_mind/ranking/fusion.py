@@ -53,8 +53,8 @@ def reciprocal(
     return keyword_part, _by_rank(semantic, np.flatnonzero(~np.isnan(semantic)), order, depth, k)
 
 
-def _by_rank(scores: Scores, found: NDArray[np.intp], order: NDArray[np.int64], depth: int, k: int) -> NDArray[np.float64]:
-    ranked = found[np.lexsort((order[found], -scores[found]))][:depth]
+def _by_rank(scores: Scores, rows: NDArray[np.intp], order: NDArray[np.int64], depth: int, k: int) -> NDArray[np.float64]:
+    ranked = rows[np.lexsort((order[rows], -scores[rows]))][:depth]
     part = np.zeros(len(scores))
     part[ranked] = (k + 1) / (2.0 * (k + np.arange(1, len(ranked) + 1)))
     return part

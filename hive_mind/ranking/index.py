@@ -205,25 +205,25 @@ class FactIndex:
 
     def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> Positions:
         """The best `depth` acceptable positions: asks an arm for more until enough pass."""
-        wanted = depth
+        count = depth
         while True:
-            found = top(wanted)
-            passed = found if accept is None else found[[accept(self._ids[position]) for position in found.tolist()]]
-            if len(passed) >= depth or len(found) < wanted:
+            positions = top(count)
+            passed = positions if accept is None else positions[[accept(self._ids[position]) for position in positions.tolist()]]
+            if len(passed) >= depth or len(positions) < count:
                 return passed[:depth]
-            wanted *= 4
+            count *= 4
 
     def _best_by_words(self, keyword: Scores, k: int) -> Positions:
         """Ties by id, not by position: where a document lies must not decide whether it is found."""
-        found = np.flatnonzero(keyword)
-        scores = keyword[found]
-        found = found[scores >= floor_of_best(scores, k)]
-        return found[np.lexsort((self._keys_at(found), -keyword[found]))[:k]]
+        rows = np.flatnonzero(keyword)
+        scores = keyword[rows]
+        rows = rows[scores >= floor_of_best(scores, k)]
+        return rows[np.lexsort((self._keys_at(rows), -keyword[rows]))[:k]]
 
     def _best_by_name(self, exact: Mapping[int, float], keyword: Scores, k: int) -> Positions:
-        found = np.array(list(exact), dtype=np.int64)
+        positions = np.array(list(exact), dtype=np.int64)
         shares = np.array(list(exact.values()), dtype=np.float32)
-        return found[np.lexsort((self._keys_at(found), -keyword[found], -shares))[:k]]
+        return positions[np.lexsort((self._keys_at(positions), -keyword[positions], -shares))[:k]]
 
     def _keys_at(self, positions: Positions) -> NDArray[np.uint64]:
         keys: NDArray[np.uint64] = np.frombuffer(self._id_keys, dtype=np.uint64)[positions] if len(positions) else _NO_KEYS
@@ -333,13 +333,13 @@ class _Arm(NamedTuple):
             return None
         least = floor_of_best(self.scores, k)
         is_best = self.scores >= least if least > self.floor else self.scores > self.floor
-        if (found := np.count_nonzero(is_best)) > k:
+        if (reached_count := np.count_nonzero(is_best)) > k:
             # The floor was a cheap one, or some are equal.
             reached = self.scores[is_best]
-            reached.partition(found - k)
-            is_best = self.scores >= reached[found - k]
-            found = np.count_nonzero(is_best)
-        return is_best if found <= k else None
+            reached.partition(reached_count - k)
+            is_best = self.scores >= reached[reached_count - k]
+            reached_count = np.count_nonzero(is_best)
+        return is_best if reached_count <= k else None
 
 
 class _Nearest:

@@ -66,9 +66,9 @@ def among(matched: Matched, chosen: Positions) -> Among:
         raise ValueError("there are too many occurrences to look at each")
     is_chosen = np.zeros(len(matched.scores), dtype=np.bool_)
     is_chosen[chosen] = True
-    found = is_chosen[positions].nonzero()[0]
-    counts = [after - before for before, after in pairwise(found.searchsorted([0, *accumulate(matched.counts)]).tolist())]
-    return Among(counts, chosen.searchsorted(positions[found]), weights[found])
+    chosen_rows = is_chosen[positions].nonzero()[0]
+    counts = [after - before for before, after in pairwise(chosen_rows.searchsorted([0, *accumulate(matched.counts)]).tolist())]
+    return Among(counts, chosen.searchsorted(positions[chosen_rows]), weights[chosen_rows])
 
 
 class Bm25Index:
@@ -97,10 +97,10 @@ class Bm25Index:
         for term, weight in terms.items():
             # Most terms of a document have one of a few weights.
             entry = packed.get(weight) or packed.setdefault(weight, _packed(position, weight))
-            if (known := postings.get(term)) is None:
+            if (posting := postings.get(term)) is None:
                 postings[term] = bytearray(entry)
             else:
-                known += entry
+                posting += entry
         # Grams say again what words say.
         self._lengths[position] = sum(weight for term, weight in terms.items() if not term.startswith(GRAM))
         self._size += 1
@@ -123,10 +123,10 @@ class Bm25Index:
         firsts = np.concatenate([np.flatnonzero(numbers[:1] >= 0), np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
         bounds = pairwise([*(firsts * _ENTRY.itemsize).tolist(), len(packed)])
         for number, (start, end) in zip(numbers[firsts].tolist(), bounds, strict=True):
-            if (known := postings.get(term := terms.names[number])) is None:
+            if (posting := postings.get(term := terms.names[number])) is None:
                 postings[term] = bytearray(packed[start:end])
             else:
-                known += packed[start:end]
+                posting += packed[start:end]
         self._lengths[first : first + count] = terms.lengths
         self._size += count
         self._documents += count
@@ -138,10 +138,10 @@ class Bm25Index:
         is_live = np.isfinite(self._lengths[: self._size])
         entries = np.frombuffer(b"".join(self._postings.values()), dtype=_ENTRY)
         counts = [len(posting) // _ENTRY.itemsize for posting in self._postings.values()]
-        kept = is_live[entries["position"]]
-        rows = (np.cumsum(is_live) - 1)[entries["position"][kept]]
-        numbers = np.repeat(np.arange(len(counts)), counts)[kept]
-        terms = Terms(list(self._postings), rows, numbers, entries["weight"][kept], self._lengths[: self._size][is_live])
+        are_kept = is_live[entries["position"]]
+        rows = (np.cumsum(is_live) - 1)[entries["position"][are_kept]]
+        numbers = np.repeat(np.arange(len(counts)), counts)[are_kept]
+        terms = Terms(list(self._postings), rows, numbers, entries["weight"][are_kept], self._lengths[: self._size][is_live])
         return is_live.nonzero()[0], terms
 
     def remove(self, position: int, terms: Iterable[str]) -> None:
@@ -161,7 +161,7 @@ class Bm25Index:
         return TermStatistics(self._documents, self._total_length, frequencies, self._total_squares)
 
     def matched(
-        self, terms: Iterable[str], statistics: TermStatistics | None = None, beside: TermStatistics | None = None
+        self, terms: Iterable[str], statistics: TermStatistics | None = None, private_statistics: TermStatistics | None = None
     ) -> Matched:
         """BM25 of every position, shape (size,), 0 where no term occurs, and what these are sums of. `terms` with their repeats.
 
@@ -169,9 +169,9 @@ class Bm25Index:
         to this index's own.
         """
         asked = asked_for(terms)
-        postings = {term: found for term in asked if (found := self._postings.get(term)) is not None}
+        postings = {term: posting for term in asked if (posting := self._postings.get(term)) is not None}
         term_statistics = self.statistics(postings)
-        known_statistics = statistics or (term_statistics + beside if beside else term_statistics)
+        known_statistics = statistics or (term_statistics + private_statistics if private_statistics else term_statistics)
         settings = self._settings or settings_for(known_statistics)
         gains = gains_of({term: asked[term] for term in postings}, known_statistics, settings)
         sizes, mean = list(map(len, postings.values())), mean_length(known_statistics)
@@ -189,9 +189,9 @@ class Bm25Index:
         """Of the terms in the documents at some ascending positions."""
         postings_there = self._among_all(matched, chosen) if matched.positions is None else among(matched, chosen)
         counts = postings_there.counts
-        if len(asked := dict.fromkeys(terms)) > len(matched.terms):
+        if len(terms_asked := dict.fromkeys(terms)) > len(matched.terms):
             count_of = dict(zip(matched.terms, counts, strict=True))
-            counts = [count_of.get(term, 0) for term in asked]
+            counts = [count_of.get(term, 0) for term in terms_asked]
         rows = postings_there.rows.astype(np.uint16).tobytes()
         return Occurrences(matched.own, self._lengths[chosen], tuple(counts), rows, postings_there.weights)
 
@@ -219,31 +219,35 @@ class Bm25Index:
 
         A term's addition is the same for every query until the index changes, so a part keeps it.
         """
-        known = {term: weight for term, weight in asked_for(terms).items() if term in self._postings}
-        found = {one: kept for one in known.items() if (kept := part.kept.get(one)) is not None}
-        if not known:
+        weights_known = {term: weight for term, weight in asked_for(terms).items() if term in self._postings}
+        cached = {
+            term_weight: added_before
+            for term_weight in weights_known.items()
+            if (added_before := part.kept.get(term_weight)) is not None
+        }
+        if not weights_known:
             return np.zeros(self._size, dtype=np.float32)
-        if new := {term: weight for term, weight in known.items() if (term, weight) not in found}:
-            for one, added in zip(new.items(), self._added_within(new, part), strict=True):
-                found[one] = added
-                part.kept.put(one, *added, part.kept_max)
+        if new := {term: weight for term, weight in weights_known.items() if (term, weight) not in cached}:
+            for term_weight, added in zip(new.items(), self._added_within(new, part), strict=True):
+                cached[term_weight] = added
+                part.kept.put(term_weight, *added, part.kept_max)
         # In the query's order, in which an index of the part alone would add them up.
-        positions = np.concatenate([found[one][0] for one in known.items()])
-        shares = np.concatenate([found[one][1] for one in known.items()])
+        positions = np.concatenate([cached[term_weight][0] for term_weight in weights_known.items()])
+        shares = np.concatenate([cached[term_weight][1] for term_weight in weights_known.items()])
         return np.bincount(positions, shares, minlength=self._size).astype(np.float32)
 
-    def _added_within(self, asked: Mapping[str, float], part: Within) -> list[Added]:
+    def _added_within(self, weights: Mapping[str, float], part: Within) -> list[Added]:
         """The additions of each term that is asked for to the documents of a part."""
-        postings = [self._postings[term] for term in asked]
-        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(asked) > 1:
-            return [added for term, weight in asked.items() for added in self._added_within({term: weight}, part)]
+        postings = [self._postings[term] for term in weights]
+        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(weights) > 1:
+            return [added for term, weight in weights.items() for added in self._added_within({term: weight}, part)]
         entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
         is_inside = part.mask[entries["position"]]
         bounds = accumulate([len(posting) // _ENTRY.itemsize for posting in postings], initial=0)
         counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
-        within = TermStatistics(len(part.rows), part.total_length, dict(zip(asked, counts, strict=True)), part.total_squares)
+        within = TermStatistics(len(part.rows), part.total_length, dict(zip(weights, counts, strict=True)), part.total_squares)
         settings = self._settings or settings_for(within)
-        gains = gains_of(asked, within, settings).repeat(counts)
+        gains = gains_of(weights, within, settings).repeat(counts)
         chosen = entries[is_inside]
         positions = chosen["position"]
         shares = parts_of(self._lengths[positions], chosen["weight"], gains, mean_length(within), settings)
@@ -255,8 +259,8 @@ class Bm25Index:
         if term not in self._postings:
             return np.empty(0, dtype=np.int64)
         entries = self._entries(term)
-        kept = (entries["weight"] >= weight_min) & np.isfinite(self._lengths[entries["position"]])
-        positions: Positions = entries["position"][kept].astype(np.int64)
+        are_kept = (entries["weight"] >= weight_min) & np.isfinite(self._lengths[entries["position"]])
+        positions: Positions = entries["position"][are_kept].astype(np.int64)
         return positions
 
     def _entries(self, term: str) -> NDArray[np.void]:

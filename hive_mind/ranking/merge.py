@@ -93,7 +93,7 @@ class Rescored:
     """For how many each was asked that name an identifier: of these the best by words were chosen, by the former scores."""
 
 
-def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, rescored: Rescored | None = None) -> list[int]:
+def may_have_more(pools: Sequence[Pool], depths: Sequence[int], depth: int, rescored: Rescored | None = None) -> list[int]:
     """Numbers of the pools that may have left out candidates of the merged pool; `asked` are the depths asked for, per arm.
 
     Those are the pools of which, in some arm, that many are among the best `depth`: candidates they left out are no better than
@@ -110,10 +110,10 @@ def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, resco
             # Written so that NaN counts as high.
             has_more |= (rescored.most != 0.0) & ~(rescored.most < (0.0 if cut is None else cut))
         elif len(score):
-            given = scores if together.numbers is None else _column(pools, name)
+            column = scores if together.numbers is None else _column(pools, name)
             # Of equals at the cut another may be preferred.
-            is_among = given > floor if cut is None else given >= cut
-            least = rescored.named if rescored is not None and name == "exact" else asked
+            is_among = column > floor if cut is None else column >= cut
+            least = rescored.named if rescored is not None and name == "exact" else depths
             has_more |= np.bincount(origins[is_among], minlength=len(pools)) >= np.array(least)
     numbers: list[int] = has_more.nonzero()[0].tolist()
     return numbers
@@ -178,10 +178,10 @@ def _places(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], numbers:
     """Where each candidate was said. Of one that was learned twice, in whichever place has the higher key: the same for all."""
     if not any(columns.places for columns in evidence):
         return b""
-    given = b"".join([columns.places or NOWHERE * len(pool) for columns, pool in zip(evidence, pools, strict=True)])
+    packed_places = b"".join([columns.places or NOWHERE * len(pool) for columns, pool in zip(evidence, pools, strict=True)])
     if numbers is None:
-        return given
-    places = np.frombuffer(given, PLACE)
+        return packed_places
+    places = np.frombuffer(packed_places, PLACE)
     order = np.lexsort((places["before"], places["session"]))
     first = np.zeros(numbers.max() + 1, PLACE)
     first[numbers[order]] = places[order]
@@ -190,11 +190,11 @@ def _places(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], numbers:
 
 def _highest(scores: Scores, numbers: Rows, size: int) -> Scores:
     """The highest score of each candidate; NaN only where it has none at all."""
-    found = np.full(size, _FEWEST, dtype=np.float32)
-    np.fmax.at(found, numbers, scores)
+    highest = np.full(size, _FEWEST, dtype=np.float32)
+    np.fmax.at(highest, numbers, scores)
     # NaN against -inf leaves -inf.
-    found[found == _FEWEST] = np.nan
-    return found
+    highest[highest == _FEWEST] = np.nan
+    return highest
 
 
 def _best_of_arms(pool: Pool, depth: int) -> Rows:

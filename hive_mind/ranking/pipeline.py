@@ -132,17 +132,19 @@ def rank(
     """The best `limit` of a pool. Ties break by confidence, then by id, so that every node ranks alike."""
     chosen = settings or RankingSettings()
     keyword, semantic = _fused(pool, limit, method, chosen)
-    others = gained(pool.ids, keyword + semantic, related.places, chosen.neighbour_weight, related.named)
+    lifted_by_others = gained(pool.ids, keyword + semantic, related.places, chosen.neighbour_weight, related.named)
     if related.lent:
-        others = others + np.array([related.lent.get(id, 0.0) for id in pool.ids], dtype=others.dtype)
-    relevance = keyword + semantic + others
+        lifted_by_others = lifted_by_others + np.array(
+            [related.lent.get(id, 0.0) for id in pool.ids], dtype=lifted_by_others.dtype
+        )
+    relevance = keyword + semantic + lifted_by_others
     rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
     support = support_of(rows)
     lifts = _lifts(support, chosen.evidence_strength)
     scores = relevance[rows] * lifts + pool.exact[rows]
     best = _first(scores, support.confidence, [pool.ids[row] for row in rows.tolist()], limit)
     first = rows[best]
-    parts = [part[first].astype(np.float64) for part in (keyword, semantic, others)]
+    parts = [part[first].astype(np.float64) for part in (keyword, semantic, lifted_by_others)]
     contributions = _contributions(parts, lifts[best], pool.exact[first], chosen.evidence_strength)
     components = _components(pool, first, support.of(best))
     ids = [pool.ids[row] for row in first.tolist()]
@@ -188,8 +190,8 @@ def _lifts(support: Support, strength: float) -> Shares:
 def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strength: float) -> list[Contributions]:
     plain = 1.0 / (1.0 + strength)
     lifted = sum(parts, np.zeros(len(lifts))) * (lifts - plain)
-    keyword, semantic, others = (part * plain for part in parts)
-    columns = (keyword, semantic, lifted, exact, others)
+    keyword, semantic, beside_part = (part * plain for part in parts)
+    columns = (keyword, semantic, lifted, exact, beside_part)
     return list(map(Contributions, *(column.tolist() for column in columns)))
 
 

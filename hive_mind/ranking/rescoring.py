@@ -50,7 +50,7 @@ def most_left(
     pools: Sequence[Occurrences],
     left: Sequence[float],
     scored_by: Sequence[TermStatistics],
-    asked: Mapping[str, float],
+    weights: Mapping[str, float],
     together: TermStatistics,
 ) -> NDArray[np.float64]:
     """Highest score, by the statistics of all, of a document that each of several pools left out; shape (pools,).
@@ -59,17 +59,17 @@ def most_left(
     """
     # A lying member's figures may overflow. A bound that is not a number only makes its member be asked again.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _most_left(pools, np.array(left, dtype=np.float64), scored_by, asked, together)
+        return _most_left(pools, np.array(left, dtype=np.float64), scored_by, weights, together)
 
 
 def _most_left(
     pools: Sequence[Occurrences],
     left: NDArray[np.float64],
     scored_by: Sequence[TermStatistics],
-    asked: Mapping[str, float],
+    weights: Mapping[str, float],
     together: TermStatistics,
 ) -> NDArray[np.float64]:
-    rarities = rarities_of([together, *scored_by], list(asked)) * np.array(list(asked.values()))
+    rarities = rarities_of([together, *scored_by], list(weights)) * np.array(list(weights.values()))
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
     costs = np.array([_costs(statistics) for statistics in (together, *scored_by)])
@@ -77,7 +77,7 @@ def _most_left(
     lighter = np.maximum((costs[1:, 1:] / np.maximum(costs[0, 1:], _LEAST_COST)).max(axis=1), 1.0)
     # Nor can it be worth more than what its occurrences can reach.
     reached = rarities[1:] * (costs[1:, :1] / lighter[:, None])
-    caps = np.where(_all_given(pools, list(asked)), 0.0, reached)
+    caps = np.where(_all_given(pools, list(weights)), 0.0, reached)
     filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     factors = lighter * costs[0, 0] / costs[1:, 0] * _ROUNDING
@@ -94,6 +94,6 @@ def _costs(statistics: TermStatistics) -> tuple[float, float, float]:
 
 def _all_given(pools: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
     """Of which terms every document that has them is in the pool; shape (pools, terms)."""
-    given = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(terms))
-    there = np.array([[pool.statistics.document_frequency.get(term, 0) for term in terms] for pool in pools])
-    return given >= there.reshape(given.shape)
+    counts = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(terms))
+    frequencies = np.array([[pool.statistics.document_frequency.get(term, 0) for term in terms] for pool in pools])
+    return counts >= frequencies.reshape(counts.shape)

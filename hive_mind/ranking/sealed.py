@@ -89,8 +89,8 @@ def _only(terms: Terms, rows: Sequence[int]) -> Terms:
     place = np.full(len(terms.lengths), -1, np.int64)
     place[rows] = np.arange(len(rows))
     places = place[terms.rows]
-    kept = places >= 0
-    return Terms(terms.names, places[kept], terms.numbers[kept], terms.weights[kept], terms.lengths[rows])
+    are_kept = places >= 0
+    return Terms(terms.names, places[are_kept], terms.numbers[are_kept], terms.weights[are_kept], terms.lengths[rows])
 
 
 def _cut(marks: bytes) -> Iterator[bytes]:
@@ -99,9 +99,9 @@ def _cut(marks: bytes) -> Iterator[bytes]:
 
 def _mark(document: Worded) -> bytes:
     """Of all that a document's terms are made of; `_NO_MARK` for text that can't be encoded."""
-    said = (document.content, document.concept, document.said_at, document.speaker, document.before, document.labels)
+    content = (document.content, document.concept, document.said_at, document.speaker, document.before, document.labels)
     try:
-        return blake2b(_encode(said), digest_size=_MARK_BYTES).digest()
+        return blake2b(_encode(content), digest_size=_MARK_BYTES).digest()
     except UnicodeEncodeError:
         return _NO_MARK
 

@@ -25,10 +25,14 @@ class Collected:
 def seed_federated(collected: Iterable[Collected], k: int = RRF_K) -> list[tuple[str, float]]:
     """Facts of all hives, each once with its best figures, by Σ 1 / (k + rank) over the two lists; ties by id."""
     best: dict[str, Collected] = {}
-    for one in collected:
-        known = best.get(one.id, one)
-        best[one.id] = Collected(one.id, max(known.keyword, one.keyword), max(known.confidence, one.confidence))
-    by_keyword = sorted(best.values(), key=lambda one: (-one.keyword, one.id))
-    by_confidence = sorted(best.values(), key=lambda one: (-one.confidence, one.id))
-    merged = rrf_merge([[one.id for one in by_keyword], [one.id for one in by_confidence]], k)
+    for collected_fact in collected:
+        best_known = best.get(collected_fact.id, collected_fact)
+        best[collected_fact.id] = Collected(
+            collected_fact.id,
+            max(best_known.keyword, collected_fact.keyword),
+            max(best_known.confidence, collected_fact.confidence),
+        )
+    by_keyword = sorted(best.values(), key=lambda each: (-each.keyword, each.id))
+    by_confidence = sorted(best.values(), key=lambda each: (-each.confidence, each.id))
+    merged = rrf_merge([[each.id for each in by_keyword], [each.id for each in by_confidence]], k)
     return sorted(merged, key=lambda scored: (-scored[1], scored[0]))

@@ -109,8 +109,8 @@ def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     runs: list[str] = []
     counts = []
     for text in _folded(marked).split(MARK) if texts else ():
-        counts.append(len(found := _runs(text)))
-        runs += found
+        counts.append(len(runs_found := _runs(text)))
+        runs += runs_found
     return runs, counts
 
 
@@ -168,8 +168,8 @@ def _is_accent(character: str) -> bool:
 
 
 def _split(run: str) -> tuple[str, ...]:
-    if run.endswith(NAMED) and (named := run.rstrip(NAMED)).isalpha() and (len(named) == 1 or named in STOP_WORDS):
-        return (named,)
+    if run.endswith(NAMED) and (bare := run.rstrip(NAMED)).isalpha() and (len(bare) == 1 or bare in STOP_WORDS):
+        return (bare,)
     parts = _PART.findall(run)
     words = [word for part in parts for word in _words_of(part)]
     terms = [_stem(word) for word in words if word not in STOP_WORDS and len(word) <= _TERM_CHARACTERS_MAX]

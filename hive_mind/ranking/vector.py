@@ -138,18 +138,18 @@ class ExactVectors:
             every: Cosines = np.vecdot(_wide(self._matrix[:size]), query)
             return every
         cosines = np.full(size, np.nan, dtype=np.float32)
-        known = cosines[: self._size]
-        np.vecdot(_wide(self._matrix[: self._size]), query, out=known)
-        known[~self._present[: self._size]] = np.nan
+        buffer = cosines[: self._size]
+        np.vecdot(_wide(self._matrix[: self._size]), query, out=buffer)
+        buffer[~self._present[: self._size]] = np.nan
         return cosines
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
         """Exact cosines at these positions; NaN where there is no vector."""
-        found = np.full(len(positions), np.nan, dtype=np.float32)
+        result = np.full(len(positions), np.nan, dtype=np.float32)
         inside = positions < self._size
         inside[inside] = self._present[positions[inside]]
-        found[inside] = self.cosines_of_present(query, positions[inside])
-        return found
+        result[inside] = self.cosines_of_present(query, positions[inside])
+        return result
 
     def cosines_of_present(self, query: Vector, positions: Positions) -> Cosines:
         """The same at positions all of which have a vector."""
@@ -189,9 +189,9 @@ def nearest(cosines: Cosines, k: int) -> tuple[Positions, Cosines]:
     is_missing = np.isnan(cosines)
     if not is_missing.any():
         return best(cosines, k)
-    there = np.flatnonzero(~is_missing)
-    places, found = best(cosines[there], k)
-    return there[places], found
+    rows_there = np.flatnonzero(~is_missing)
+    places, scores_found = best(cosines[rows_there], k)
+    return rows_there[places], scores_found
 
 
 def floor_of_best(scores: NDArray[np.float32], k: int) -> float:
@@ -201,7 +201,7 @@ def floor_of_best(scores: NDArray[np.float32], k: int) -> float:
     blocks = len(scores) // _BLOCK
     # k block maxima reach the k-th largest of them, so k scores do. There are fewer to partition, which is slow where many are
     # equal; and as a block is a column here, whole rows are compared at once.
-    some = np.maximum.reduce(scores[: blocks * _BLOCK].reshape(_BLOCK, blocks), axis=0) if blocks > k else scores.copy()
+    block_best = np.maximum.reduce(scores[: blocks * _BLOCK].reshape(_BLOCK, blocks), axis=0) if blocks > k else scores.copy()
     # In place: numpy's function of this name costs as much again, and a hive calls it a hundred times for one question.
-    some.partition(len(some) - k)
-    return float(some[len(some) - k])
+    block_best.partition(len(block_best) - k)
+    return float(block_best[len(block_best) - k])

@@ -46,17 +46,17 @@ def adaptive(query: str, semantic: float = SEMANTIC_WEIGHT_002) -> Weights:
 
 def specificity(query: str) -> float:
     """Share of the query's words, beyond those of asking, that belong to an identifier."""
-    asked = set(asked_terms(query))
+    terms_asked = set(asked_terms(query))
     terms = {term for required in anchors(query).required for term in required}
     # A compound code is one term beside its parts: its parts count as covered, too.
-    covered = {term for term in asked if term in terms or any(term in code for code in terms)}
-    return len(covered) / len(asked) if asked else 0.0
+    covered = {term for term in terms_asked if term in terms or any(term in code for code in terms)}
+    return len(covered) / len(terms_asked) if terms_asked else 0.0
 
 
 def boosted(scores: Scores, exact: Scores, factor: float = ANCHOR_BOOST_002) -> Scores:
     """Option C by name: candidates that name an identifier (`exact` > 0) times `factor`. Shapes (candidates,)."""
-    found: Scores = np.where(exact > 0, scores * np.float32(factor), scores).astype(np.float32)
-    return found
+    result: Scores = np.where(exact > 0, scores * np.float32(factor), scores).astype(np.float32)
+    return result
 
 
 def needs_no_meaning(named_anchors: Anchors, exact_best: float) -> bool:

@@ -23,10 +23,10 @@ class TermCache:
 
     def get(self, term: Term) -> Added | None:
         """A term's additions, where they are still known."""
-        if (found := self._parts.pop(term, None)) is not None:
+        if (part := self._parts.pop(term, None)) is not None:
             # Those used last stand last.
-            self._parts[term] = found
-        return found
+            self._parts[term] = part
+        return part
 
     def put(self, term: Term, positions: NDArray[np.int32], shares: NDArray[np.float32], entries_max: int) -> None:
         """Keep what a new term adds, if there is room for it at all."""

@@ -3,7 +3,7 @@
 from tests.figures import rooms
 from tests.figures.figures import shares, trees_of
 
-PRONOUNS_MAX, GENERIC_MAX = 0.0624, 0.055
+PRONOUNS_MAX, GENERIC_MAX = 0.015, 0.055
 
 
 def test_names_of_values_say_which_thing():

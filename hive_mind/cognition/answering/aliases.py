@@ -36,27 +36,27 @@ def long_codes(text: str) -> tuple[str, ...]:
 @ornament(lambda question, _: question)
 def as_written(question: str, hits: Iterable[Hit]) -> str:
     """The question with the identifiers that it has in words, "pump house 2", as the facts write them."""
-    asked = f" {_spoken(question)} "
+    spoken_question = f" {_spoken(question)} "
     for code in {code.casefold(): None for hit in hits for code in long_codes(hit.fact.content)}:
-        if f" {_spoken(code)} " in asked and code not in question.casefold():
-            said = r"[\W_]+".join(map(re.escape, _spoken(code).split()))
-            question = _replaced(said, code, question)
+        if f" {_spoken(code)} " in spoken_question and code not in question.casefold():
+            spoken_code = r"[\W_]+".join(map(re.escape, _spoken(code).split()))
+            question = _replaced(spoken_code, code, question)
     return question
 
 
 @ornament(lambda *_: ())
 def aliases_of(question: str, hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
     """Pairs of an identifier in the question and another name of the same thing, as the facts tell."""
-    asked = frozenset(map(str.casefold, long_codes(question)))
-    found: dict[tuple[str, str], None] = {}
-    for hit in hits if asked else ():
+    codes_asked = frozenset(map(str.casefold, long_codes(question)))
+    pairs_of_codes: dict[tuple[str, str], None] = {}
+    for hit in hits if codes_asked else ():
         codes = frozenset(map(str.casefold, long_codes(hit.fact.content)))
-        here, others = codes & asked, codes - asked
-        if len(here) == 1 and len(others) == 1:
-            (one,), (other,) = here, others
-            if _shape(one) != _shape(other):
-                found[one, other] = None
-    return tuple(found) if len(found) <= _ALIASES_MAX * len(asked) else ()
+        codes_met, codes_beside = codes & codes_asked, codes - codes_asked
+        if len(codes_met) == 1 and len(codes_beside) == 1:
+            (code_asked,), (code_beside,) = codes_met, codes_beside
+            if _shape(code_asked) != _shape(code_beside):
+                pairs_of_codes[code_asked, code_beside] = None
+    return tuple(pairs_of_codes) if len(pairs_of_codes) <= _ALIASES_MAX * len(codes_asked) else ()
 
 
 def reworded(question: str, aliases: Sequence[tuple[str, str]]) -> str:

@@ -91,9 +91,9 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
     if is_row and form.holds is _has_site:
         return True
-    said = text if form.is_time else message_of(text)
-    reply = _REPLY.search(said)
-    answer = reply["reply"] if reply else said
+    message = text if form.is_time else message_of(text)
+    reply = _REPLY.search(message)
+    answer = reply["reply"] if reply else message
     # A field of a table, and a reply, need not say again what they count.
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
         return _has_number(answer, question)
@@ -103,8 +103,8 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
 
 def lacks_form(question: str, fact: Fact) -> bool:
     """Whether a fact holds nothing of what such a question is answered with."""
-    said = fact.content.removeprefix(f"{fact.speaker}: ")
-    return not may_answer(question, said, is_row=is_table_row(fact) or record_of(fact) is not None, titles=fact.before)
+    message = fact.content.removeprefix(f"{fact.speaker}: ")
+    return not may_answer(question, message, is_row=is_table_row(fact) or record_of(fact) is not None, titles=fact.before)
 
 
 def holds_distinctive(question: str, text: str) -> bool:
@@ -130,19 +130,19 @@ def _has(pattern: re.Pattern[str], text: str, question: str) -> bool:
 
 def _has_number(text: str, question: str) -> bool:
     """One that the question does not hold already."""
-    asked = set(_NUMBER.findall(question.casefold()))
-    return any(number not in asked for number in _NUMBER.findall(text.casefold()))
+    numbers_asked = set(_NUMBER.findall(question.casefold()))
+    return any(number not in numbers_asked for number in _NUMBER.findall(text.casefold()))
 
 
 def _has_count(text: str, question: str) -> bool:
     """A number before what is counted, or after its label. A reply in a few words need not say again what it counts."""
-    asked = set(_NUMBER.findall(question.casefold()))
+    numbers_asked = set(_NUMBER.findall(question.casefold()))
     words = _COUNT_WORD.findall(text.casefold() if _SPANNED.search(question) else _DATED.sub(" ", text.casefold()))
-    counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in asked}
+    counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in numbers_asked}
     match = _COUNTED.search(question)
-    wanted = terms_in(match["noun"]) if match and match["noun"].casefold() not in _ANYBODY else frozenset[str]()
-    at = [number for number, word in enumerate(words) if wanted.intersection(tokenize(word))]
-    if not wanted or _OF_THEM.search(text) or wanted & measured_in(text):
+    noun_terms = terms_in(match["noun"]) if match and match["noun"].casefold() not in _ANYBODY else frozenset[str]()
+    at = [number for number, word in enumerate(words) if noun_terms.intersection(tokenize(word))]
+    if not noun_terms or _OF_THEM.search(text) or noun_terms & measured_in(text):
         return bool(counts)
     return bool(at and _TOTAL.search(text)) or any(0 < number - count <= _COUNTED_WORDS for number in at for count in counts)
 
@@ -185,8 +185,8 @@ def _has_somebody(text: str, question: str) -> bool:
     # The first word of a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
-    found = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
-    return any(not terms_in(name) <= terms for name in found)
+    names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
+    return any(not terms_in(name) <= terms for name in names)
 
 
 def _has_site(text: str, question: str) -> bool:
@@ -199,8 +199,8 @@ def _has_site(text: str, question: str) -> bool:
 
 def _has_code(text: str, question: str) -> bool:
     """A code that the question does not hold already."""
-    asked = question.casefold()
-    return any(code.casefold() not in asked for code in _CODED.findall(text))
+    folded = question.casefold()
+    return any(code.casefold() not in folded for code in _CODED.findall(text))
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:

@@ -39,9 +39,9 @@ _MARKS = "?!. \"'“”„‘’"
 
 def aggregations_of(question: str) -> Iterator[Aggregation]:
     """Aggregations that a question wants, in the order in which to try: its subject as it is written, then in the singular."""
-    asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).strip(_MARKS)
+    one_line = " ".join(question[:_QUESTION_CHARS_MAX].split()).strip(_MARKS)
     for kind, pattern in _COMPILED:
-        if match := pattern.fullmatch(asked):
+        if match := pattern.fullmatch(one_line):
             about = _ARTICLE.sub("", match["about"].strip(_MARKS))
             limit = LISTED_MAX if kind == "list" else 1
             for name in dict.fromkeys((about, about.removesuffix("s"))):
@@ -57,20 +57,22 @@ def collected_answer(collected: Aggregated) -> Answer:
 
 
 def _summary(collected: Aggregated) -> str:
-    aggregation, count, shown = collected.wanted, collected.count, len(collected.facts)
+    aggregation, count, shown_count = collected.wanted, collected.count, len(collected.facts)
     facts = counted(count, "fact") + (f" about {aggregation.about}" if aggregation.about else "")
-    what = {
+    heading = {
         "count": facts,
-        "list": f"All of {facts}, the latest first" if shown == count else f"The latest {shown} of {facts}",
+        "list": f"All of {facts}, the latest first" if shown_count == count else f"The latest {shown_count} of {facts}",
         "latest": f"The latest of {facts}",
         "earliest": f"The earliest of {facts}",
     }[aggregation.kind]
-    return f"{what}{_missing(collected)}{':' if collected.facts else '.'}"
+    return f"{heading}{_missing(collected)}{':' if collected.facts else '.'}"
 
 
 def _missing(collected: Aggregated) -> str:
     if collected.completeness >= 1:
         return ""
     names = ", ".join(collected.silent[:IN_A_LINE]) + (", …" if len(collected.silent) > IN_A_LINE else "")
-    who = f"{counted(len(collected.silent), 'member')} did not answer ({names})" if names else "the hive did not answer"
-    return f" in {collected.completeness:.0%} of the hive; {who}"
+    missing_members = (
+        f"{counted(len(collected.silent), 'member')} did not answer ({names})" if names else "the hive did not answer"
+    )
+    return f" in {collected.completeness:.0%} of the hive; {missing_members}"

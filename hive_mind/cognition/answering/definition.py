@@ -64,15 +64,15 @@ class _Asked(NamedTuple):
 
 def may_define(question: str, fact: Fact) -> bool:
     """Whether a fact may answer: it says what the thing is, or no definition is asked for."""
-    asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!.。？ ")
-    if japanese := _JAPANESE.match(asked):
+    one_line = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!.。？ ")
+    if japanese := _JAPANESE.match(one_line):
         return re.search(rf"{re.escape(japanese['nouns'])}(?:とは|は|って|が|:|：)", fact.content) is not None
-    wanted = _asked(asked)
-    if wanted is None:
+    term_asked = _asked(one_line)
+    if term_asked is None:
         return True
     if fields := _fields(fact):
-        return any(tuple(tokenize(field)) == wanted.words for field in fields)
-    return _is_titled(wanted, fact) or any(_says(wanted, part) for part in _SENTENCE_ENDS.split(_statement_text(fact)))
+        return any(tuple(tokenize(field)) == term_asked.words for field in fields)
+    return _is_titled(term_asked, fact) or any(_says(term_asked, part) for part in _SENTENCE_ENDS.split(_statement_text(fact)))
 
 
 def _fields(fact: Fact) -> Sequence[str]:
@@ -104,9 +104,9 @@ def _statement_text(fact: Fact) -> str:
     return _MARKS.sub("", fact.content.removeprefix(f"{fact.speaker}: "))
 
 
-def _is_titled(wanted: _Asked, fact: Fact) -> bool:
+def _is_titled(term_asked: _Asked, fact: Fact) -> bool:
     """Whether what a fact stands under, or the "it" in it, is what is to be defined."""
-    terms = frozenset(wanted.words)
+    terms = frozenset(term_asked.words)
     # A fact that names the thing itself is about it.
     if terms <= terms_in(_statement_text(fact)):
         return False
@@ -116,22 +116,22 @@ def _is_titled(wanted: _Asked, fact: Fact) -> bool:
     return refers or any(terms_in(title) == terms for title in titles)
 
 
-def _says(wanted: _Asked, sentence: str) -> bool:
+def _says(term_asked: _Asked, sentence: str) -> bool:
     words = list(_WORD.finditer(sentence.replace("-", " ")))
     terms = [" ".join(tokenize(word[0])) for word in words]
-    size = len(wanted.words)
+    size = len(term_asked.words)
     return any(
-        tuple(terms[at : at + size]) == wanted.words and _is_subject(wanted, sentence, words, at)
+        tuple(terms[at : at + size]) == term_asked.words and _is_subject(term_asked, sentence, words, at)
         for at in range(len(words) - size + 1)
     )
 
 
-def _is_subject(wanted: _Asked, sentence: str, words: list[re.Match[str]], at: int) -> bool:
+def _is_subject(term_asked: _Asked, sentence: str, words: list[re.Match[str]], at: int) -> bool:
     """Whether a sentence says of the words at a place what they are."""
-    before, after = sentence[: words[at].start()], sentence[words[at + len(wanted.words) - 1].end() :]
+    before, after = sentence[: words[at].start()], sentence[words[at + len(term_asked.words) - 1].end() :]
     if _CALLED.search(before) or _EXPLAINED.match(after):
         return True
     ahead = [word[0].casefold() for word in words[:at]]
     if len(ahead) > _BEFORE_MAX or not _NO_SUBJECT.isdisjoint(ahead) or (set(ahead[1:]) & _ARTICLES):
         return False
-    return not wanted.is_kind or _SAYS.match(after) is not None or _DOES.match(after) is not None
+    return not term_asked.is_kind or _SAYS.match(after) is not None or _DOES.match(after) is not None

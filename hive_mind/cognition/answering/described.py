@@ -48,10 +48,10 @@ class Described:
 @ornament(lambda _: None)
 def described_in(question: str) -> Described | None:
     """Somebody whom a question describes and asks something else about; None where it describes nobody."""
-    asked = " ".join(question[:QUESTION_CHARS_MAX].split())
+    one_line = " ".join(question[:QUESTION_CHARS_MAX].split())
     for pattern in (_DESCRIBED, _OWNED):
-        for match in pattern.finditer(asked):
-            before, after = asked[: match.start()], asked[match.end() :]
+        for match in pattern.finditer(one_line):
+            before, after = one_line[: match.start()], one_line[match.end() :]
             is_all = _WHO_IS.match(before.strip()) is not None and not tokenize(after)
             if is_somebody(match["role"]) and not is_all and tokenize(f"{before} {after}"):
                 return Described(f"Who is the {match['role']} of {match['thing']}?", before, after)
@@ -60,11 +60,13 @@ def described_in(question: str) -> Described | None:
 
 def answering_names(described: Described, facts: list[Fact]) -> tuple[str, ...]:
     """The names of people that the facts answer with, the best first; none where they tell many."""
-    asked = frozenset(tokenize(described.who))
+    terms_asked = frozenset(tokenize(described.who))
     names: dict[str, None] = {}
     for fact in facts:
-        said = fact.content.removeprefix(f"{fact.speaker}: ")
-        names |= dict.fromkeys(name for name in entities(said) if _is_of_person(name) and asked.isdisjoint(tokenize(name)))
+        message = fact.content.removeprefix(f"{fact.speaker}: ")
+        names |= dict.fromkeys(
+            name for name in entities(message) if _is_of_person(name) and terms_asked.isdisjoint(tokenize(name))
+        )
     return tuple(names) if len(names) <= _NAMES_MAX else ()
 
 

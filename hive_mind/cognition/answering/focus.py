@@ -68,23 +68,23 @@ _PRONOUNS = frozenset("i we you they he she it one people this that these those"
 @remembered(64)
 def focus_of(question: str) -> frozenset[str]:
     """The terms one of which a fact has to tell, in whatever words; empty where any fact about the topic may do."""
-    asked = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
-    if topic := _JAPANESE_TOPIC.search(asked):
+    one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    if topic := _JAPANESE_TOPIC.search(one_line):
         return _terms([topic["noun"]])
-    if done := _GERMAN_DONE.match(asked):
-        return _terms([done["done"]])
-    if match := _GERMAN_ASKED.match(asked):
+    if deed := _GERMAN_DONE.match(one_line):
+        return _terms([deed["done"]])
+    if match := _GERMAN_ASKED.match(one_line):
         return _terms([match["noun"]])
-    if owned := _NOUN_OF.match(asked) or _NOUN_OWNED.match(asked):
+    if owned := _NOUN_OF.match(one_line) or _NOUN_OWNED.match(one_line):
         return _terms(owned["noun"].split()[-1:]) - _KINDS
-    if match := _NOUN_ASKED.match(asked):
+    if match := _NOUN_ASKED.match(one_line):
         predicate = _predicate(match["rest"])
         return predicate or _terms(match["noun"].split()) - _KINDS
-    if match := _NOUN_LIGHTLY.match(asked):
+    if match := _NOUN_LIGHTLY.match(one_line):
         return _terms(match["noun"].split()) - _KINDS
-    if does := _NOUN_DOES.match(asked):
+    if does := _NOUN_DOES.match(one_line):
         return _terms([does["verb"]]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
-    if stated := _PREDICATE.match(asked):
+    if stated := _PREDICATE.match(one_line):
         return _predicate(stated["rest"])
     return frozenset()
 

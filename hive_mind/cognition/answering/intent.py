@@ -130,26 +130,26 @@ def direct(question: str) -> str:
 @ornament(lambda _: ())
 def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""
-    asked = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
-    if listed := _LISTED.search(asked):
-        return _about(_BETWEEN.split(listed["items"]), asked)
+    one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    if listed := _LISTED.search(one_line):
+        return _about(_BETWEEN.split(listed["items"]), one_line)
     # "…, and what is it?" asks for nothing else.
-    if len(several := [part for part in _ASKED_TOO.split(asked) if tokenize(part)]) > 1:
-        return _about(several, asked)
-    return _about(_either(asked), asked) if _COMPARED.search(asked) else ()
+    if len(several := [part for part in _ASKED_TOO.split(one_line) if tokenize(part)]) > 1:
+        return _about(several, one_line)
+    return _about(_either(one_line), one_line) if _COMPARED.search(one_line) else ()
 
 
-def _either(asked: str) -> list[str]:
+def _either(question: str) -> list[str]:
     """The two that a question lets choose between."""
-    for middle in _OR.finditer(asked):
-        match = _SIDE.search(asked[max(0, middle.start() - _SIDE_CHARS_MAX) : middle.start()])
-        other_match = _SIDE.match(asked, middle.end() + 1)
+    for middle in _OR.finditer(question):
+        match = _SIDE.search(question[max(0, middle.start() - _SIDE_CHARS_MAX) : middle.start()])
+        other_match = _SIDE.match(question, middle.end() + 1)
         if match and other_match:
             return [match[0], other_match[0]]
     return []
 
 
-def _about(parts: list[str], asked: str) -> tuple[str, ...]:
+def _about(parts: list[str], question: str) -> tuple[str, ...]:
     """The parts with the names of the whole, where they have none of their own."""
-    names = " ".join(entities(asked))
+    names = " ".join(entities(question))
     return tuple(part.strip() if entities(part) or not names else f"{part.strip()}: {names}" for part in parts[:_PARTS_MAX])

@@ -131,24 +131,25 @@ def _by_second_look(hit: Hit, odds: float) -> float:
 
 def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant]) -> list[Evidence]:
     """The figures of each hit, in their order."""
-    asked = _asked(question)
-    own = [terms_in(hit.fact.content) | terms_in(hit.fact.speaker) for hit in hits]
+    terms_of_question = _asked(question)
+    own_terms = [terms_in(hit.fact.content) | terms_in(hit.fact.speaker) for hit in hits]
     around = [_around(hit.fact) for hit in hits]
-    met = [{term: _met(term, terms) for term in asked.terms} for terms in own]
+    met = [{term: _met(term, terms) for term in terms_of_question.terms} for terms in own_terms]
     near = [
-        {term: max(shares[term], _met(term, terms)) for term in asked.terms} for shares, terms in zip(met, around, strict=True)
+        {term: max(shares[term], _met(term, terms)) for term in terms_of_question.terms}
+        for shares, terms in zip(met, around, strict=True)
     ]
-    rarity = _rarities(asked.terms, near[:FACTS_MIN])
-    unseen = {term: 1.0 - max((shares[term] for shares in near[:FACTS_MIN]), default=0.0) for term in asked.terms}
-    words = [term for term in asked.terms if term not in asked.names]
-    name_unseen = max((unseen[term] for term in asked.names), default=0.0)
+    rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
+    unseen = {term: 1.0 - max((shares[term] for shares in near[:FACTS_MIN]), default=0.0) for term in terms_of_question.terms}
+    words = [term for term in terms_of_question.terms if term not in terms_of_question.names]
+    name_unseen = max((unseen[term] for term in terms_of_question.names), default=0.0)
     word_unseen = sum(unseen[term] for term in words) / max(1, len(words))
-    speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(asked.terms)
+    speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best, lead = max((hit.score for hit in hits), default=0.0), _lead(hits)
     result = []
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
-        exact = {term: float(term in own[number]) for term in asked.terms}
+        exact = {term: float(term in own_terms[number]) for term in terms_of_question.terms}
         own_share, met_share, near_share = (_share(rarity, shares) for shares in (exact, met[number], near[number]))
         result.append(
             Evidence(
@@ -158,14 +159,14 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
                 name_unseen,
                 word_unseen,
-                float(_misses_number(asked, hit.fact, own[number] | around[number])),
-                _replaced(asked, near[number]),
-                float(asked.is_denial and not _denies(hit.fact.content)),
+                float(_misses_number(terms_of_question, hit.fact, own_terms[number] | around[number])),
+                _replaced(terms_of_question, near[number]),
+                float(terms_of_question.is_denial and not _denies(hit.fact.content)),
                 float(lacks_form(question, hit.fact)),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
                 lead if number == 0 else 0.0,
                 hit.score / best if best > 0 else 0.0,
-                len(asked.terms) / 10,
+                len(terms_of_question.terms) / 10,
                 float(judged is not None and judged.answers),
                 float(judged is not None and judged.answers and judged.found.is_sure),
                 float(judged is not None),
@@ -182,10 +183,10 @@ def _asked(question: str) -> _Asked:
     is_plain = len(capitals) * 2 > len(words) or is_german(question)
     terms = tuple(dict.fromkeys(tokenize(question)))[:_TERMS_MAX]
     numbers = frozenset(term for term in terms if _DIGIT.search(term))
-    named = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
+    named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     side_by_side = [(last[-1], first[0]) for last, first in pairwise(map(tokenize, words)) if last and first]
     pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))
-    names = named & frozenset(term for term in terms if not term.isdigit())
+    names = named_terms & frozenset(term for term in terms if not term.isdigit())
     return _Asked(terms, names, numbers, frozenset(_YEAR.findall(question)), pairs, _denies(question))
 
 
@@ -193,10 +194,12 @@ def _denies(text: str) -> bool:
     return _DENIAL.search(text) is not None
 
 
-def _replaced(asked: _Asked, near: Mapping[str, float]) -> float:
+def _replaced(terms_of_question: _Asked, near: Mapping[str, float]) -> float:
     """How many words of the question stand beside one that the fact has, and are not in it."""
     halves = [
-        pair for pair in asked.pairs if min(near[pair[0]], near[pair[1]]) < _LIKENESS_MIN <= max(near[pair[0]], near[pair[1]])
+        pair
+        for pair in terms_of_question.pairs
+        if min(near[pair[0]], near[pair[1]]) < _LIKENESS_MIN <= max(near[pair[0]], near[pair[1]])
     ]
     return min(1.0, len(halves) / 2)
 
@@ -218,8 +221,10 @@ def _likeness(term: str, terms: frozenset[str]) -> float:
     if len(term) < _ALIKE_LETTERS_MIN or _DIGIT.search(term):
         return 0.0
     groups = _groups(term)
-    others = (_groups(other) for other in terms if other[:2] == term[:2] and len(other) >= _ALIKE_LETTERS_MIN)
-    best = max((2 * len(groups & other) / (len(groups) + len(other)) for other in others), default=0.0)
+    words_alike = (_groups(word) for word in terms if word[:2] == term[:2] and len(word) >= _ALIKE_LETTERS_MIN)
+    best = max(
+        (2 * len(groups & groups_of_word) / (len(groups) + len(groups_of_word)) for groups_of_word in words_alike), default=0.0
+    )
     return best if best >= _LIKENESS_MIN else 0.0
 
 
@@ -238,11 +243,11 @@ def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
     return sum(rarity[term] * shares[term] for term in rarity) / max(sum(rarity.values()), 1e-9)
 
 
-def _misses_number(asked: _Asked, fact: Fact, terms: frozenset[str]) -> bool:
-    if any(number not in terms and number not in fact.said_at for number in asked.numbers):
+def _misses_number(terms_of_question: _Asked, fact: Fact, terms: frozenset[str]) -> bool:
+    if any(number not in terms and number not in fact.said_at for number in terms_of_question.numbers):
         return True
     stated = frozenset(_YEAR.findall(fact.content))
-    return bool(asked.years and stated) and asked.years.isdisjoint(stated)
+    return bool(terms_of_question.years and stated) and terms_of_question.years.isdisjoint(stated)
 
 
 def _lead(hits: Sequence[Hit]) -> float:
@@ -250,6 +255,6 @@ def _lead(hits: Sequence[Hit]) -> float:
     if not hits or hits[0].score <= 0:
         return 0.0
     best = hits[0].score
-    others = [hit.score for hit in hits[1 : 1 + _OTHERS]]
-    others += [best * _OTHERS_SHARE] * (_OTHERS - len(others))
-    return min(_LEAD_MAX, math.log(best / max(sum(others) / _OTHERS, best * 1e-3)))
+    scores_behind = [hit.score for hit in hits[1 : 1 + _OTHERS]]
+    scores_behind += [best * _OTHERS_SHARE] * (_OTHERS - len(scores_behind))
+    return min(_LEAD_MAX, math.log(best / max(sum(scores_behind) / _OTHERS, best * 1e-3)))

@@ -109,15 +109,15 @@ def asked_of(question: str) -> QuestionTerms:
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
     # "Is the port 8443?" is answered by another number as well.
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
-    roles, done = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
-    deeds = frozenset(term for term in done if not is_had(term))
+    roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
+    deeds = frozenset(term for term in deed_terms if not is_had(term))
     return QuestionTerms(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))
 
 
 def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:
     """The terms of all that a pattern names in a question."""
-    named = (part for match in pattern.finditer(question) for part in match.groupdict("").values())
-    return frozenset(term for part in named for term in tokenize(part))
+    captured = (part for match in pattern.finditer(question) for part in match.groupdict("").values())
+    return frozenset(term for part in captured for term in tokenize(part))
 
 
 def _is_code(term: str) -> bool:

@@ -80,23 +80,25 @@ def chosen(
 
     Of a question that asks for several things, each of its `parts` needs a fact.
     """
-    wanted = _wanted(terms)
-    left = [_offered(terms, one, score) for one, score in ranked]
-    taken: list[_Offered] = []
-    missing, unstated = wanted, [part.words for part in parts if part.words]
-    while left and len(taken) < quotes_max:
-        best = max(left, key=partial(_worth, missing=missing, wanted=wanted, unstated=tuple(unstated)))
-        taken.append(best)
+    terms_wanted = _wanted(terms)
+    left = [_offered(terms, candidate, score) for candidate, score in ranked]
+    quotes: list[_Offered] = []
+    missing, unstated = terms_wanted, [part.words for part in parts if part.words]
+    while left and len(quotes) < quotes_max:
+        best = max(left, key=partial(_worth, missing=missing, terms_wanted=terms_wanted, unstated=tuple(unstated)))
+        quotes.append(best)
         missing -= met_in(missing, best.terms)
         unstated = [part for part in unstated if met_in(part, best.terms) != part]
-        left = [other for other in left if other is not best and not is_repeated(other.one.hit.fact, best.one.hit.fact)]
-    return [offered.one for offered in taken]
+        left = [offered for offered in left if offered is not best and not is_repeated(offered.one.hit.fact, best.one.hit.fact)]
+    return [offered.one for offered in quotes]
 
 
-def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str], unstated: Sequence[frozenset[str]]) -> float:
+def _worth(
+    offered: _Offered, *, missing: frozenset[str], terms_wanted: frozenset[str], unstated: Sequence[frozenset[str]]
+) -> float:
     """The worth of a fact after those that were taken: its score, and what it adds."""
     shares = [_share(met_in(part, offered.terms), part) for part in unstated]
-    return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), wanted)])
+    return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), terms_wanted)])
 
 
 def names_only(terms: QuestionTerms, relevant: Relevant) -> bool:
@@ -122,9 +124,9 @@ def _offered(asked: QuestionTerms, relevant: Relevant, score: float) -> _Offered
 
 def is_repeated(fact: Fact, other_fact: Fact) -> bool:
     """Whether two facts say the same in nearly the same words; with another figure it is another statement."""
-    one, two = _said(fact), _said(other_fact)
-    figures = [{term for term in terms if _DIGIT.search(term)} for terms in (one, two)]
-    return figures[0] == figures[1] and len(one & two) >= _ALIKE_SHARE * max(1, len(one | two))
+    message, other_message = _said(fact), _said(other_fact)
+    figures = [{term for term in terms if _DIGIT.search(term)} for terms in (message, other_message)]
+    return figures[0] == figures[1] and len(message & other_message) >= _ALIKE_SHARE * max(1, len(message | other_message))
 
 
 def _said(fact: Fact) -> frozenset[str]:
@@ -135,12 +137,12 @@ def _said(fact: Fact) -> frozenset[str]:
 def _terms_of(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The terms of a fact, of the quantities in it, and of its speaker, where asked about: "Mendes" mends nothing."""
     speaker = terms_in(fact.speaker) & (terms.words | terms.names)
-    said = fact.content.removeprefix(f"{fact.speaker}: ")
-    return terms_in(said) | terms_in(fact.concept) | measured_in(said) | speaker
+    message = fact.content.removeprefix(f"{fact.speaker}: ")
+    return terms_in(message) | terms_in(fact.concept) | measured_in(message) | speaker
 
 
-def _share(met: frozenset[str], wanted: frozenset[str]) -> float:
-    return sum(map(len, met)) / max(1, sum(map(len, wanted)))
+def _share(met: frozenset[str], terms_wanted: frozenset[str]) -> float:
+    return sum(map(len, met)) / max(1, sum(map(len, terms_wanted)))
 
 
 PREFACE = "Quoted from memory, not reasoned:"
@@ -196,20 +198,28 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     text = direct(question.text)
     wants_past = intent_of(text).wants_superseded
     now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
-    written, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
-    judged = _decided([written, *asked_parts], now, relevant(text, now, settings.relevance), settings)
+    as_in_memory, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
+    judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings)
     if not judged:
         return not_known(hits)
-    terms = asked_of(written)
+    terms = asked_of(as_in_memory)
     ranked = strong(ordered(text, terms, judged), settings.score_share_min)
     parts = [asked_of(part) for part in asked_parts]
-    best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, one) for one, _ in ranked)), parts)
-    judgements = {one.hit.fact.id: one for one in best}
-    sources = tuple(later_first([one.hit for one in best]))
+    best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, judged_hit) for judged_hit, _ in ranked)), parts)
+    judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
+    sources = tuple(later_first([judged_hit.hit for judged_hit in best]))
     quoted = [judgements[hit.fact.id] for hit in sources]
-    confidence = max(_certainty(one.hit, one.found) for one in quoted)
+    confidence = max(_certainty(judged_hit.hit, judged_hit.found) for judged_hit in quoted)
     return Answer(
-        "\n".join([PREFACE, *(quotation(one.hit, is_carried=one.found.is_carried, beside=sources) for one in quoted)]),
+        "\n".join(
+            [
+                PREFACE,
+                *(
+                    quotation(judged_hit.hit, is_carried=judged_hit.found.is_carried, hits_beside=sources)
+                    for judged_hit in quoted
+                ),
+            ]
+        ),
         sources,
         "quoted",
         round(confidence, 2),
@@ -228,13 +238,13 @@ def _decided(
         return list(judged)
     by_rules = {relevant.hit.fact.id: relevant for relevant in judged}
     odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
-    meant, decided = under_what_is_named(asked_of(questions[0]), hits), []
+    ids_meant, decided = under_what_is_named(asked_of(questions[0]), hits), []
     for hit in hits:
-        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in meant
+        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in ids_meant
         answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))
         if answers or relevant:
             decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
-    return decided if any(one.answers and odds[one.hit.fact.id] >= least for one in decided) else []
+    return decided if any(judged_hit.answers and odds[judged_hit.hit.fact.id] >= least for judged_hit in decided) else []
 
 
 def _may_answer(question: str, fact: Fact) -> bool:
@@ -259,7 +269,7 @@ def _certainty(hit: Hit, judgement: Judgement) -> float:
     return max(judgement.share, similarity) * hit.fact.confidence
 
 
-def quotation(hit: Hit, *, is_carried: bool = False, beside: Sequence[Hit] = ()) -> str:
+def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] = ()) -> str:
     """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`).
 
     It says which of the facts `beside` it replaces.
@@ -269,7 +279,9 @@ def quotation(hit: Hit, *, is_carried: bool = False, beside: Sequence[Hit] = ())
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
     attribution = ", ".join(part for part in (speaker, _when(fact)) if part)
     notes = _notes(hit, is_carried=is_carried)
-    notes += [f"said later, it replaces “{other.fact.content}”" for other in beside if replaces(fact, other.fact)]
+    notes += [
+        f"said later, it replaces “{hit_beside.fact.content}”" for hit_beside in hits_beside if replaces(fact, hit_beside.fact)
+    ]
     return f"“{fact.content}”" + (f" — {attribution}" if attribution else "") + (f" ({'; '.join(notes)})" if notes else "")
 
 
@@ -320,13 +332,13 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     The addition for naming an identifier is left out of it: all of these facts speak about the identifier, and one that
     stands under its heading need not repeat it.
     """
-    own = [score - one.hit.contributions.exact for one, score in ranked]
-    best = max((score for score, (one, _) in zip(own, ranked, strict=True) if one.answers), default=0.0)
+    own_scores = [score - judged_hit.hit.contributions.exact for judged_hit, score in ranked]
+    best = max((score for score, (judged_hit, _) in zip(own_scores, ranked, strict=True) if judged_hit.answers), default=0.0)
     # The best stays in any case, also where rounding has put its own part below 0.
     floor = min(best, best * share_min)
     return [
         pair
-        for pair, score in zip(ranked, own, strict=True)
+        for pair, score in zip(ranked, own_scores, strict=True)
         if score >= floor or (pair[0].states_more and score >= floor * _STATES_MORE_SHARE)
     ]
 
@@ -344,7 +356,7 @@ def _forms_wanted(question: str) -> frozenset[str]:
 
 
 def _has_form(forms: frozenset[str], hit: Hit) -> bool:
-    said = hit.fact.content.removeprefix(f"{hit.fact.speaker}: ")
-    if ("figure" in forms and _FIGURE.search(said)) or ("cause" in forms and _CAUSE.search(said)):
+    message = hit.fact.content.removeprefix(f"{hit.fact.speaker}: ")
+    if ("figure" in forms and _FIGURE.search(message)) or ("cause" in forms and _CAUSE.search(message)):
         return True
-    return "date" in forms and bool(moments(said, hit.fact.said_at))
+    return "date" in forms and bool(moments(message, hit.fact.said_at))

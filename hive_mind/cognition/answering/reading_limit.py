@@ -19,17 +19,17 @@ class ReadingLimit:
         self._characters = self._left = characters
         self._read: dict[str, bool] = {}
 
-    def within(self, found: SearchResult) -> SearchResult:
+    def within(self, result: SearchResult) -> SearchResult:
         """The results that may still be read, the best first; a long one that does not fit makes room for those behind it."""
-        return found.with_hits([hit for hit in found if self._may_read(hit)])
+        return result.with_hits([hit for hit in result if self._may_read(hit)])
 
-    def noted(self, found: SearchResult) -> SearchResult:
+    def noted(self, result: SearchResult) -> SearchResult:
         """The results, and in their note how many were not read."""
         left_out = sum(not is_read for is_read in self._read.values())
         if not left_out:
-            return found
+            return result
         note = f"{counted(left_out, 'fact')} not read: one question reads {self._characters:,} characters"
-        return SearchResult(found, found.gathered, found.completeness, "; ".join(filter(None, (found.note, note))))
+        return SearchResult(result, result.gathered, result.completeness, "; ".join(filter(None, (result.note, note))))
 
     def _may_read(self, hit: Hit) -> bool:
         if hit.fact.id not in self._read:

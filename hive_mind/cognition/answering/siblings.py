@@ -14,19 +14,19 @@ _BETWEEN = ": "
 
 
 @ornament(lambda _, hits: frozenset(hit.fact.id for hit in hits))
-def under_what_is_named(asked: QuestionTerms, hits: Sequence[Hit]) -> frozenset[str]:
+def under_what_is_named(terms: QuestionTerms, hits: Sequence[Hit]) -> frozenset[str]:
     """Ids of the hits without those under a sibling of what the question names."""
-    wanted = asked.words | asked.names | asked.identifiers
+    terms_asked = terms.words | terms.names | terms.identifiers
     paths = {hit.fact.id: hit.fact.concept.rpartition(_BETWEEN) for hit in hits if _BETWEEN in hit.fact.concept}
-    named: dict[str, list[frozenset[str]]] = {}
+    terms_by_parent: dict[str, list[frozenset[str]]] = {}
     for parent, _, title in paths.values():
-        named.setdefault(parent, []).append(met_in(wanted, phrase_terms(title)))
-    kept = set[str]()
+        terms_by_parent.setdefault(parent, []).append(met_in(terms_asked, phrase_terms(title)))
+    ids = set[str]()
     for hit in hits:
         parent, _, title = paths.get(hit.fact.id, ("", "", ""))
-        met = met_in(wanted, phrase_terms(title))
+        met = met_in(terms_asked, phrase_terms(title))
         # It may say itself what its title does not.
-        own = met | met_in(wanted, phrase_terms(hit.fact.content))
-        if not any(met < other and not other <= own for other in named.get(parent, ())):
-            kept.add(hit.fact.id)
-    return frozenset(kept)
+        own_terms = met | met_in(terms_asked, phrase_terms(hit.fact.content))
+        if not any(met < sibling and not sibling <= own_terms for sibling in terms_by_parent.get(parent, ())):
+            ids.add(hit.fact.id)
+    return frozenset(ids)

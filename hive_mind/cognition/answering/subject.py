@@ -57,11 +57,11 @@ def refers(fact: Fact) -> bool:
     """
     if not fact.before:
         return False
-    said = fact.content.removeprefix(f"{fact.speaker}: ")
-    pronoun = _PRONOUN.search(said)
+    message = fact.content.removeprefix(f"{fact.speaker}: ")
+    pronoun = _PRONOUN.search(message)
     if pronoun is None:
         return False
-    ahead = said[: pronoun.start()]
+    ahead = message[: pronoun.start()]
     return not _names_of(_ahead_of_clause(ahead) if pronoun["other"] else ahead)
 
 
@@ -75,8 +75,10 @@ def name_in_fact(name: Name, fact: Fact, terms: frozenset[str]) -> Name:
     """The part of a name that a fact of these terms has; nothing of it where it names another."""
     if name <= terms or len(name) == 1:
         return name & terms
-    others = [other for other in _names_of(_named(fact)) if not other <= name and not other.isdisjoint(name)]
-    return (name & terms) - _NOBODY.union(*others)
+    alternatives = [
+        name_beside for name_beside in _names_of(_named(fact)) if not name_beside <= name and not name_beside.isdisjoint(name)
+    ]
+    return (name & terms) - _NOBODY.union(*alternatives)
 
 
 def _named(fact: Fact) -> str:
@@ -92,29 +94,29 @@ def only_about(names: Sequence[Name], fact: Fact) -> Fact | None:
     """A fact without the sentences of a dialogue that are about somebody else than those named; None where none is left."""
     if not names or not fact.speaker:
         return fact
-    said = fact.content.removeprefix(f"{fact.speaker}: ")
-    kept = _about(names, fact.speaker, said)
-    if not kept:
+    message = fact.content.removeprefix(f"{fact.speaker}: ")
+    part = _about(names, fact.speaker, message)
+    if not part:
         return None
     # The text before it says so itself.
     before = _SPEAKER.match(fact.before)
     context = f"{before[0]}{_about(names, before['speaker'], fact.before[before.end() :])}" if before else fact.before
-    if (kept, context) == (said, fact.before):
+    if (part, context) == (message, fact.before):
         return fact
-    return replace(fact, content=f"{fact.content.removesuffix(said)}{kept}", before=context)
+    return replace(fact, content=f"{fact.content.removesuffix(message)}{part}", before=context)
 
 
-def _about(names: Sequence[Name], speaker: str, said: str) -> str:
+def _about(names: Sequence[Name], speaker: str, message: str) -> str:
     """The part of an utterance that may be about one of those named."""
     speaks = any(not name.isdisjoint(terms_in(speaker)) for name in names)
-    if not speaks and not all(_only_listens(name, said) for name in names):
-        return said
-    return " ".join(part for part in _SENTENCE_ENDS.split(said) if _may_be(part, speaks=speaks))
+    if not speaks and not all(_only_listens(name, message) for name in names):
+        return message
+    return " ".join(part for part in _SENTENCE_ENDS.split(message) if _may_be(part, speaks=speaks))
 
 
-def _only_listens(name: Name, said: str) -> bool:
+def _only_listens(name: Name, message: str) -> bool:
     """Whether somebody of that name is spoken to and not about."""
-    return not name.isdisjoint(terms_in(said)) and name.isdisjoint(terms_in(_ADDRESSED.sub(" ", said)))
+    return not name.isdisjoint(terms_in(message)) and name.isdisjoint(terms_in(_ADDRESSED.sub(" ", message)))
 
 
 def _may_be(sentence: str, *, speaks: bool) -> bool:

@@ -133,8 +133,8 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     german = _GERMAN_TERMS if is_german(question) else frozenset()
     degree = _HOW.search(question)
     light = _LIGHT | german | (frozenset(tokenize(degree["degree"])) if degree else frozenset())
-    kept = {term for term in terms if not (term in light or _is_grammar(term))}
-    return frozenset(kept) or terms
+    content = {term for term in terms if not (term in light or _is_grammar(term))}
+    return frozenset(content) or terms
 
 
 def phrases_of(*texts: str) -> frozenset[str]:
@@ -155,8 +155,8 @@ def nouns_of(question: str) -> frozenset[str]:
 
 def is_in_compound(term: str, terms: frozenset[str]) -> bool:
     """Whether a German word is part of a word of the fact, or contains one."""
-    parts = [other for other in terms if len(other) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
-    return any(other in term or term in other for other in parts)
+    parts = [part for part in terms if len(part) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
+    return any(part in term or term in part for part in parts)
 
 
 def is_had(term: str) -> bool:
@@ -169,9 +169,9 @@ def _is_grammar(term: str) -> bool:
     return not term.isascii() and (_HIRAGANA.search(term) is not None or any(sign in term for sign in _ASKED_SIGNS))
 
 
-def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
+def met_in(terms_asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     """The asked terms that the fact has, itself or as a synonym."""
-    return frozenset(term for term in asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
+    return frozenset(term for term in terms_asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
 
 
 @remembered(256)
@@ -185,14 +185,14 @@ def kin_of(term: str) -> frozenset[str]:
 @ornament(lambda _: "")
 def other_words(question: str) -> str:
     """The other words for those of a question."""
-    others = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
-    return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
+    synonyms = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
+    return " ".join(filter(None, chain.from_iterable(zip_longest(*synonyms))))
 
 
 @remembered(1)
 def _same() -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    synonyms: dict[str, frozenset[str]] = {}
     for line in _SAME.strip().splitlines():
         terms = frozenset(tokenize(line))
-        found |= {term: found.get(term, frozenset()) | terms for term in terms}
-    return found
+        synonyms |= {term: synonyms.get(term, frozenset()) | terms for term in terms}
+    return synonyms

@@ -54,14 +54,14 @@ def _neighbour(match: re.Match[str], anchor: Anchor) -> Value | None:
 
 
 def _weekday(match: re.Match[str], anchor: Anchor) -> Value | None:
-    wanted, today = _WEEKDAYS.index(match["weekday"][:3].lower()), anchor.day.weekday()
+    weekday, today = _WEEKDAYS.index(match["weekday"][:3].lower()), anchor.day.weekday()
     step = _STEPS[match["which"].lower()]
     if step < 0:
-        return _day(anchor, -((today - wanted) % 7 or 7))
+        return _day(anchor, -((today - weekday) % 7 or 7))
     if step == 0:
-        return _day(anchor, wanted - today) if wanted >= today else None
+        return _day(anchor, weekday - today) if weekday >= today else None
     # "Next Friday" said on a Monday is in four days for some and in eleven for others; said on a Friday all agree.
-    return _day(anchor, 7 + wanted - today) if wanted <= today else None
+    return _day(anchor, 7 + weekday - today) if weekday <= today else None
 
 
 def _weekday_past(match: re.Match[str], anchor: Anchor) -> Value | None:

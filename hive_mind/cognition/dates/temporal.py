@@ -46,9 +46,9 @@ def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
 @ornament(lambda *_: ())
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
     """The dates that "yesterday" and the like stand for in a text said then: those its own words don't hold, each once."""
-    found = list(_resolved(text, said_at))
-    times = {moment.iso for moment, rule in found if not rule.is_relative}
-    resolved = dict.fromkeys(moment.iso for moment, _ in found if moment.iso not in times)
+    moments = list(_resolved(text, said_at))
+    times = {moment.iso for moment, rule in moments if not rule.is_relative}
+    resolved = dict.fromkeys(moment.iso for moment, _ in moments if moment.iso not in times)
     return tuple(resolved)[:_RESOLVED_MAX]
 
 
@@ -58,22 +58,22 @@ def normalised(stamp: str, anchor: str = "") -> str:
     if iso.is_iso(stamp):
         return stamp
     if clock := _BARE_CLOCK.fullmatch(stamp):
-        said, time = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX]), time_of(clock)
-        return f"{said.day.isoformat()}T{time}" if said and said.knows_day and time else ""
+        anchor_moment, time = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX]), time_of(clock)
+        return f"{anchor_moment.day.isoformat()}T{time}" if anchor_moment and anchor_moment.knows_day and time else ""
     times = {moment.iso for moment in moments(stamp, anchor)}
     return times.pop() if len(times) == 1 else ""
 
 
 def _resolved(text: str, anchor: str) -> Iterator[tuple[Moment, Rule]]:
     """The points in time a text names, each with the rule that tells it."""
-    said = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
+    anchor_moment = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
     end = 0
     for match, rule in sorted(_matches(text), key=_leftmost_longest):
         if match.start() < end:
             continue
         # A text that a longer rule took and could not resolve stays unknown: its parts would tell something else.
         end = match.end()
-        if (value := value_of(rule, match, said)) is not None:
+        if (value := value_of(rule, match, anchor_moment)) is not None:
             yield Moment(*value, match.group()), rule
 
 

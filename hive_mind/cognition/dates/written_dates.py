@@ -72,13 +72,13 @@ def _year(match: re.Match[str], _: Anchor) -> Value:
 
 
 def _numbers(match: re.Match[str], _: Anchor) -> Value | None:
-    one, two, year = int(match["one"]), int(match["two"]), int(match["year"])
+    first, second, year = int(match["one"]), int(match["two"]), int(match["year"])
     if match["mark"] == ".":
         # With dots the day comes first wherever such dates are written.
-        return iso.written_day(date(year, two, one))
-    if one != two and max(one, two) <= 12:
+        return iso.written_day(date(year, second, first))
+    if first != second and max(first, second) <= 12:
         return None
-    return iso.written_day(date(year, min(one, two), max(one, two)))
+    return iso.written_day(date(year, min(first, second), max(first, second)))
 
 
 _NUMERIC = (

@@ -252,10 +252,10 @@ class _Layouter:
             return False
         if len(lines) < 2 and not self._lead:
             return False
-        said = [line.strip() for line in lines]
-        if said[-1].endswith(_SENTENCE_STOPS) or _ITEM.match(said[0]) or said[0].startswith(("|", ">", *_FENCE)):
+        stripped = [line.strip() for line in lines]
+        if stripped[-1].endswith(_SENTENCE_STOPS) or _ITEM.match(stripped[0]) or stripped[0].startswith(("|", ">", *_FENCE)):
             return False
-        return not any(turn_of(line, self._speakers) or log_line_of(line) for line in said)
+        return not any(turn_of(line, self._speakers) or log_line_of(line) for line in stripped)
 
     def _table(self, lines: Sequence[str]) -> Rows | None:
         table = rows_of([line.strip(" ") for line in lines])
@@ -388,8 +388,8 @@ class _Layouter:
 
 def _introducing(lines: Sequence[str]) -> int:
     """How many of the first lines only say what comes: headings, and a line that ends with a colon."""
-    said = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), lines)
-    return sum(1 for _ in said)
+    leading = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), lines)
+    return sum(1 for _ in leading)
 
 
 def _title_of(line: str) -> tuple[str, int]:

@@ -54,12 +54,12 @@ def in_iso(stamp: str, order: DayOrder | None) -> str:
     match = _match(stamp) if order else None
     if match is None:
         return stamp
-    one, two = int(match["one"]), int(match["two"])
-    day, month = (one, two) if order is DayOrder.DAY else (two, one)
+    first, second = int(match["one"]), int(match["two"])
+    day, month = (first, second) if order is DayOrder.DAY else (second, first)
     # Chats with years of two digits are of this century.
     year = match["year"] if len(match["year"]) > 2 else f"20{match['year']}"
-    written = f"{year}-{month:02d}-{day:02d}"
-    iso = f"{written}T{time}" if (time := time_of(match)) else written
+    day_text = f"{year}-{month:02d}-{day:02d}"
+    iso = f"{day_text}T{time}" if (time := time_of(match)) else day_text
     return iso if is_iso(iso) else stamp
 
 
@@ -86,17 +86,24 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     """The dates of a content's sections. The time that the content was given counts for all of it, but not for a part that has
     its own.
     """
-    whole, order = {_WHOLE, *_common_sections(layout)}, day_order(block.stamp for block in layout if block.stamp)
+    sections_of_whole, order = {_WHOLE, *_common_sections(layout)}, day_order(block.stamp for block in layout if block.stamp)
     sections = _by_heading(layout)
     for number, stamp in _by_line(layout).items():
         sections.setdefault(number, stamp)
-    parts = {number: stamp for number, stamp in sections.items() if number not in whole}
+    parts = {number: stamp for number, stamp in sections.items() if number not in sections_of_whole}
     if content.said_at:
         return Dates(normalised(content.said_at), parts, order)
-    titles = [content.title, *(heading.title for block in layout[:1] for heading in block.headings if heading.number in whole)]
+    titles = [
+        content.title,
+        *(heading.title for block in layout[:1] for heading in block.headings if heading.number in sections_of_whole),
+    ]
     stamps = (in_iso(block.stamp, order) for block in layout[:1])
-    found = (*map(normalised, titles), *(sections.get(number, "") for number in sorted(whole)), *map(normalised, stamps))
-    return Dates(next(filter(None, found), ""), parts, order)
+    stamps_of_parts = (
+        *map(normalised, titles),
+        *(sections.get(number, "") for number in sorted(sections_of_whole)),
+        *map(normalised, stamps),
+    )
+    return Dates(next(filter(None, stamps_of_parts), ""), parts, order)
 
 
 def _common_sections(layout: Sequence[Block]) -> set[int]:
@@ -115,15 +122,15 @@ def _by_heading(layout: Sequence[Block]) -> dict[int, str]:
 
 
 def _by_line(layout: Sequence[Block]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    read: dict[int, int] = {}
+    stamps: dict[int, str] = {}
+    lines_read: dict[int, int] = {}
     for block in layout:
         number = block.headings[-1].number if block.headings else _WHOLE
-        read[number] = read.get(number, 0) + 1
-        may_date = block.layout is Layout.PROSE and len(block.text) <= _DATE_LINE_CHARS_MAX and read[number] <= _DATE_LINES
-        if may_date and number not in found and _is_date_line(block.text) and (stamp := normalised(block.text)):
-            found[number] = stamp
-    return found
+        lines_read[number] = lines_read.get(number, 0) + 1
+        may_date = block.layout is Layout.PROSE and len(block.text) <= _DATE_LINE_CHARS_MAX and lines_read[number] <= _DATE_LINES
+        if may_date and number not in stamps and _is_date_line(block.text) and (stamp := normalised(block.text)):
+            stamps[number] = stamp
+    return stamps
 
 
 def _begins_with_date(title: str) -> bool:

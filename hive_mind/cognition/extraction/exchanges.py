@@ -25,39 +25,42 @@ _OPEN = regex(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORE
 
 def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """The pieces in their order; where an answer needs its question, both together stand for the answer."""
-    asked: Piece | None = None
+    question_piece: Piece | None = None
     for piece in pieces:
-        if asked is not None and _answers(piece, asked):
+        if question_piece is not None and _answers(piece, question_piece):
             # Other words said with the question are kept as ever.
-            yield replace(asked, is_covered=not any(is_statement(one) and not is_question(one) for one in asked.sentences))
-            yield _together(asked, piece)
-            asked = None
+            yield replace(
+                question_piece,
+                is_covered=not any(is_statement(sentence) and not is_question(sentence) for sentence in question_piece.sentences),
+            )
+            yield _together(question_piece, piece)
+            question_piece = None
             continue
-        if asked is not None:
-            yield asked
-        asked = piece if piece.block.layout in _SPOKEN and is_question(piece.sentences[-1]) else None
-        if asked is None:
+        if question_piece is not None:
+            yield question_piece
+        question_piece = piece if piece.block.layout in _SPOKEN and is_question(piece.sentences[-1]) else None
+        if question_piece is None:
             yield piece
-    if asked is not None:
-        yield asked
+    if question_piece is not None:
+        yield question_piece
 
 
-def _answers(piece: Piece, asked: Piece) -> bool:
+def _answers(piece: Piece, question_piece: Piece) -> bool:
     block = piece.block
-    if block.layout is not asked.block.layout or block.headings != asked.block.headings:
+    if block.layout is not question_piece.block.layout or block.headings != question_piece.block.headings:
         return False
     # Writers of a text answer their own questions; speakers wait for somebody else.
-    if (block.layout is Layout.UTTERANCE) == (block.speaker == asked.block.speaker):
+    if (block.layout is Layout.UTTERANCE) == (block.speaker == question_piece.block.speaker):
         return False
     words_max = _WORDS_MAX_REFERRING if _REFERRING.match(piece.text) else _WORDS_MAX
     if is_question(piece.sentences[-1]) or len(piece.text.split()) > words_max:
         return False
     if _YES_OR_NO.match(piece.text):
-        return not (is_polite(piece.text) and _OPEN.search(asked.sentences[-1]))
+        return not (is_polite(piece.text) and _OPEN.search(question_piece.sentences[-1]))
     return any(map(str.isalnum, piece.text)) and not is_polite(piece.text)
 
 
 def _together(piece: Piece, answer: Piece) -> Piece:
     block = replace(answer.block, speaker=piece.block.speaker)
-    said = f"{answer.block.speaker}: {answer.text}" if answer.block.layout is Layout.UTTERANCE else answer.text
-    return Piece(f"{piece.sentences[-1]} {said}", block, (answer.text,), is_reply=True)
+    spoken_answer = f"{answer.block.speaker}: {answer.text}" if answer.block.layout is Layout.UTTERANCE else answer.text
+    return Piece(f"{piece.sentences[-1]} {spoken_answer}", block, (answer.text,), is_reply=True)

@@ -45,6 +45,6 @@ def front_matter(lines: Sequence[str]) -> FrontMatter | None:
         else:
             return None
     values = {key: ", ".join(filter(None, (part.strip(_MARKS) for part in parts))) for key, parts in fields}
-    named = {key.casefold(): value for key, value in values.items()}
-    title = next((named[name] for name in _NAMES if named.get(name)), "")
+    folded_values = {key.casefold(): value for key, value in values.items()}
+    title = next((folded_values[name] for name in _NAMES if folded_values.get(name)), "")
     return FrontMatter(tuple(f"{key}: {value}" for key, value in values.items() if value), title, last + 1) if values else None

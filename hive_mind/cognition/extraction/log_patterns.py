@@ -43,9 +43,9 @@ def summed_up(pieces: Sequence[Piece]) -> Iterator[Piece]:
         pattern.last = place
         if message not in pattern.first and len(pattern.first) < _KEPT_EACH:
             pattern.first[message] = place
-    notes, kept = _kept(pieces, patterns.values())
+    notes, places_kept = _kept(pieces, patterns.values())
     for place, piece in enumerate(pieces):
-        if piece.block.layout is not Layout.LOG or place in kept:
+        if piece.block.layout is not Layout.LOG or place in places_kept:
             yield replace(piece, note=notes[place]) if place in notes else piece
         else:
             # As many as the log has lines: much faster than `replace`.
@@ -60,15 +60,15 @@ def is_note(label: str) -> bool:
 def _kept(pieces: Sequence[Piece], patterns: Iterable[_Pattern]) -> tuple[dict[int, str], set[int]]:
     """The notes, and the lines that stay, by place."""
     notes: dict[int, str] = {}
-    kept: set[int] = set()
+    places_kept: set[int] = set()
     for pattern in patterns:
         places = [*pattern.first.values()]
         # The same message again adds nothing; one that differs shows how it went on.
         if len(pattern.first) > 1 and pattern.last not in places:
             places.append(pattern.last)
-        kept.update(places)
-        if more := pattern.lines - len(places):
+        places_kept.update(places)
+        if further := pattern.lines - len(places):
             stamp = pieces[pattern.last].block.stamp
             # On each of them: nobody knows which will be found.
-            notes |= dict.fromkeys(places, f"{counted(more, 'line')} like it, the last at {stamp}")
-    return notes, kept
+            notes |= dict.fromkeys(places, f"{counted(further, 'line')} like it, the last at {stamp}")
+    return notes, places_kept

@@ -166,9 +166,9 @@ def introduced(layout: Iterable[Block]) -> Iterator[Block]:
     waiting: Block | None = None
     for block in layout:
         if waiting is not None and block.layout is Layout.CODE and block.headings == waiting.headings:
-            *said, last = sentences(waiting.text)
-            if said:
-                yield replace(waiting, text=" ".join(said))
+            *before, last = sentences(waiting.text)
+            if before:
+                yield replace(waiting, text=" ".join(before))
             waiting, block = None, replace(block, text=f"{last}\n{block.text}")
         if waiting is not None:
             yield waiting

@@ -96,8 +96,8 @@ def _records(lines: Sequence[str], separator: str) -> list[TableRow]:
 def _read(lines: Sequence[str], separator: str) -> Iterator[TableRow]:
     reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=separator != "\t")
     start = width = 0
-    for read in reader:
-        fields = tuple(field.strip() for field in read)
+    for row in reader:
+        fields = tuple(field.strip() for field in row)
         width = width or len(fields)
         about = fields[0] if fields else ""
         if width < 2 or len(fields) != width or not any(map(str.isalnum, about)) or about.endswith(":") or ": " in about:

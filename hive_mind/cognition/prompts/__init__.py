@@ -18,8 +18,8 @@ def prompt(name: str, data: str, max_output_tokens: int) -> Prompt:
 def fenced(instructions: str, data: str, max_output_tokens: int) -> Prompt:
     """A prompt about some untrusted text with instructions from elsewhere."""
     fence = f"data-{blake2b(data.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-    whole = f"{instructions}\n\n{instructions_of('untrusted').replace('FENCE', fence)}"
-    return Prompt(whole, f"<{fence}>\n{data}\n</{fence}>", max_output_tokens)
+    instructions_text = f"{instructions}\n\n{instructions_of('untrusted').replace('FENCE', fence)}"
+    return Prompt(instructions_text, f"<{fence}>\n{data}\n</{fence}>", max_output_tokens)
 
 
 @cache

@@ -29,20 +29,20 @@ def expanded(probe: Probe, best: Passage) -> Probe | None:
 
     None where the answer is not in English either: there the most frequent words lead astray.
     """
-    said = said_by(best)
-    if not is_english(said):
+    message = said_by(best)
+    if not is_english(message):
         return None
-    frequent = [term for term, _ in Counter(tokenize(said)).most_common()]
+    frequent = [term for term, _ in Counter(tokenize(message)).most_common()]
     terms = with_more(probe.terms, frequent)
     return replace(probe, terms=terms, statistics=None, beside=None) if terms != probe.terms else None
 
 
-def with_more(terms: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+def with_more(terms: tuple[str, ...], further_terms: Iterable[str]) -> tuple[str, ...]:
     """The terms of a question with the first of others, each at a third of the weight; as they are where none are needed."""
     if len(terms) > _OWN_MAX:
         return terms
-    others = tuple(dict.fromkeys(term for term in more if term not in terms))[:_TERMS_MAX]
-    return terms * _OWN_REPEATS + others if others else terms
+    new_terms = tuple(dict.fromkeys(term for term in further_terms if term not in terms))[:_TERMS_MAX]
+    return terms * _OWN_REPEATS + new_terms if new_terms else terms
 
 
 def as_asked_once(pool: Pool, terms: Sequence[str]) -> Pool:

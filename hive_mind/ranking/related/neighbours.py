@@ -61,26 +61,26 @@ class Spoken(Protocol):
         ...
 
 
-def has_place(said: Spoken) -> bool:
+def has_place(spoken: Spoken) -> bool:
     """Whether it was said in a dated conversation, or by a person to an assistant."""
-    return _is_dated(said) or said.speaker in _ROLES_OF_WHO_ASKS
+    return _is_dated(spoken) or spoken.speaker in _ROLES_OF_WHO_ASKS
 
 
-def place_of(said: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
+def place_of(spoken: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     """Where a source said it, as an entry of `PLACE`. A session is what one source said in one day."""
-    if not has_place(said):
+    if not has_place(spoken):
         return NOWHERE
-    if not _is_dated(said):
-        return bytes(2 * _KEY_BYTES) + _key(said.speaker, _KEY_BYTES // 2) + bytes(_KEY_BYTES // 2)
-    day = said.said_at[:_DAY_CHARACTERS]
-    before = bytes.fromhex(fact_id(said.before, tenant)[: 2 * _KEY_BYTES]) if said.before else bytes(_KEY_BYTES)
-    name, colon, _ = said.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
-    other = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)
-    return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(said.speaker, _KEY_BYTES // 2) + other
+    if not _is_dated(spoken):
+        return bytes(2 * _KEY_BYTES) + _key(spoken.speaker, _KEY_BYTES // 2) + bytes(_KEY_BYTES // 2)
+    day = spoken.said_at[:_DAY_CHARACTERS]
+    before = bytes.fromhex(fact_id(spoken.before, tenant)[: 2 * _KEY_BYTES]) if spoken.before else bytes(_KEY_BYTES)
+    name, colon, _ = spoken.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
+    other_key = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)
+    return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(spoken.speaker, _KEY_BYTES // 2) + other_key
 
 
-def _is_dated(said: Spoken) -> bool:
-    return bool(said.speaker) and len(said.said_at) >= _DAY_CHARACTERS
+def _is_dated(spoken: Spoken) -> bool:
+    return bool(spoken.speaker) and len(spoken.said_at) >= _DAY_CHARACTERS
 
 
 def _speaker_key(name: str) -> int:
@@ -96,12 +96,14 @@ def speakers_named(question: str) -> frozenset[int]:
     """Possible speakers among the names of a question, as in `PLACE`: each word with a capital, and each two in a row; and the
     person asking, if the question is about them."""
     words = _NAME.findall(question)
-    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    pairs = [f"{first_word} {second_word}" for first_word, second_word in pairwise(words)]
     keys = frozenset(_speaker_key(name) for name in (*words, *pairs)) - _KEYS_OF_WHO_ASKS
     return keys if _FIRST_PERSON.isdisjoint(_WORD.findall(question.casefold())) else keys | _KEYS_OF_WHO_ASKS
 
 
-def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named: frozenset[int] = frozenset()) -> Scores:
+def gained(
+    ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named_speakers: frozenset[int] = frozenset()
+) -> Scores:
     """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance, a fifth
     where the question names its speaker, and a half where it says "I" and a person said it to an assistant.
 
@@ -109,24 +111,24 @@ def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float, 
     """
     if not places or not weight:
         return np.zeros_like(relevance)
-    found = np.frombuffer(places, dtype=PLACE)
+    place_rows = np.frombuffer(places, dtype=PLACE)
     shares = np.zeros(len(relevance))
-    if _are_of_two(found):
-        shares += _of_the_session(relevance, found["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(
-            ids, relevance, found["before"]
+    if _are_of_two(place_rows):
+        shares += _of_the_session(relevance, place_rows["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(
+            ids, relevance, place_rows["before"]
         )
-        if names := named - _KEYS_OF_WHO_ASKS:
-            shares += _SHARE_OF_WHO_IS_NAMED * np.isin(found["speaker"], list(names))
-    if asking := named & _KEYS_OF_WHO_ASKS:
-        shares += _SHARE_OF_WHO_ASKS * np.isin(found["speaker"], list(asking))
+        if names := named_speakers - _KEYS_OF_WHO_ASKS:
+            shares += _SHARE_OF_WHO_IS_NAMED * np.isin(place_rows["speaker"], list(names))
+    if asking := named_speakers & _KEYS_OF_WHO_ASKS:
+        shares += _SHARE_OF_WHO_ASKS * np.isin(place_rows["speaker"], list(asking))
     return (weight * shares).astype(relevance.dtype)
 
 
 def _are_of_two(places: NDArray[np.void]) -> bool:
     """Whether nearly all sessions are conversations of two, as far as the candidates and those they follow tell."""
     keys = np.concatenate([places["speaker"], places["other"]])
-    named = keys.nonzero()[0]
-    keys, sessions = keys[named], np.tile(places["session"], 2)[named]
+    rows = keys.nonzero()[0]
+    keys, sessions = keys[rows], np.tile(places["session"], 2)[rows]
     order = np.lexsort((keys, sessions))
     begins = _changes(sessions[order])
     speakers = np.bincount(begins.cumsum()[begins | _changes(keys[order])])[1:]
@@ -148,9 +150,9 @@ def _of_the_session(relevance: Scores, session: NDArray[np.uint64]) -> Scores:
     first = np.where(rank <= _BEST_OF_A_SESSION, best, 0.0)
     # Of those that are among the best themselves the next one counts in their place.
     among = np.add.reduceat(first, starts).repeat(sizes) - best
-    others = np.add.reduceat(np.where(rank < _BEST_OF_A_SESSION, best, 0.0), starts).repeat(sizes)
+    sums = np.add.reduceat(np.where(rank < _BEST_OF_A_SESSION, best, 0.0), starts).repeat(sizes)
     shares = np.zeros(len(order))
-    shares[order] = np.where(rank < _BEST_OF_A_SESSION, among, others) / _BEST_OF_A_SESSION
+    shares[order] = np.where(rank < _BEST_OF_A_SESSION, among, sums) / _BEST_OF_A_SESSION
     shares[session == 0] = 0.0
     return shares
 

@@ -73,28 +73,28 @@ def second_probe(probe: Probe, best: Passage, naming: Iterable[Passage] = ()) ->
 
     `best` is the first answer to `probe`, `naming` are those of its answers that name all its identifiers.
     """
-    if probe.anchors.required and (other := _other_name(probe, naming)):
-        own = {part for terms in probe.anchors.required for term in terms for part in tokenize(term)}
-        rest = tuple(term for term in probe.terms if term not in own)
-        terms = rest + tuple(dict.fromkeys(part for term in other for part in tokenize(term)))
-        return replace(probe, terms=terms, anchors=Anchors((other,)), statistics=None, beside=None)
+    if probe.anchors.required and (other_name := _other_name(probe, naming)):
+        own_parts = {part for terms in probe.anchors.required for term in terms for part in tokenize(term)}
+        rest = tuple(term for term in probe.terms if term not in own_parts)
+        terms = rest + tuple(dict.fromkeys(part for term in other_name for part in tokenize(term)))
+        return replace(probe, terms=terms, anchors=Anchors((other_name,)), statistics=None, beside=None)
     names = names_beyond(best.content, frozenset(probe.terms)) if not best.speaker else ()
     return replace(probe, terms=names, anchors=Anchors(), statistics=None, beside=None) if names else None
 
 
 def _other_name(probe: Probe, naming: Iterable[Passage]) -> tuple[str, ...]:
     """The identifier that is said most often with those of the question; of several the first."""
-    asked, said = frozenset(probe.terms), Counter[tuple[str, ...]]()
+    terms_asked, name_counts = frozenset(probe.terms), Counter[tuple[str, ...]]()
     for text in map(said_by, naming):
-        others = [code for code in codes(text) if not asked.issuperset(code)]
-        said.update(others if len(others) == 1 and len(tokenize(text)) <= _STATEMENT_TERMS_MAX else ())
-    return max(said, key=said.__getitem__, default=())
+        codes_beyond = [code for code in codes(text) if not terms_asked.issuperset(code)]
+        name_counts.update(codes_beyond if len(codes_beyond) == 1 and len(tokenize(text)) <= _STATEMENT_TERMS_MAX else ())
+    return max(name_counts, key=name_counts.__getitem__, default=())
 
 
-def names_beyond(text: str, asked: Collection[str]) -> tuple[str, ...]:
+def names_beyond(text: str, terms_asked: Collection[str]) -> tuple[str, ...]:
     """Terms of the words with a capital that are not asked for, each once, in the order of the text."""
     terms = dict.fromkeys(term for word in _WORD.findall(text) if word[0].isupper() for term in tokenize(word))
-    return tuple(term for term in terms if term not in asked)[:_TERMS_MAX]
+    return tuple(term for term in terms if term not in terms_asked)[:_TERMS_MAX]
 
 
 def lent(further: Probe, second: Pool, first: Pool, best: str) -> dict[str, float]:
@@ -104,10 +104,10 @@ def lent(further: Probe, second: Pool, first: Pool, best: str) -> dict[str, floa
 
 def _instead(second: Pool, first: Pool) -> dict[str, float]:
     """Only for those that name the other identifier and none of the question's: the rest have their points for it."""
-    own = {id for id, exact in zip(first.ids, first.exact.tolist(), strict=True) if exact > 0}
+    own_ids = {id for id, exact in zip(first.ids, first.exact.tolist(), strict=True) if exact > 0}
     highest = float(second.keyword.max(initial=0.0)) or 1.0
-    found = zip(second.ids, second.keyword.tolist(), second.exact.tolist(), strict=True)
-    return {id: INSTEAD_WEIGHT * score / highest for id, score, exact in found if exact > 0 and id not in own}
+    rows = zip(second.ids, second.keyword.tolist(), second.exact.tolist(), strict=True)
+    return {id: INSTEAD_WEIGHT * score / highest for id, score, exact in rows if exact > 0 and id not in own_ids}
 
 
 def _by_names(second: Pool, best: str) -> dict[str, float]:
@@ -115,9 +115,11 @@ def _by_names(second: Pool, best: str) -> dict[str, float]:
 
     Without that the passage would fall behind what it led to.
     """
-    others = np.array([0.0 if id == best else score for id, score in zip(second.ids, second.keyword.tolist(), strict=True)])
-    highest = others.max(initial=0.0)
-    shares = WEIGHT * others / highest if highest > 0 else others
+    scores_beside = np.array(
+        [0.0 if id == best else score for id, score in zip(second.ids, second.keyword.tolist(), strict=True)]
+    )
+    highest = scores_beside.max(initial=0.0)
+    shares = WEIGHT * scores_beside / highest if highest > 0 else scores_beside
     return {**dict(zip(second.ids, shares.tolist(), strict=True)), best: WEIGHT if highest > 0 else 0.0}
 
 
