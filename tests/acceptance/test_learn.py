@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.learning.files import FILE_BYTES_MAX
+from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX
 
 
 def test_what_was_learned_from_a_file_is_known_afterwards(hive_mind, notes):

@@ -125,7 +125,7 @@ class Members:
         if self._folder is not None:
             return await backends.load("journal", "sqlite").open(self._folder / f"{name}.sqlite")
         former = self._journals.get(name)
-        self._journals[name] = MemoryJournal(former._kept.values() if former else ())
+        self._journals[name] = MemoryJournal(former._records.values() if former else ())
         return self._journals[name]
 
 

@@ -26,6 +26,7 @@ from hive_mind.cognition.extraction.sentences import Piece, cut
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.replies import UnusableReplyError
 from hive_mind.errors import HiveError
+from hive_mind.hive import effects
 from hive_mind.hive.trust.contradiction import conflicts, excluding
 from hive_mind.hive.trust.wording import wording
 from hive_mind.memory.disputes import disputed, with_rivals
@@ -137,12 +138,17 @@ def functions() -> Iterator[Callable[..., Any]]:
         for name, made in inspect.getmembers(module, callable):
             is_function = inspect.isfunction(made) or hasattr(made, "__wrapped__")
             is_public = is_function and not name.startswith("_") and made.__module__ == module.__name__
-            if is_public and not set(typing.get_type_hints(made).values()) <= {int, float, bool}:
+            if is_public and not set(hints_of(made).values()) <= {int, float, bool}:
                 yield made
 
 
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Also where a type of the hive is imported for its name alone."""
+    return typing.get_type_hints(function, localns=vars(effects))
+
+
 def arguments_of(function: Callable[..., Any]) -> dict[str, st.SearchStrategy[Any]] | None:
-    hints = typing.get_type_hints(function)
+    hints = hints_of(function)
     found = {name: strategy_of(hints[name]) for name in inspect.signature(function).parameters}
     if any(strategy is None for strategy in found.values()):
         return None
