@@ -1,8 +1,10 @@
 """No text raises: each function over text alone, and all of them one after the other, as content and questions meet them."""
 
+import ast
 import asyncio
 import inspect
 import logging
+import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -26,7 +28,6 @@ from hive_mind.cognition.extraction.sentences import Piece, cut
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.replies import UnusableReplyError
 from hive_mind.errors import HiveError
-from hive_mind.hive import effects
 from hive_mind.hive.trust.contradiction import conflicts, excluding
 from hive_mind.hive.trust.wording import wording
 from hive_mind.memory.disputes import disputed, with_rivals
@@ -143,8 +144,12 @@ def functions() -> Iterator[Callable[..., Any]]:
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Also where a type of the hive is imported for its name alone."""
-    return typing.get_type_hints(function, localns=vars(effects))
+    """Also where a type is imported for its name alone."""
+    tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    types = {alias.name: node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    loaded = vars(sys.modules[function.__module__])
+    missing = {name: getattr(import_module(place), name) for name, place in types.items() if name not in loaded}
+    return typing.get_type_hints(function, localns=missing)
 
 
 def arguments_of(function: Callable[..., Any]) -> dict[str, st.SearchStrategy[Any]] | None:
