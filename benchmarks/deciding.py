@@ -32,7 +32,7 @@ from benchmarks.answers import agent_named, fact_of
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering import likelihood
-from hive_mind.cognition.answering.calibration import LEAST_ODDS, Answering
+from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.intent import direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, FIGURES, evidence_of, likelihoods
 from hive_mind.cognition.answering.quoting import QuotingSettings, not_known, quoted_answer
@@ -43,7 +43,7 @@ from hive_mind.evals.datasets import load_locomo
 from hive_mind.evals.generating.generate import generate
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
-from hive_mind.model.query import Hit
+from hive_mind.model.query import Answering, Hit
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 

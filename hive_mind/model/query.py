@@ -10,6 +10,10 @@ Method = Literal["keyword", "vector", "hybrid"]
 METHOD: Method = "hybrid"
 METHODS: tuple[Method, ...] = get_args(Method)
 
+Answering = Literal["careful", "balanced", "eager"]
+"""How readily a question is answered: rather not at all than wrongly, or rather wrongly than not at all."""
+ANSWERING: Answering = "balanced"
+
 LIMIT = 10
 """How many hits a search gives where nobody says."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cognition.answering.calibration import LEAST_ODDS, Answering
+from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.quoting import QuotingSettings
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
@@ -25,6 +25,7 @@ from hive_mind.memory.opening import NewVectorArm, OpenStore
 from hive_mind.memory.transfer.importing import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
+from hive_mind.model.query import Answering
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path

@@ -241,11 +241,11 @@ def test_a_fleet_in_the_process_of_its_command_ends_with_it(command, tmp_path):
 def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command, pair, tmp_path):
     command("apply", "-f", pair, *LIMIT)
     facts = command("status", "-o", "json").json["facts"]
-    exported = command("backup", tmp_path / "flat.zip", "--fleet", "flat", "-o", "json")
+    exported = command("backup", tmp_path / "flat.zip", "--fleet", "halvay", "-o", "json")
     assert (exported.code, len(exported.json["agents"])) == (0, 2)
-    again = command("backup", tmp_path / "flat.zip", "--fleet", "flat")
+    again = command("backup", tmp_path / "flat.zip", "--fleet", "halvay")
     assert (again.code, "is there already" in again.err) == (2, True)
-    assert command("backup", tmp_path / "flat.zip", "--fleet", "flat", "--force").code == 0
+    assert command("backup", tmp_path / "flat.zip", "--fleet", "halvay", "--force").code == 0
     assert command("delete", "--purge", "--yes").code == 0
 
     assert command("restore", tmp_path / "flat.zip").code == 0

@@ -5,12 +5,8 @@ of LoCoMo's conversations and a generated corpus; docs/howto/answers.md has what
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
-Answering = Literal["careful", "balanced", "eager"]
-"""How readily a question is answered: rather not at all than wrongly, or rather wrongly than not at all."""
-
-ANSWERING: Answering = "balanced"
+from hive_mind.model.query import Answering
 
 LEAST_ODDS: Mapping[Answering, float] = {"careful": -0.8, "balanced": -1.5, "eager": -2.2}
 """Logarithm of the odds from which on a fact answers. Raise them, and less is answered, and less of it wrongly."""

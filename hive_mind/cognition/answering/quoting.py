@@ -17,7 +17,7 @@ from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.answer_forms import lacks_form
-from hive_mind.cognition.answering.calibration import ANSWERING, LEAST_ODDS, Answering
+from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.measures import measured_in
@@ -41,7 +41,7 @@ from hive_mind.memory.disputes import dispute_text, later_first, replaces
 from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Hit
+from hive_mind.model.query import ANSWERING, Answering, Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex

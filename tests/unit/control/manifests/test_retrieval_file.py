@@ -31,7 +31,7 @@ def problems_of(file: Path) -> tuple[Problem, ...]:
 def test_what_the_file_says_becomes_fields_of_the_manifest(tmp_path):
     read = read_manifest(manifest(tmp_path, RRF)).manifest.spec.retrieval
     said = {"evidence_strength": 0.2, "depth": 50, "fusion": "rrf", "rrf_k": 20}
-    assert read == Retrieval(config="one.json", deadline_s=1, **said)
+    assert read == Retrieval(config="one.json", deadline_ms=1, **said)
 
 
 def test_what_is_in_use_in_a_workspace_counts_as_it_was_deployed(tmp_path):
