@@ -24,6 +24,7 @@ _FIGURE = regex(
     rf"|(?P<number>{_NUMBER})(?: ?(?P<unit>{_UNITS}))?(?![\w°]|[.,:/-]\d))",
     re.IGNORECASE,
 )
+_DIGIT_RUN = regex(r"\d+")
 _TOLD = regex(rf"\b(?P<part>half past|quarter past|quarter to) (?P<hour>{'|'.join(_HOURS)})\b", re.IGNORECASE)
 # Of years there is more to say than that they are in a text.
 _YEAR = regex(r"(?:1[5-9]|20)\d\d")
@@ -43,7 +44,15 @@ def plain_number(number: str) -> str:
 
 def plain_figures(text: str) -> str:
     """A text with each figure in the form that all ways of writing it share. Units stand apart, and once more with it."""
-    text = _FIGURE.sub(_plain, text)
+    pieces: list[str] = []
+    end = 0
+    # Where digits begin, and nowhere else, may a figure stand, with its v before them.
+    for digits in _DIGIT_RUN.finditer(text):
+        start = digits.start() - (text[max(digits.start() - 1, end) : digits.start()] in ("v", "V"))
+        if start >= end and (match := _FIGURE.match(text, start)):
+            pieces += [text[end:start], _plain(match)]
+            end = match.end()
+    text = "".join([*pieces, text[end:]]) if pieces else text
     return _TOLD.sub(_clock_told, text) if "past " in text or "quarter to " in text else text
 
 

@@ -18,7 +18,7 @@ _REMEMBERED_MAX = 1 << 14
 # Hyphens and minus signs; longer dashes stand between words.
 _HYPHENS = "\u2010\u2011\u2012\u2043\u2212\ufe63\uff0d"
 # Within a code or a range, programs that set texts make one of these of a hyphen.
-_JOINING_DASH = regex("(?<=\\w)[\u2010-\u2015\u2212](?=\\w)")
+_JOINING_DASH = regex("[\u2010-\u2015\u2212](?<=\\w.)(?=\\w)")
 # CSI and OSC of ECMA-48: colours, titles and links. One that does not end is no more than its first two characters.
 _CONTROLLED = regex("(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)|\x1b[ -/]{0,4}[0-~]")
 _TYPED_HYPHEN = regex("(?<=\\w)[\u2010-\u2013\u2212](?=\\w)|[\u2010\u2011]|(?<=\\d)[\u2014\u2015](?=\\d)")

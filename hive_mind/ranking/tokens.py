@@ -147,7 +147,8 @@ def _folded(text: str) -> str:
     """Without case, accents and possessives, figures in one form. Plain ASCII, the common case, skips the Unicode work."""
     if not text.isascii():
         # ASCII between stays as it is in every step, so only the rest has to be looked at.
-        text = _SEAM.sub(" ", _NOT_ASCII.sub(_bare, with_hyphens(text)))
+        text = _NOT_ASCII.sub(_bare, with_hyphens(text))
+        text = _SEAM.sub(" ", text) if _UNSPACED.search(text) else text
     text = with_names(plain_figures(text), STOP_WORDS).casefold()
     return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
 

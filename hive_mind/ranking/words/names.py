@@ -22,8 +22,8 @@ _WILL = regex(
 )
 _OPENING_VOWELS = frozenset("AEIOUY")
 # A letter of another alphabet: in capitals behind a word, or Greek behind a word that is not.
-_LETTER = regex(r"(?<=\w )[^\W\d_a-zA-Z](?![\w'’]|[.:/@&-]\w)")
-_GREEK = regex("(?<=[a-z] )[α-ω](?!\\w)")
+_LETTER = regex("[^\x00-\x7f](?<=[^\\W\\d_])(?<=\\w [^\x00-\x7f])(?![\\w'’]|[.:/@&-]\\w)")
+_GREEK = regex("[α-ω](?<=[a-z] [α-ω])(?!\\w)")
 _HUMP = regex(r"[A-Z](?<=[a-z][A-Z])[a-z]")
 _HUMPS = regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD_CHARACTERS_MAX = 64
