@@ -81,7 +81,7 @@ def test_a_query_gives_a_table_or_json(taught):
         (("query", "RETURN size(range(1, 1000000000))"), FAILED, "more memory than a query may take"),
         (("show", "Pump D5"), USAGE, "the graph has no 'Pump D5'"),
         (("show", "Pump D4", "--agent", "nobody"), USAGE, "agent 'nobody' has learned nothing yet"),
-        (("path", "Pump D4", "Hall 2", "--max-length", 1, "-o", "svg"), USAGE, "there is nothing to draw"),
+        (("show", "Pump D4", "--to", "Hall 2", "--max-length", 1, "-o", "svg"), USAGE, "there is nothing to draw"),
     ],
 )
 def test_what_can_not_be_answered_is_told_in_a_line(taught, arguments, code, said):

@@ -61,11 +61,13 @@ REFUSALS = (HiveError, UnusableReplyError)
 OF_NO_TEXT = (
     "iso.compiled iso.month_number iso.time_of iso.value_of iso.written_day iso.written_month iso.written_quarter "
     "iso.written_week iso.written_weekend iso.written_year collecting.collected_answer quoting.strong quoting.ordered "
-    "quoting.chosen quoting.names_only described.answering_names summary.statistics_of intake.take_in intake.superseding "
+    "quoting.chosen quoting.names_only described.answering_names aggregating.aggregated_of "
+    "aggregating.first_of aggregating.shown_of aggregating.statistics_of aggregating.together intake.take_in intake.superseding "
     "former.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
-    "text_files.read_bytes text_files.read_text text_files.read_document fact_replies.answer_reply fact_replies.found_reply "
+    "text_files.read_bytes text_files.read_text text_files.read_document "
+    "replies.asked_patiently replies.found_reply replies.refusal "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
-    "feedback.as_asked_once feedback.expanded editions.edits_of "
+    "feedback.as_asked_once feedback.expanded editions.edits_of likelihood.evidence_of likelihood.likelihoods "
     "form.mixed_vector neighbours.gained second_hop.lent second_hop.may_hop second_hop.naming_all second_hop.second_probe "
     "second_hop.unscored "
 ).split()

@@ -32,6 +32,7 @@ def test_every_setting_can_be_given():
         "EMBED_MODEL": "m",
         "EMBED_URL": "http://localhost:1/v1",
         "ANN": "exact",
+        "ANSWERING": "eager",
         "LLM": "openai:x",
         "LLM_URL": "http://localhost:2/v1",
         "LLM_TIMEOUT_S": "5",
