@@ -30,6 +30,7 @@ OF_NO_TEXT = {
     "model/evidence.py",
     "ornament.py",
     "ranking/bm25.py",
+    "ranking/tokens.py",
     "remembered.py",
     "runtime/texts/documents/register.py",
     "sqlite/file.py",
