@@ -31,7 +31,7 @@ Cell = str | Styled
 
 
 def plain_cell(cell: Cell) -> str:
-    """What a cell says, without control characters."""
+    """The text of a cell, without control characters."""
     return printable(cell if isinstance(cell, str) else cell.text)
 
 

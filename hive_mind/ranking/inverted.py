@@ -30,7 +30,7 @@ _ENTRY = np.dtype([("position", "<i4"), ("weight", "<f4")])
 _packed = Struct("<if").pack
 # Up to so much the number of numpy's calls is what costs, so all terms are scored in one go; beyond it is copying them together.
 _TOGETHER_BYTES_MAX = 64 * 1024
-# The same for a question of many terms: for so many bytes of each.
+# The same for a question of many terms: for a number of bytes of each.
 _TERM_BYTES = 16 * 1024
 
 

@@ -9,7 +9,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.runtime import settings as settings_file
 from hive_mind.runtime.settings import SECRETS, Settings, without_effect
-from hive_mind.runtime.wiring import open_embedder, vector_arms
+from hive_mind.runtime.wiring import open_embedder, quoting_reader, vector_arms
 from tests.acceptance.hive_mind_command import HiveMind
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +60,11 @@ SEEN: dict[str, tuple[str, str, Callable[[HiveMind], str]]] = {
     "credentials_key_in": ("file", "nowhere", ended("credentials", "list")),
     "http_host": ("127.0.0.1", "0.0.0.0", setting("http_host")),  # noqa: S104 - nothing listens
     "http_requests_max": ("1", "2", setting("http_requests_max")),
+    "answering": (
+        "careful",
+        "eager",
+        lambda hive_mind: str(quoting_reader(Settings.from_environment(hive_mind.environment))._quoting),
+    ),
     "console_hosts": ("a.example", "b.example", setting("console_hosts")),
 }
 BESIDES = {

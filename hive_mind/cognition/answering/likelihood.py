@@ -4,7 +4,7 @@ A search ranks and doesn't judge. This weighs a few figures of a fact and its qu
 rare words; whether a name is asked for that nothing found has; whether it holds the form of answer that is wanted; how far it
 leads; and what a second look says, where one was taken. The weights stand in `calibration`.
 
-Rarity is told from the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
+Rarity is estimated from the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
 no fact, and one that all have says little.
 """
 
@@ -28,7 +28,7 @@ from hive_mind.remembered import remembered
 # A question has some ten terms; a text pasted into one must not be compared word by word.
 _TERMS_MAX = 40
 FACTS_MIN = 12
-"""Facts by which rarity is told: with fewer it can't be, and more of them are about other things."""
+"""Facts by which rarity is estimated: with fewer it can't be, and more of them are about other things."""
 
 # Facts that the best is compared with, and how much of its score those have that were not found.
 _OTHERS, _OTHERS_SHARE = 5, 0.75

@@ -174,7 +174,7 @@ _CAUSE = regex(
 )
 
 
-# What only its likelihood speaks for: it shares enough words to be told.
+# For one that only its likelihood speaks for: it shares enough words to be told.
 _UNJUDGED = Judgement(0.0, 0.5, is_named=False)
 
 
