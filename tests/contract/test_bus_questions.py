@@ -154,11 +154,11 @@ async def test_what_a_node_keeps_itself_it_asks_nobody_for(world: World) -> None
         await hive.learn()
         hive.bus.published.clear()
         answers = await asyncio.gather(*(hive.ask("n0", number) for number in range(_SUBJECTS)))
-        asked = [one for one in hive.bus.published if one.type.endswith("?")]
+        asked = [one for one in hive.bus.published if "?" in one.type]
 
         assert all(found(answer, number) for number, answer in enumerate(answers))
         assert asked == []
     async with started(world, sharded(3, replicas=1)) as hive:
         await hive.ask("n0", 1)
         assert [one for one in hive.bus.published if one.sender in one.target] == []
-        assert {name for one in hive.bus.published if one.type.endswith("?") for name in one.target} == {"n1", "n2"}
+        assert {name for one in hive.bus.published if "?" in one.type for name in one.target} == {"n1", "n2"}

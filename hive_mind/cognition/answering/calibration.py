@@ -8,8 +8,11 @@ from collections.abc import Mapping
 
 from hive_mind.model.query import Answering
 
-LEAST_ODDS: Mapping[Answering, float] = {"careful": -0.8, "balanced": -1.5, "eager": -2.2}
+LEAST_ODDS: Mapping[Answering, float] = {"careful": -0.8, "balanced": -1.2, "eager": -2.2}
 """Logarithm of the odds from which on a fact answers. Raise them, and less is answered, and less of it wrongly."""
+
+BEYOND_RULES = 1.2
+"""How much more odds a fact needs that the rules of `relevance` don't accept: by hand, so that no more answers are wrong."""
 
 WORDS: Mapping[str, float] = {
     "own": 1.92,

@@ -4,7 +4,7 @@ A search ranks and doesn't judge. This weighs a few figures of a fact and its qu
 rare words; whether a name is asked for that nothing found has; whether it holds the form of answer that is wanted; how far it
 leads; and what a second look says, where one was taken. The weights stand in `calibration`.
 
-Rarity is estimated from the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
+Rarity is seen in the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
 no fact, and one that all have says little.
 """
 

@@ -17,7 +17,7 @@ from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.answer_forms import lacks_form
-from hive_mind.cognition.answering.calibration import LEAST_ODDS
+from hive_mind.cognition.answering.calibration import BEYOND_RULES, LEAST_ODDS
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.measures import measured_in
@@ -174,7 +174,7 @@ _CAUSE = regex(
 )
 
 
-# For one that only its likelihood speaks for: it shares enough words to be told.
+# For one that only its likelihood speaks for: it shares enough words to be quoted.
 _UNJUDGED = Judgement(0.0, 0.5, is_named=False)
 
 
@@ -231,7 +231,7 @@ def _decided(
 ) -> list[Relevant]:
     """The facts that answer and those on topic beside them; none where no fact is likely enough to answer.
 
-    A fact that the rules don't accept answers where it is likely enough and holds the form of answer that is wanted. Of a few
+    A fact that the rules don't accept answers where it is much likelier and holds the form of answer that is wanted. Of a few
     facts nothing tells which words are rare, so there the rules decide alone.
     """
     if len(hits) < FACTS_MIN:
@@ -240,7 +240,7 @@ def _decided(
     odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
     ids_meant, decided = under_what_is_named(asked_of(questions[0]), hits), []
     for hit in hits:
-        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in ids_meant
+        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least + BEYOND_RULES and hit.fact.id in ids_meant
         answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))
         if answers or relevant:
             decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
