@@ -57,14 +57,14 @@ async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
     """List runs, the most recently changed first."""
     from hive_mind.cli.runs.run_shown import show_table_of
 
-    documents: list[dict[str, Any]] = []
+    changed: list[tuple[int, dict[str, Any]]] = []
     total = 0
     for agent in [at.agent] if at.agent else _with_ledgers(at.home):
         async with _ledger(at.home, agent) as ledger:
             documents_of_agent, count = await _documents(ledger, limit)
-        documents += [{"agent": agent, **document} for document in documents_of_agent]
+        changed += [(at_ms, {"agent": agent, **document}) for at_ms, document in documents_of_agent]
         total += count
-    documents = sorted(documents, key=lambda document: str(document["changed"]), reverse=True)[: limit or None]
+    documents = [document for _, document in sorted(changed, key=lambda pair: -pair[0])[: limit or None]]
     if at.output is Format.JSON:
         show_json(documents)
     elif not documents:
@@ -76,15 +76,17 @@ async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
             say(f"{limit} of {counted(total, 'run')}: more with --limit")
 
 
-async def _documents(ledger: "Ledger", limit: int) -> tuple[list[dict[str, Any]], int]:
-    """Of the last runs of an agent, and how many it has. A damaged one hides no other."""
+async def _documents(ledger: "Ledger", limit: int) -> tuple[list[tuple[int, dict[str, Any]]], int]:
+    """Of the last runs of an agent, with when each changed, and how many it has. A damaged one hides no other."""
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_ids
 
-    ids, documents = await run_ids(ledger), []
+    ids = await run_ids(ledger)
+    documents: list[tuple[int, dict[str, Any]]] = []
     for run in ids[: limit or None]:
         try:
-            documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
+            state = await RunJournal(ledger, run).load()
+            documents.append((state.at_ms, await document_of(run, state, LedgerDesk(ledger))))
         except HiveError as error:
             say(f"run {run} can't be read: {error}", style="red")
     return documents, len(ids)
