@@ -26,6 +26,7 @@ from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
+from hive_mind.model.decoding import converted
 from hive_mind.model.dialogue import Message, ToolSpec, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
@@ -377,7 +378,7 @@ def _assignment(words: Sequence[str], fleet_seen: _Seen) -> QueenOrder:
 def _order_of(fields_given: Mapping[str, Any], fleet_seen: _Seen) -> QueenOrder:
     """An order that can be carried out. Raises `InvalidInput`."""
     try:
-        order = msgspec.convert(dict(fields_given), QueenOrder)
+        order = converted(dict(fields_given), QueenOrder)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"that is no order: {error}. {HELP}") from error
     if order.do == "assign":
@@ -396,7 +397,7 @@ def _order_of(fields_given: Mapping[str, Any], fleet_seen: _Seen) -> QueenOrder:
 def order_from(fields_given: Mapping[str, Any]) -> QueenOrder | None:
     """The order that a client sends back to be confirmed; None for none. Raises `InvalidInput`."""
     try:
-        return msgspec.convert(dict(fields_given), QueenOrder) if fields_given else None
+        return converted(dict(fields_given), QueenOrder) if fields_given else None
     except msgspec.ValidationError as error:
         raise InvalidInput(f"`inputs` is no order as the queen gave it: {error}") from error
 

@@ -17,6 +17,7 @@ from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError
 from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, examined, item_of, ticket_of, ticket_of_dead
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 
 _log = logging.getLogger(__name__)
@@ -118,7 +119,7 @@ class Watcher:
         before = [entry.body for entry in entries if entry.kind == _LOOK]
         views = [await self._desk.view(entry.body.decode()) for entry in entries if entry.kind == _TICKET]
         settled = tuple(view.decided_ms for view in views if view is not None and not view.is_open)
-        return _Seen(msgspec.json.decode(before[-1], type=HealthSummary) if before else None, settled)
+        return _Seen(json_decoder(HealthSummary)(before[-1]) if before else None, settled)
 
     async def _note(self, summary: HealthSummary) -> None:
         """Record this look, where anything is new."""

@@ -14,6 +14,7 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.bounds import Bounds, shown_value
+from hive_mind.model.decoding import converted
 
 Door = Literal["command", "http", "mcp", "console"]
 """Where it comes in, and so who puts it: a person at a command line or at the pages, a program of an operator, a model."""
@@ -100,7 +101,7 @@ class Entry:
             if name in present and present[name] not in words:
                 raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {shown_value(present[name])!r}")
         try:
-            return msgspec.convert(present, self.kind)
+            return converted(present, self.kind)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"no request: {error}") from error
 

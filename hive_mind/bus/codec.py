@@ -13,6 +13,7 @@ import msgspec
 from hive_mind.bus.base import EVERYONE, DeadLetter, Envelope, type_of
 from hive_mind.errors import WireError
 from hive_mind.model import wire
+from hive_mind.model.decoding import msgpack_decoder
 
 VERSION = 1
 ENVELOPE_BYTES_MAX = wire.MESSAGE_BYTES_MAX + (1 << 20)
@@ -39,7 +40,7 @@ class _Packed(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Packed)
+_decode = msgpack_decoder(_Packed)
 
 
 def encode(envelope: Envelope) -> bytes:
@@ -72,7 +73,7 @@ def decode(data: bytes) -> Envelope:
     if data[0] != VERSION:
         raise WireError(f"version {data[0]} of the envelope is not known here, only {VERSION}: upgrade this member")
     try:
-        packed = _decoder.decode(memoryview(data)[1:])
+        packed = _decode(memoryview(data)[1:])
     except (ValueError, RecursionError) as error:
         raise WireError(f"malformed envelope: {error}") from error
     _refuse(packed)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
 
 _T = TypeVar("_T")
@@ -157,7 +158,7 @@ def fact_verdicts_reply(text: str, facts: int) -> dict[int, FactVerdict]:
 
 def _verdict_of(item: msgspec.Raw) -> FactVerdict | None:
     try:
-        return msgspec.json.decode(item, type=FactVerdict)
+        return json_decoder(FactVerdict)(item)
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -175,7 +176,7 @@ def _without_unknown_marks(answer: str, facts: int) -> str:
 
 def _fact_of(item: msgspec.Raw) -> FactReply | None:
     try:
-        reply = msgspec.json.decode(item, type=FactReply)
+        reply = json_decoder(FactReply)(item)
     except (msgspec.DecodeError, RecursionError):
         return None
     fact, context = " ".join(reply.fact.split()), " ".join(reply.context.split())[:_CONTEXT_CHARS_MAX]
@@ -185,7 +186,7 @@ def _fact_of(item: msgspec.Raw) -> FactReply | None:
 def _decoded(text: str, shape: type[_T]) -> _T:
     body = _json_of(text)
     try:
-        return msgspec.json.decode(body.encode("utf-8", "replace"), type=shape)
+        return json_decoder(shape)(body.encode("utf-8", "replace"))
     except msgspec.DecodeError as problem:
         raise UnusableReplyError(f"it is not the JSON that was asked for: {problem}") from None
     except RecursionError:

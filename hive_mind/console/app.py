@@ -28,6 +28,7 @@ from hive_mind.console.pages import ask, evaluations, facts, fleet_map, messages
 from hive_mind.console.sessions import SESSION_S, Session, Sessions
 from hive_mind.console.visit import Console, Handler, Page, Visit
 from hive_mind.errors import BackendError, HiveError
+from hive_mind.model.decoding import json_decoder
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class _Doors:
         if not hmac.compare_digest(header, b"Bearer " + self._token.encode()):
             raise web.HTTPUnauthorized(reason="a link needs the header Authorization: Bearer <token>")
         try:
-            link_request = msgspec.json.decode(await request.read() or b"{}", type=_LinkRequest)
+            link_request = json_decoder(_LinkRequest)(await request.read() or b"{}")
         except msgspec.MsgspecError as error:
             raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
         if link_request.evaluations:

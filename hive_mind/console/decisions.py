@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.errors import BackendError
+from hive_mind.model.decoding import json_decoder
 
 _BYTES_SHOWN_MAX = 256 << 10
 
@@ -78,6 +79,6 @@ def _read(path: Path) -> list[DecisionLine]:
 
 def _line(text: bytes) -> DecisionLine | None:
     try:
-        return msgspec.json.decode(text, type=DecisionLine)
+        return json_decoder(DecisionLine)(text)
     except msgspec.MsgspecError:
         return None

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from hive_mind.model.decoding import json_decoder
+
 REPORT, SCORECARD = "report.html", "scorecard.json"
 
 _FOLDERS_MAX = 10
@@ -111,7 +113,7 @@ def _run(folder: Path, changed_us: int) -> EvaluationRun:
     has_report, trouble, card = (folder / REPORT).is_file(), "", CardSeen()
     try:
         with (folder / SCORECARD).open("rb") as file:
-            card = msgspec.json.decode(file.read(_BYTES_MAX), type=CardSeen)
+            card = json_decoder(CardSeen)(file.read(_BYTES_MAX))
     except (OSError, msgspec.MsgspecError) as error:
         trouble = f"its scorecard can't be read: {error}"
     return EvaluationRun(_key(folder), folder, changed_us, card, has_report, trouble)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.asking import called, status_of
 from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
@@ -131,7 +132,7 @@ def contacts_in(run: Path) -> list[Contact]:
     contacts = []
     for path in sorted(run.glob("*.json")):
         try:
-            contacts.append(msgspec.json.decode(path.read_bytes(), type=Contact))
+            contacts.append(json_decoder(Contact)(path.read_bytes()))
         except (OSError, msgspec.MsgspecError):
             continue
     return contacts

@@ -20,6 +20,7 @@ import msgspec
 from hive_mind.control.files import checked_name, private_folder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.file_lock import holder_in, note_holder, try_lock, unlock
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
 from hive_mind.runtime.workers.config import HiveConfig
 
@@ -129,7 +130,7 @@ class FleetFolder:
         """As last written; a new one where there is none. Raises `InvalidInput` for a file that can't be read."""
         path = self.path / "state.json"
         try:
-            return msgspec.json.decode(path.read_bytes(), type=FleetState)
+            return json_decoder(FleetState)(path.read_bytes())
         except FileNotFoundError:
             return FleetState()
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

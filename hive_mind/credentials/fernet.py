@@ -14,6 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from hive_mind.credentials.base import CREDENTIALS_MAX, Secret, checked_name, checked_value
 from hive_mind.credentials.key import KeyPlace, WriteWhole, new_key
 from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput
+from hive_mind.model.decoding import json_decoder
 from hive_mind.sqlite.lock import turn
 
 _VERSION = 1
@@ -110,7 +111,7 @@ class FernetFile:
         except FileNotFoundError:
             return _nothing()
         try:
-            book = msgspec.json.decode(body, type=_Book)
+            book = json_decoder(_Book)(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             advice = "restore a copy of it, or move it away and set its credentials anew"
             raise CredentialUnreadable(f"{self._path} is damaged: {advice}; nothing was changed") from error
@@ -180,7 +181,7 @@ def _ring_of(keys: tuple[str, ...]) -> MultiFernet:
 
 def _value(ring: MultiFernet, name: str, token: str) -> str | None:
     body = _decrypted(ring, token)
-    sealed = None if body is None else msgspec.json.decode(body, type=_Sealed)
+    sealed = None if body is None else json_decoder(_Sealed)(body)
     return sealed.value if sealed and sealed.name == name else None
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from hive_mind.devbroker.entities import Entities
 from hive_mind.errors import InvalidInput
+from hive_mind.model.decoding import converted, json_decoder
 
 _FILE_BYTES_MAX = 1 << 20
 
@@ -72,7 +73,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
             text = file.read(_FILE_BYTES_MAX + 1)
         if len(text) > _FILE_BYTES_MAX:
             raise InvalidInput(f"{path} is larger than a Config.json may be: at most {_FILE_BYTES_MAX} bytes")
-        config = msgspec.json.decode(text, type=dict[str, Any])
+        config = json_decoder(dict[str, Any])(text)
     except (OSError, msgspec.DecodeError) as error:
         raise InvalidInput(f"{path} can't be read as a Config.json: {error}") from error
     return config
@@ -84,7 +85,7 @@ def apply(config: Mapping[str, Any], entities: Entities) -> None:
         return
     nested = config if "UserConfig" in config else {"UserConfig": config}
     try:
-        user = msgspec.convert(nested, _File).user_config
+        user = converted(nested, _File).user_config
     except msgspec.ValidationError as error:
         raise InvalidInput(f"Config.json: {error}") from error
     for number, namespace in enumerate(user.namespace_config):

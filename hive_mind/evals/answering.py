@@ -36,6 +36,7 @@ from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.file_lock import lock
 from hive_mind.llm.base import LanguageModel, Prompt, Usage
 from hive_mind.model.answer import Question
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, Sleep
 from hive_mind.runtime.settings import Settings
@@ -306,7 +307,7 @@ def _verdict_in(reply: str) -> bool | None:
     # Models like to put JSON into a code fence or a sentence.
     body = reply[reply.find("{") : reply.rfind("}") + 1]
     try:
-        verdict = msgspec.json.decode(body.encode("utf-8", "replace"), type=_Verdict)
+        verdict = json_decoder(_Verdict)(body.encode("utf-8", "replace"))
     except msgspec.DecodeError:
         return None
     return verdict.grounded if verdict.grounded == (not verdict.unsupported) else None

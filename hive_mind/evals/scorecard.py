@@ -23,6 +23,7 @@ from hive_mind.evals.running.reading import MeasuredCell, read_run
 from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.measure.differences import JUDGED_MIN, Difference, metric_changes
 from hive_mind.measure.intervals import Estimate, Middle, estimates, middle
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
 from hive_mind.retrieval.files.writing import writable
 
@@ -144,7 +145,7 @@ def read_scorecard(folder: Path) -> Scorecard:
     """The scorecard as it was written. Raises `InvalidInput` if it is missing or can't be read."""
     path = folder / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Scorecard)
+        return json_decoder(Scorecard)(path.read_bytes())
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there: make it with hive-mind eval report {folder}") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -53,6 +53,7 @@ from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.replication.taken import Taken, by_partition, merged
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (
     Announce,
@@ -147,7 +148,7 @@ class HiveNode:
             elif record.table == REGISTRY:
                 self.registry_service.load(record.value)
             elif record.key == CLOCK:
-                self.clock.take(msgspec.msgpack.decode(record.value, type=Stamp), now.wall_ms, None)
+                self.clock.take(msgpack_decoder(Stamp)(record.value), now.wall_ms, None)
             elif record.key.startswith(ACTOR):
                 self.registry_service.own_actors.add(record.key.removeprefix(ACTOR))
             elif record.key == REVOKED:

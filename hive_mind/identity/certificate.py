@@ -10,6 +10,7 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, Check, Signer, is_signed, key_id
+from hive_mind.model.decoding import msgpack_decoder
 
 BYTES_MAX = 64 << 10
 EVERY_NAME = "*"
@@ -86,7 +87,7 @@ def read(root: bytes, data: bytes, kind: type[T], check: Check = is_signed) -> T
     if not check(root, _payload(data[:1], body), signature):
         raise InvalidInput(f"this {kind.__name__.lower()} is not signed by the root of this fleet")
     try:
-        statement = msgspec.msgpack.decode(body, type=kind)
+        statement = msgpack_decoder(kind)(body)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"invalid {kind.__name__.lower()}: {error}") from error
     if isinstance(statement, Certificate) and len(statement.public) != KEY_BYTES:

@@ -17,6 +17,7 @@ from hive_mind.errors import BackendUnavailable, WireError
 from hive_mind.identity.epochs import EpochKeys
 from hive_mind.identity.keys import derived
 from hive_mind.model import wire
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Encrypted
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class _Inner(NamedTuple):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decoder = msgspec.msgpack.Decoder(_Inner)
+_decode = msgpack_decoder(_Inner)
 
 
 class Cipher:
@@ -85,7 +86,7 @@ class Cipher:
         from cryptography.exceptions import InvalidTag
 
         try:
-            inner = _decoder.decode(key.decrypt(_nonce(message.number), message.body, self._bound(envelope, message.epoch)))
+            inner = _decode(key.decrypt(_nonce(message.number), message.body, self._bound(envelope, message.epoch)))
             said = wire.decode(inner.data)
         except (InvalidTag, ValueError, OverflowError, WireError):
             return UNREADABLE

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.judge.judgment import JudgmentAction, Signal
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 
 PREFIX = "item/"
@@ -221,7 +222,7 @@ _Value = TypeVar("_Value")
 
 def _read(entry: Entry, form: type[_Value]) -> _Value:
     try:
-        return msgspec.json.decode(entry.body, type=form)
+        return json_decoder(form)(entry.body)
     except msgspec.MsgspecError as error:
         raise WireError(
             f"entry {entry.seq} of {entry.stream} is no {form.__name__.lower()} ({error}); upgrade hive-mind"

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
+from hive_mind.model.decoding import converted
 from hive_mind.model.ids import canonical, source_digest
 from hive_mind.remembered import remembered
 
@@ -147,7 +146,7 @@ class FactList(list[Fact]):
 
 def fact_of(reply: Mapping[str, Any]) -> Fact:
     """The fact of a reply; what else stands there is left out."""
-    return msgspec.convert({**reply, "id": reply["fact_id"]}, Fact)
+    return converted({**reply, "id": reply["fact_id"]}, Fact)
 
 
 def turned(fact: Fact, earlier: Fact | None, now_us: int) -> Fact:

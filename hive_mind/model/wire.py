@@ -4,12 +4,14 @@ Columns of numbers and query vectors travel as little-endian float32. All input 
 misfit is a `WireError` and nothing else.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from hive_mind.errors import WireError
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Message
 
 VERSION = 1
@@ -30,7 +32,7 @@ def decode(data: bytes) -> Message:
     if data[0] != VERSION:
         raise WireError(f"version {data[0]} of the wire format is not known here, only {VERSION}: upgrade this member")
     try:
-        return _decoder.decode(data[1:])
+        return _decode(data[1:])
     # Not only DecodeError: text that is no UTF-8 raises UnicodeDecodeError, brackets in brackets RecursionError.
     except (ValueError, RecursionError) as error:
         raise WireError(f"malformed message: {error}") from error
@@ -50,4 +52,4 @@ def _from_bytes(kind: Any, value: Any) -> Any:
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_to_bytes)
-_decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message, dec_hook=_from_bytes)
+_decode: Callable[[bytes | memoryview], Message] = msgpack_decoder(Message, _from_bytes)

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import Stemmer
 
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.probe import ANALYSIS
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import Worded
@@ -56,7 +57,7 @@ class KnownTerms:
     def __init__(self, sealed: bytes = b"") -> None:
         self._terms, self._rows = _NONE, dict[bytes, int]()
         try:
-            assertion = msgspec.msgpack.decode(sealed, type=_Sealed) if sealed else None
+            assertion = msgpack_decoder(_Sealed)(sealed) if sealed else None
         except msgspec.DecodeError:
             return
         if assertion is not None and assertion.maker == _MAKER:

@@ -22,6 +22,7 @@ import msgspec
 from pydantic import ValidationError
 
 from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
+from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval.files.changing import is_same
 from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
@@ -104,7 +105,7 @@ def encoded(entry: Deployment) -> str:
 
 def decoded(line: bytes) -> Deployment:
     """The entry of a line. Raises `ValueError`."""
-    return msgspec.json.decode(line, type=Deployment)
+    return json_decoder(Deployment)(line)
 
 
 def in_use(entries: tuple[Deployment, ...]) -> list[Deployment]:

@@ -3,7 +3,7 @@
 Values as they can be kept: models and tools give halves of surrogate pairs, which no UTF-8 has, and lists in lists.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.model.entry import Entry
 
@@ -279,7 +280,7 @@ Step = (
 )
 
 
-_DECODER: msgspec.json.Decoder[Step] = msgspec.json.Decoder(Step)
+_decode: Callable[[bytes | str], Step] = json_decoder(Step)
 
 
 def entry_of(step: Step, at_ms: int) -> Entry:
@@ -295,7 +296,7 @@ def entry_of(step: Step, at_ms: int) -> Entry:
 def step_of(entry: Entry) -> Step:
     """The step of a run's entry. Raises `WireError`."""
     try:
-        return _DECODER.decode(entry.body)
+        return _decode(entry.body)
     except msgspec.MsgspecError as error:
         raise WireError(f"entry {entry.seq} of {entry.stream} is not a step of a run ({error}); upgrade hive-mind") from error
 

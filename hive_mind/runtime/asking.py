@@ -15,6 +15,7 @@ from uuid import uuid4
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
+from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes, waiting_line
@@ -136,7 +137,7 @@ async def status_of(contact: Contact, within_s: float) -> WorkerStatus:
     """How a worker is. Raises `BackendUnavailable` and `BackendTimeout`."""
     body = await said(contact, "GET", "/v1/status", None, silence_s=within_s)
     try:
-        return msgspec.json.decode(body, type=WorkerStatus)
+        return json_decoder(WorkerStatus)(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BackendUnavailable(contact.process, f"malformed status reply: {error}") from error
 
@@ -150,7 +151,7 @@ async def members_of(contact: Contact, timeout_s: float) -> tuple[MembersSeen, .
     """The members of its hive, as each of its nodes sees them."""
     reply = reply_of(contact.process, await said(contact, "GET", "/v1/members", None, silence_s=timeout_s))
     try:
-        return msgspec.convert(reply, tuple[MembersSeen, ...])
+        return converted(reply, tuple[MembersSeen, ...])
     except msgspec.ValidationError as error:
         raise BackendUnavailable(contact.process, f"malformed reply about members: {error}") from error
 

@@ -19,6 +19,7 @@ from hive_mind.errors import (
     HiveError,
     InvalidInput,
 )
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, retried
@@ -51,7 +52,7 @@ def refusal(error: HiveError) -> dict[str, Any]:
 def reply_of(name: str, body: bytes) -> Any:
     """The answer. Raises an error that it stands for, as if it had been asked in this process, or `AgentFailed`."""
     try:
-        reply = msgspec.json.decode(body, type=dict[str, Any])
+        reply = json_decoder(dict[str, Any])(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BackendUnavailable(name, "it answered with something that is not a reply") from error
     if "error" not in reply:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.errors import DatabaseUnreadable
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import replacing, sync_file, sync_folder, write_whole
 
 _log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ def mend(path: Path) -> None:
 def _carry_out(path: Path) -> None:
     """Do what the note says. Each step may have been done before."""
     try:
-        planned = msgspec.json.decode(_note(path).read_bytes(), type=_Replacement)
+        planned = json_decoder(_Replacement)(_note(path).read_bytes())
     except msgspec.DecodeError as error:
         advice = f"move {_note(path).name} away, and look at what is there: hive-mind doctor"
         problem = f"{path} was being replaced, and the note on it is damaged. Nothing was changed; {advice}"

@@ -23,6 +23,7 @@ from mcp.types import CallToolResult, ContentBlock, ElicitRequestFormParams, Eli
 from mcp.types import Tool as ServedTool
 
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.dialogue import Arguments, ToolSpec
 from hive_mind.runs.effects import ToolTraits
 from hive_mind.tools.base import McpServer, NeedsPerson, Tool, ToolContext
@@ -204,7 +205,7 @@ def _content(fields: Mapping[str, Any], answer: Any) -> dict[str, Any]:
         ((name, form),) = fields.items()
         return {name: _field_of(str(form.get("type", "string")), answer)}
     try:
-        content = msgspec.json.decode(answer, type=dict[str, Any]) if isinstance(answer, str) and fields else answer
+        content = json_decoder(dict[str, Any])(answer) if isinstance(answer, str) and fields else answer
     except msgspec.DecodeError as error:
         raise InvalidInput(f"the answer is no JSON object with {', '.join(fields)}") from error
     return {name: content[name] for name in fields if name in content} if isinstance(content, dict) else {}

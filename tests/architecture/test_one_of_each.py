@@ -43,3 +43,21 @@ def test_evaluations_retrieval_and_the_gate_of_a_fleet_work_out_paired_differenc
     others = [source.path.name for source in SOURCES if "hive_mind.measure.differences.differences" in source.imports]
 
     assert others == []
+
+
+def test_decoders_are_made_in_one_place() -> None:
+    """Elsewhere two threads could make the first one of a type at once."""
+    made = {"msgspec.convert", "msgspec.json.Decoder", "msgspec.msgpack.Decoder"}
+    made_to_read_once = {"msgspec.json.decode", "msgspec.msgpack.decode"}
+    others = {
+        source.path.name
+        for source in SOURCES
+        for node in source.nodes
+        if isinstance(node, ast.Call)
+        and (
+            ast.unparse(node.func) in made
+            or (ast.unparse(node.func) in made_to_read_once and "type" in {keyword.arg for keyword in node.keywords})
+        )
+    }
+
+    assert others == {"decoding.py"}

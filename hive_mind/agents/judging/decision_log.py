@@ -40,6 +40,7 @@ from hive_mind.judge.judgment import Judged, JudgmentAction, Precedent
 from hive_mind.judge.rules import chosen
 from hive_mind.judge.weights import SignalWeights, learned_weights
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 
 STREAM = "judge/threshold"
@@ -78,7 +79,7 @@ async def thresholds_in(ledger: Ledger) -> Thresholds:
         if entry.kind == _RESET:
             thresholds = Thresholds(since_ms=entry.at_ms)
         else:
-            move = msgspec.json.decode(entry.body, type=Move)
+            move = json_decoder(Move)(entry.body)
             thresholds = replace(thresholds, by_kind={**thresholds.by_kind, move.kind: move})
         thresholds = replace(thresholds, seq=entry.seq + 1)
     return thresholds
@@ -298,7 +299,7 @@ def _encoded(judged: Judged) -> bytes:
 
 def _read(entry: Entry) -> Judged | None:
     try:
-        return msgspec.json.decode(entry.body, type=Judged)
+        return json_decoder(Judged)(entry.body)
     except msgspec.MsgspecError as error:
         _log.error(
             "a judgement is left out: %s", WireError(f"entry {entry.seq} of {entry.stream} is malformed ({error}); upgrade")

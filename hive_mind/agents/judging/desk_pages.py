@@ -30,6 +30,7 @@ from hive_mind.judge.items import (
 )
 from hive_mind.judge.judge_settings import DeskConfig
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.decoding import json_decoder, msgpack_decoder
 from hive_mind.model.entry import Entry
 
 _log = logging.getLogger(__name__)
@@ -146,7 +147,7 @@ class DeskExchange:
         """Ask for what is new, take it, and send what is new here. Until it is cancelled; raises what a ledger raises."""
         for head in await self._ledger.heads(PEERS):
             body = (await self._ledger.read(head.stream))[-1].body
-            self._peers[head.stream.removeprefix(PEERS)] = msgspec.json.decode(body, type=Peer)
+            self._peers[head.stream.removeprefix(PEERS)] = json_decoder(Peer)(body)
         if not self._is_desk:
             desk = self._peers.get(self._at.agent, Peer())
             self._peers = {self._at.agent: msgspec.structs.replace(desk, node=self._at.node)}
@@ -320,7 +321,7 @@ class DeskExchange:
 def _checked(message: IncomingMessage) -> DeskPage:
     """Nothing is believed of it but that it came."""
     try:
-        page = msgspec.msgpack.decode(message.data, type=DeskPage)
+        page = msgpack_decoder(DeskPage)(message.data)
         for part in page.entries:
             _check(part)
     except (msgspec.MsgspecError, HiveError) as error:

@@ -33,6 +33,7 @@ from hive_mind.judge.judge_settings import DeskConfig, ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 
 _log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class DeskTrust:
             noted = [Entry("meant", msgspec.json.encode(entries), view.decided_ms)]
             await self._ledger.append(stream, 0, noted)
         if len(noted) == 1:
-            await self._write(msgspec.json.decode(noted[0].body, type=list[tuple[str, str]]))
+            await self._write(json_decoder(list[tuple[str, str]])(noted[0].body))
             await self._ledger.append(stream, 1, [Entry("told", b"", view.decided_ms)])
 
     def _meant(self, view: ItemView, *, is_right: bool) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from hive_mind.clocks import time_text, wall_clock_ms
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
 from hive_mind.runs.delegated import DELEGATE
@@ -195,7 +196,7 @@ class _Said(msgspec.Struct, frozen=True):
 
 
 def _said(entry: Entry) -> _Said:
-    message = msgspec.json.decode(entry.body, type=str | _Said)
+    message = json_decoder(str | _Said)(entry.body)
     return _Said(message) if isinstance(message, str) else message
 
 
@@ -208,7 +209,7 @@ async def assign_to(ledger: Ledger, call: str, inputs: Mapping[str, Any]) -> str
 
 def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
     """The run that it wants, and what it is given."""
-    return entry.stream.removeprefix(TASKS), msgspec.json.decode(entry.body, type=dict[str, Any])
+    return entry.stream.removeprefix(TASKS), json_decoder(dict[str, Any])(entry.body)
 
 
 async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, Any]:

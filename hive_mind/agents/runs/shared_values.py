@@ -15,6 +15,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import state_key
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Scope
 from hive_mind.runs.steps import ENDED, PREFIX
@@ -92,7 +93,7 @@ class LedgerValues:
         """All but the last of each key, and the names of runs that may still ask whether they wrote."""
         heads = [head for head in await self._ledger.heads(self._stream) if head.stream == self._stream]
         entries = await self._ledger.read(self._stream)
-        all_values = [msgspec.json.decode(entry.body, type=Values) for entry in entries]
+        all_values = [json_decoder(Values)(entry.body) for entry in entries]
         last = {key: values_of_entry.by for values_of_entry in all_values for key in values_of_entry.values}
         going_on = await self._going_on()
         entries_kept = []
@@ -107,7 +108,7 @@ class LedgerValues:
         return {head.stream.removeprefix(PREFIX) for head in await self._ledger.heads(PREFIX) if head.kind != ENDED}
 
     async def _written(self) -> list[Values]:
-        return [msgspec.json.decode(entry.body, type=Values) for entry in await self._ledger.read(self._stream)]
+        return [json_decoder(Values)(entry.body) for entry in await self._ledger.read(self._stream)]
 
 
 class SharedValues:

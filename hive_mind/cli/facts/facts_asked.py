@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from hive_mind.cli.asking.asked import AnsweringAgent
 from hive_mind.model.aggregation import MemoryStatistics
+from hive_mind.model.decoding import converted
 from hive_mind.model.fact import Fact, FactList, fact_of
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
@@ -30,7 +30,7 @@ class AskedFacts:
         return FactList(_facts(reply), reply.get("completeness", 1.0))
 
     async def statistics(self) -> MemoryStatistics:
-        return msgspec.convert(await self.agent.call("stats"), MemoryStatistics)
+        return converted(await self.agent.call("stats"), MemoryStatistics)
 
 
 def _facts(reply: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Fact]:

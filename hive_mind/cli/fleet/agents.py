@@ -21,6 +21,7 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import Settings
@@ -100,7 +101,7 @@ class FleetAgent(ProcessAgent):
     def contact(self) -> Contact | None:
         """How its process is reached by the fleet's own record; None where that runs elsewhere."""
         try:
-            return msgspec.json.decode(self.contact_file().read_bytes(), type=Contact)
+            return json_decoder(Contact)(self.contact_file().read_bytes())
         except (OSError, msgspec.DecodeError, InvalidInput):
             return None
 

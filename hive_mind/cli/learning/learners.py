@@ -6,11 +6,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 from hive_mind.cli.asking.asked import Called, agent_elsewhere
 from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.model.content import Content, KnownSource, LeftOut, SourceNote
+from hive_mind.model.decoding import converted
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class RemoteLearner:
     agent: Called
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
-        return msgspec.convert((await self.agent.call("sources", query=below))["sources"], list[KnownSource])
+        return converted((await self.agent.call("sources", query=below))["sources"], list[KnownSource])
 
     async def withdraw(self, source: str, /) -> int:
         return int((await self.agent.call("withdraw", source=source))["former"])

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
-import msgspec
 import typer
 
 from hive_mind.cli.asking.asked import asked_agent
@@ -14,6 +13,7 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.model.content import KnownSource
+from hive_mind.model.decoding import converted
 
 Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path.")]
 
@@ -26,7 +26,7 @@ group = typer.Typer()
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List the sources: when each was learned, its current and former facts, and what was left out."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
-        known_sources = msgspec.convert((await agent.call("sources", query=printable(below)))["sources"], list[KnownSource])
+        known_sources = converted((await agent.call("sources", query=printable(below)))["sources"], list[KnownSource])
     if at.output is Format.JSON:
         show_json([_row(source) for source in known_sources])
     elif not known_sources:

@@ -6,6 +6,7 @@ import msgspec
 
 from hive_mind.control import RESIDENT
 from hive_mind.file_lock import is_locked
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
@@ -19,9 +20,9 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAge
         if [folder.name for folder in (home / "fleets").iterdir() if folder.is_dir()] != [RESIDENT]:
             return None
         (file,) = (home / "fleets" / RESIDENT / "run").glob("*.json")
-        contact = msgspec.json.decode(file.read_bytes(), type=Contact)
+        contact = json_decoder(Contact)(file.read_bytes())
         request = request_bytes("GET", "/v1/status", contact.token, b"")
-        status = msgspec.json.decode(body_within(contact.port, request, _LOOK_S), type=WorkerStatus)
+        status = json_decoder(WorkerStatus)(body_within(contact.port, request, _LOOK_S))
     except (OSError, ValueError, msgspec.DecodeError):
         return None
     is_there = any(agent_status.name == agent and agent_status.phase != "failed" for agent_status in status.agents)

@@ -34,6 +34,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.examining import Lines
 from hive_mind.memory.transfer.importing import import_all
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import sync_folder, write_whole
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.members.generations import Moved, settle, snapshot_of
@@ -102,7 +103,7 @@ class _Import:
             except BaseException:
                 await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
                 raise
-        archived = msgspec.json.decode((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1], type=Archived)
+        archived = json_decoder(Archived)((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1])
         await asyncio.to_thread(self._put_in_place, archived)
         return archived
 
@@ -232,7 +233,7 @@ def _without_former(snapshot: JournalSnapshot, agent: str, former: frozenset[str
 
 def _restore_sources(folder: Path, text: str) -> None:
     try:
-        msgspec.json.decode(text, type=dict[str, str])
+        json_decoder(dict[str, str])(text)
     except msgspec.DecodeError as error:
         raise InvalidInput(f"the list of what {folder.name} has learned can't be read: {error}") from error
     write_whole(private_folder(folder) / "sources.json", text.encode())

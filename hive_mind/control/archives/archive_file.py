@@ -22,6 +22,7 @@ import msgspec
 from hive_mind.control.files import checked_name
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import PrivateKey, is_signed, key_id
+from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
 from hive_mind.replacing import replacing
 
@@ -249,7 +250,7 @@ def _problem_with(info: zipfile.ZipInfo, names: Iterable[str]) -> str:
 
 def _checked_about(path: Path, body: bytes, members: Iterable[str]) -> About:
     try:
-        about = msgspec.json.decode(body, type=About)
+        about = json_decoder(About)(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path} is not an archive of hive-mind: {ABOUT} can't be read ({error})") from error
     if about.format != _FORMAT:

@@ -33,6 +33,7 @@ from hive_mind.control.platforms.in_containers import (
     label,
 )
 from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
 IMAGE = "hive-mind"
@@ -99,7 +100,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
         config_files = (yaml.safe_load(files.get(_FILE, "")) or {"configs": {}})["configs"]
-        configs = [msgspec.json.decode(files[config_file["file"]], type=WorkerConfig) for config_file in config_files.values()]
+        configs = [json_decoder(WorkerConfig)(files[config_file["file"]]) for config_file in config_files.values()]
     except (yaml.YAMLError, msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"the folder has a {_FILE} that was not rendered here: take an empty folder") from error
     return {config.process: config for config in configs}

@@ -19,6 +19,7 @@ from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import NO_KEYS, Contained, Keys, contained, label, located
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.secrets.references import references_in
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
@@ -90,7 +91,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     if _FILE not in files:
         return {}
     try:
-        configs = [msgspec.json.decode(process["config"], type=WorkerConfig) for process in _parameters(files)["processes"]]
+        configs = [json_decoder(WorkerConfig)(process["config"]) for process in _parameters(files)["processes"]]
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise InvalidInput(_STRANGE) from error
     return {config.process: config for config in configs}

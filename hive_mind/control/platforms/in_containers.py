@@ -18,6 +18,7 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.errors import HiveError, ManifestError, Problem
 from hive_mind.forms.reading import tree_of
 from hive_mind.forms.tree import spelled
+from hive_mind.model.decoding import converted
 from hive_mind.regex import regex
 from hive_mind.runtime.secrets.references import references_in
 from hive_mind.runtime.workers.config import IdentityConfig, SourceConfig, WorkerConfig
@@ -143,7 +144,7 @@ class _Unfit(HiveError):
 
 def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
     files: dict[str, str] = {}
-    moved = msgspec.convert(_moved(msgspec.to_builtins(config), folder, files), WorkerConfig)
+    moved = converted(_moved(msgspec.to_builtins(config), folder, files), WorkerConfig)
     fitted = msgspec.structs.replace(
         moved,
         home=HOME,

@@ -33,6 +33,7 @@ from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import Child, begin, end_all, open_log, own_folder, read_own
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.file_lock import is_locked
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
 from hive_mind.runtime.process_identity import Identity, identity_of, is_running, use_of
 from hive_mind.runtime.workers.config import BusConfig
@@ -92,7 +93,7 @@ class RedisFiles:
     def running(self) -> Identity | None:
         """The server, where there is one and it can be shown to be this fleet's."""
         with suppress(msgspec.DecodeError):
-            identity = msgspec.json.decode(read_own(self.folder / "server.json"), type=Identity)
+            identity = json_decoder(Identity)(read_own(self.folder / "server.json"))
             if is_running(identity) and self._is_its_folder(identity):
                 return identity
         return self._adopted() if self.is_taken else None

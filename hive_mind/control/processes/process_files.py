@@ -30,6 +30,7 @@ from hive_mind.control.files import checked_name, private_folder
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.file_lock import is_locked
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
 from hive_mind.runtime.process_identity import Identity, command_of, identity_of, is_running, send
 from hive_mind.runtime.workers.config import WorkerConfig
@@ -57,7 +58,7 @@ class ProcessFiles:
     def contact(self) -> Contact | None:
         """The contact that it gives; None where it has not, or can't be believed."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            found_contact = msgspec.json.decode(read_own(self._contact), type=Contact)
+            found_contact = json_decoder(Contact)(read_own(self._contact))
             return found_contact if found_contact.process == self.process else None
         return None
 
@@ -77,7 +78,7 @@ class ProcessFiles:
         """Its configuration, raw and parsed; b"" and None where unreadable."""
         body = read_own(self.config)
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            return body, msgspec.json.decode(body, type=WorkerConfig)
+            return body, json_decoder(WorkerConfig)(body)
         return body, None
 
     def write_config(self, config: WorkerConfig) -> None:
@@ -110,7 +111,7 @@ class ProcessFiles:
         if contact is not None:
             yield Identity(contact.pid, contact.started)
         with suppress(msgspec.DecodeError):
-            yield msgspec.json.decode(read_own(self._begun), type=Identity)
+            yield json_decoder(Identity)(read_own(self._begun))
         # Its starter died before it could record it, or the clock was changed meanwhile.
         if self.is_taken and (holder := self._holder()) is not None:
             yield holder

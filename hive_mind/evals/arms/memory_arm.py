@@ -13,8 +13,6 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from hashlib import blake2b
 
-import msgspec
-
 from hive_mind.api.replies import FoundReply, HitJson
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import ArmResult, Cost, Means, Progress
@@ -26,6 +24,7 @@ from hive_mind.evals.datasets.from_memory import AgentCall, running_agent
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.memory.base import Memory
+from hive_mind.model.decoding import converted
 from hive_mind.model.fact import Fact, fact_of
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.probe import Anchors, Probe
@@ -138,8 +137,8 @@ async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -
 
 
 def _hit_of(reply: HitJson) -> Hit:
-    components = msgspec.convert(reply["components"], ComponentScores)
-    return Hit(fact_of(reply), reply["score"], components, msgspec.convert(reply["contributions"], Contributions))
+    components = converted(reply["components"], ComponentScores)
+    return Hit(fact_of(reply), reply["score"], components, converted(reply["contributions"], Contributions))
 
 
 Find = Callable[[LabelledQuestion, int], Sequence[Hit]]

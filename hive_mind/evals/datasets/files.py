@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from hive_mind.errors import InvalidInput
+from hive_mind.model.decoding import converted, json_decoder
 
 T = TypeVar("T")
 # Python's reader, which sees keys that come twice, takes seconds for more; files of that size are published ones.
@@ -74,7 +75,7 @@ def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[str, Line]]:
 def decoded(line: bytes, shape: type[T], place: str) -> T:
     """One JSON line as the given shape. `place` is "FILE, line N". Raises `InvalidInput`."""
     try:
-        value = msgspec.json.decode(line, type=shape)
+        value = json_decoder(shape)(line)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{place}: not UTF-8; save the file as UTF-8") from error
     except (msgspec.DecodeError, RecursionError) as error:
@@ -101,7 +102,7 @@ def _refuse_repeated_keys(body: bytes, place: str) -> None:
 def shaped(value: Any, shape: type[T], place: str) -> T:
     """A decoded JSON value as the given shape. `place` is "FILE, where in it". Raises `InvalidInput`."""
     try:
-        return msgspec.convert(value, shape)
+        return converted(value, shape)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{place}: {error}; correct it or download the file again") from error
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal, get_args
 
-import msgspec
-
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
 from hive_mind.measure.intervals import macro_mean
 from hive_mind.model.answer import Answer
 from hive_mind.model.content import Content
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.query import Hit
 
 Kind = Literal["who", "when", "what", "number", "identifier", "multi-hop", "changed", "unanswerable"]
@@ -48,7 +47,7 @@ def documents() -> list[Content]:
 def questions() -> list[DemoQuestion]:
     """The questions in the order of the file."""
     lines = files(__name__).joinpath("questions.jsonl").read_bytes().splitlines()
-    return [msgspec.json.decode(line, type=DemoQuestion) for line in lines]
+    return [json_decoder(DemoQuestion)(line) for line in lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from typing import TypeVar
 
 import msgspec
 
+from hive_mind.model.decoding import json_decoder
+
 Patterns = tuple[str, ...]
 
 
@@ -173,7 +175,7 @@ def words() -> Words:
 
 
 def _read(name: str, shape: type[Shape]) -> Shape:
-    return msgspec.json.decode(files(__package__).joinpath("vocabulary", f"{name}.json").read_bytes(), type=shape)
+    return json_decoder(shape)(files(__package__).joinpath("vocabulary", f"{name}.json").read_bytes())
 
 
 # Incident numbers come in threes: the pair's two, and one that nobody ever opened.

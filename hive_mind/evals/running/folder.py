@@ -28,6 +28,7 @@ from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
 from hive_mind.evals.running.reading import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.file_lock import try_lock
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
 from hive_mind.retrieval.files.writing import writable
 
@@ -212,7 +213,7 @@ def _whole_lines(path: Path, kind: type[Line]) -> list[Line]:
     lines: list[Line] = []
     for line in _raw(path):
         try:
-            lines.append(msgspec.json.decode(line, type=kind))
+            lines.append(json_decoder(kind)(line))
         except msgspec.DecodeError:
             break
     return lines

@@ -15,6 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Cell, Experiment, cells_of
 from hive_mind.evals.rows import CellReport, Row, Timing
 from hive_mind.evals.running.data import data_key
+from hive_mind.model.decoding import converted, json_decoder
 
 EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
 ROWS, TIMES, CELL = "rows.jsonl", "times.jsonl", "cell.json"
@@ -150,7 +151,7 @@ def _line(folder: Path) -> RunLine:
 
 def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
     try:
-        return msgspec.convert(plain, Experiment, dec_hook=lambda kind, value: kind(value))
+        return converted(plain, Experiment, lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
 
@@ -194,7 +195,7 @@ _Any = TypeVar("_Any")
 def _decoded(path: Path, body: bytes, kind: type[_Any], line: int = 0) -> _Any:
     where = f"{path}:{line}" if line else str(path)
     try:
-        return msgspec.json.decode(body, type=kind)
+        return json_decoder(kind)(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{where}: {error}: it is damaged; {_mended(path)}") from error
 

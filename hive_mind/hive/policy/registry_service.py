@@ -24,6 +24,7 @@ from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_sealed_entry, sealed_entry
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.replication.taken import Taken, merged
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Actor, HiveFact, Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
 from hive_mind.remembered import forget_texts
@@ -198,7 +199,7 @@ class RegistryService:
 
     def load(self, value: bytes) -> None:
         """Take back one journal record."""
-        self._registry.take([msgspec.msgpack.decode(value, type=RegistryEntry)], None)
+        self._registry.take([msgpack_decoder(RegistryEntry)(value)], None)
 
     def _write(self, key: str, value: str, by: str, stamp: Stamp, at: PolicyNow) -> RegistryEntry:
         hive_ms = at.trusted_ms()

@@ -7,8 +7,6 @@ checksum is no secret, but the id of a fact follows from its content.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from hive_mind.errors import WireError
 from hive_mind.hive.effects import Kept, Put, SetAside
 from hive_mind.hive.membership.membership import MEMBERSHIP
@@ -20,6 +18,7 @@ from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROO
 from hive_mind.hive.replication.partitions import INCOMING
 from hive_mind.hive.replication.reliable_channels import CHANNEL_BYTES, CHANNELS, SENT
 from hive_mind.hive.topology.log import TopologyLog
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import RegistryEntry
 
@@ -27,7 +26,7 @@ Reader = Callable[[bytes], Any]
 
 
 def _of(shape: object) -> Reader:
-    return msgspec.msgpack.Decoder(shape).decode
+    return msgpack_decoder(shape)
 
 
 def _assertion(value: bytes) -> Sealed:

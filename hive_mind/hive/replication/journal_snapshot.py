@@ -7,8 +7,6 @@ journal, so nothing is lost by reading them at rest. Only computes; callers read
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
 from hive_mind.hive.effects import Put
 from hive_mind.hive.node import ACTOR, META, OFFSET
 from hive_mind.hive.policy.admission import has_its_id
@@ -18,15 +16,16 @@ from hive_mind.hive.replication.app_messages import APPLICATION
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, BEYOND, HEADS, OWN_JUDGEMENT, PROOFS, SEEN
 from hive_mind.hive.replication.reliable_channels import CHANNELS, RECEIVED, SENT
 from hive_mind.hive.topology.federated import EVERYONE
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Assertion, Head, Removal, Sealed
 from hive_mind.model.messages import RegistryEntry
 
 _DOT_BYTES = ACTOR_BYTES + COUNTER_BYTES
 
-_decode_sealed = msgspec.msgpack.Decoder(Sealed).decode
-_decode_removal = msgspec.msgpack.Decoder(Removal).decode
-_decode_head = msgspec.msgpack.Decoder(Head).decode
-_decode_entry = msgspec.msgpack.Decoder(RegistryEntry).decode
+_decode_sealed = msgpack_decoder(Sealed)
+_decode_removal = msgpack_decoder(Removal)
+_decode_head = msgpack_decoder(Head)
+_decode_entry = msgpack_decoder(RegistryEntry)
 
 Place = bytes
 """As a journal's key says it: a partition, a zero byte, a dot."""

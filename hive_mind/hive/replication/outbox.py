@@ -20,6 +20,7 @@ from hive_mind.hive.replication.backoff import FIRST_RETRY_MS, retry_ms
 from hive_mind.hive.replication.exchange_steps import heads_of, size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.taken import Taken
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Assertion, Dot, Sealed
 from hive_mind.model.messages import Changes, Replicate
 
@@ -37,7 +38,7 @@ Holders = Callable[[str], Sequence[str]]
 
 UNDELIVERED = "undelivered"
 
-_decode = msgspec.msgpack.Decoder(Sealed).decode
+_decode = msgpack_decoder(Sealed)
 
 Place = tuple[str, Dot]
 """A partition and a dot in it."""
@@ -172,7 +173,7 @@ class Outbox:
 
     def load(self, value: bytes, mono_ms: int) -> None:
         """Take back one journal record: it is sent again soon."""
-        batch = msgspec.msgpack.decode(value, type=Batch)
+        batch = msgpack_decoder(Batch)(value)
         batch.attempts, batch.due_ms = 0, mono_ms
         self._keep(batch)
         self._next_due_ms = mono_ms

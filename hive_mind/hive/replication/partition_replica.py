@@ -16,6 +16,7 @@ from hive_mind.hive.policy.authority import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, A
 from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_content import PartitionContent, age
 from hive_mind.hive.replication.taken import Change, Taken
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.messages import Changes
 
@@ -28,9 +29,9 @@ OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
 _SLACK = 2
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_sealed = msgspec.msgpack.Decoder(Sealed).decode
-_decode_removal = msgspec.msgpack.Decoder(Removal).decode
-_decode_head = msgspec.msgpack.Decoder(Head).decode
+_decode_sealed = msgpack_decoder(Sealed)
+_decode_removal = msgpack_decoder(Removal)
+_decode_head = msgpack_decoder(Head)
 
 
 class PartitionReplica(PartitionContent):

@@ -11,6 +11,7 @@ import msgspec
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
 from hive_mind.hive.replication.backoff import FIRST_RETRY_MS, retry_ms
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
 
 CHANNELS, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"
@@ -93,9 +94,7 @@ class Sender:
                 )
             elif record.table == SENT:
                 channel = self._channels[record.key[CHANNEL_BYTES:].decode()]
-                channel.waiting[_number(record.key[:CHANNEL_BYTES])] = msgspec.msgpack.decode(
-                    record.value, type=tuple[str, bytes]
-                )
+                channel.waiting[_number(record.key[:CHANNEL_BYTES])] = msgpack_decoder(tuple[str, bytes])(record.value)
                 channel.due_ms = mono_ms
 
     def send(self, receiver: str, kind: str, data: bytes, mono_ms: int) -> tuple[list[Record], list[Send]]:

@@ -16,6 +16,7 @@ from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.placement import Placement
 from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.model.decoding import msgpack_decoder
 
 TOPOLOGY_BYTES_MAX = 1 << 20
 NODES_MAX = 10_000
@@ -79,7 +80,7 @@ class _Sharded(msgspec.Struct, frozen=True, tag_field="topology", tag="sharded",
 
 _Plain = _Flat | _Federated | _Sharded
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Plain).decode
+_decode = msgpack_decoder(_Plain)
 
 
 def pack(topology: Topology) -> bytes:

@@ -19,13 +19,14 @@ from hive_mind.hive.membership.heartbeats import Heartbeats
 from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, Seal, is_sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import NAME_CHARACTERS_MAX, TOPOLOGY_BYTES_MAX, digest_of, is_name, pack, unpack
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import AnnouncedTopology, TopologyUpdate
 
 # A member that missed more needs a full copy.
 STEPS_MAX = 8
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[AnnouncedTopology, ...]).decode
+_decode = msgpack_decoder(tuple[AnnouncedTopology, ...])
 
 Names = frozenset[str]
 

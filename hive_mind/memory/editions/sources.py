@@ -9,6 +9,7 @@ import msgspec
 
 from hive_mind.memory.editions.editions import vouched_by
 from hive_mind.model.content import KnownSource, SourceNote
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import source_digest
 from hive_mind.store.base import SetMeta
@@ -40,7 +41,7 @@ def _known(source: str, facts: list[Fact], note: SourceNote) -> KnownSource:
 
 def _note_of(source: str, meta: Mapping[str, str]) -> SourceNote:
     note = meta.get(_key(source))
-    return msgspec.json.decode(note, type=SourceNote) if note else SourceNote()
+    return json_decoder(SourceNote)(note) if note else SourceNote()
 
 
 def _key(source: str) -> str:

@@ -26,6 +26,7 @@ from hive_mind.memory.opening import MODEL_KEY, may_embed, record, warn_other_mo
 from hive_mind.memory.transfer.examining import Examination, Examined, Lines, is_taken
 from hive_mind.memory.transfer.transfer import Record, record_of
 from hive_mind.memory.vectors import VectorSource
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.fact import Fact
 from hive_mind.store.base import AddEpisode, Change, FactStore, Link, SetMeta
 
@@ -131,7 +132,7 @@ async def _examined(lines: Lines, report: Progress) -> Examined:
 def _reached(meta: Mapping[str, str], examined: Examined) -> _Reached:
     """Where to begin: where the same lines were left, or at the first."""
     begun_text = meta.get(BEGUN_KEY, "")
-    reached = msgspec.json.decode(begun_text, type=_Reached) if begun_text else None
+    reached = json_decoder(_Reached)(begun_text) if begun_text else None
     return reached if reached and reached.digest == examined.digest else _Reached(examined.digest, 0, examined.links_from)
 
 

@@ -11,6 +11,7 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.model.content import Episode
+from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, Relation, Sharing
 from hive_mind.model.ids import ID_CHARACTERS, canonical, episode_id, fact_id
@@ -67,13 +68,13 @@ class _LinkLine(msgspec.Struct, tag_field="type", tag="link", forbid_unknown_fie
 
 
 _Line = _FactLine | _EpisodeLine | _LinkLine
-_decoder = msgspec.json.Decoder(_Line)
+_decode = json_decoder(_Line)
 
 
 def record_of(line: bytes | str) -> Record:
     """The record of a line. Raises `InvalidInput` that names the error in it."""
     try:
-        line_read: _Line = _decoder.decode(line.encode() if isinstance(line, str) else line)
+        line_read: _Line = _decode(line.encode() if isinstance(line, str) else line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         why = str(error) if isinstance(line, str) or _is_text(line) else "is no UTF-8: save it as UTF-8"
         raise InvalidInput(why[:PROBLEM_CHARACTERS_MAX]) from error
@@ -92,7 +93,7 @@ def line_of(record: Record) -> str:
         case Fact():
             line: _Line = _fact_line(record)
         case Episode():
-            line = msgspec.convert(msgspec.to_builtins(record) | {"type": "episode"}, _EpisodeLine)
+            line = converted(msgspec.to_builtins(record) | {"type": "episode"}, _EpisodeLine)
         case Link():
             line = _LinkLine(record.relation, record.from_id, record.to_id)
     return msgspec.json.encode(line).decode()
@@ -104,7 +105,7 @@ def _fact_line(fact: Fact) -> _FactLine:
     del fields["offered"]
     if not fact.is_retracted:
         del fields["sharing"]
-    return msgspec.convert(fields | {"type": "fact"}, _FactLine)
+    return converted(fields | {"type": "fact"}, _FactLine)
 
 
 def _fact(line: _FactLine) -> Fact:

@@ -19,6 +19,7 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
+from hive_mind.model.decoding import msgpack_decoder
 
 Vector = NDArray[np.float32]
 
@@ -249,7 +250,7 @@ def _marks(values: Sequence[object]) -> str:
 
 
 def _fields(raw: bytes) -> Mapping[str, Sequence[str]]:
-    return msgspec.msgpack.decode(raw, type=dict[str, tuple[str, ...]])
+    return msgpack_decoder(dict[str, tuple[str, ...]])(raw)
 
 
 @contextmanager

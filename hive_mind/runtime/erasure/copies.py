@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.bus.base import Envelope
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.messages import Encrypted
 from hive_mind.private import private_folder
@@ -61,7 +62,7 @@ def noted(home: Path) -> list[Copied]:
     for line in path.read_bytes().splitlines() if path.exists() else ():
         # Power may have failed while a line was written: its copy was not begun then.
         with suppress(msgspec.DecodeError):
-            copies_noted[msgspec.json.decode(line, type=Copied)] = None
+            copies_noted[json_decoder(Copied)(line)] = None
     return list(copies_noted)
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import PrivateKey, is_signed, key_id
+from hive_mind.model.decoding import json_decoder
 from hive_mind.private import private_folder
 from hive_mind.replacing import write_whole
 
@@ -77,7 +78,7 @@ def read(path: Path) -> Receipt:
     """A receipt whose signature is good. Raises `InvalidInput` for anything else."""
     try:
         data = path.read_bytes()[: BYTES_MAX + 1]
-        receipt = msgspec.json.decode(data, type=Receipt) if len(data) <= BYTES_MAX else None
+        receipt = json_decoder(Receipt)(data) if len(data) <= BYTES_MAX else None
         public = base64.b64decode(receipt.key, validate=True) if receipt else b""
         signature = base64.b64decode(receipt.signature, validate=True) if receipt else b""
     except OSError as error:

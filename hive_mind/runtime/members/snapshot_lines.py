@@ -23,6 +23,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.examining import PROBLEMS_SHOWN
 from hive_mind.memory.transfer.transfer import PROBLEM_CHARACTERS_MAX
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot, said_of
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.messages import Appointment, RegistryEntry
@@ -72,7 +73,7 @@ class _EntryLine(msgspec.Struct, tag_field="type", tag="entry", forbid_unknown_f
 
 
 _Line = _AssertionLine | _EntryLine
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = json_decoder(_Line)
 _encode = msgspec.json.Encoder().encode
 
 

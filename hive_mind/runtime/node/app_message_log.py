@@ -7,6 +7,7 @@ import msgspec
 
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
+from hive_mind.model.decoding import msgpack_decoder
 
 TABLE = "app.told"
 _KEPT_MAX = 10_000
@@ -57,4 +58,4 @@ class AppMessageLog:
 
 
 def _load(put: Put) -> AppMessageEntry:
-    return msgspec.msgpack.decode(put.value, type=AppMessageEntry)
+    return msgpack_decoder(AppMessageEntry)(put.value)

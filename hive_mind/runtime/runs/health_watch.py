@@ -23,6 +23,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import OPENED, PREFIX, Item, item_of
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runs.graphs.worker_file import worker_of
 from hive_mind.runs.steps import PREFIX as RUN_STREAMS
 from hive_mind.runtime.agent_files import ledger_path
@@ -56,7 +57,7 @@ def opener(settings: Settings) -> Callable[[str], Awaitable[Ledger | None]]:
 def is_running_here(run: Path, process: str) -> bool:
     """Whether the process that said last how to reach it is on this machine now."""
     try:
-        contact = msgspec.json.decode((run / f"{process}.json").read_bytes(), type=Contact)
+        contact = json_decoder(Contact)((run / f"{process}.json").read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
     return is_running(Identity(contact.pid, contact.started))

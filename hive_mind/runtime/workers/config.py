@@ -22,6 +22,7 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
@@ -257,6 +258,6 @@ class WorkerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_config(path: Path) -> WorkerConfig:
     """Raises `InvalidInput` for any other file."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=WorkerConfig)
+        return json_decoder(WorkerConfig)(path.read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} is not a worker's configuration: {error}") from error

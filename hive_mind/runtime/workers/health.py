@@ -59,6 +59,7 @@ from hive_mind.errors import (
     HiveError,
     InvalidInput,
 )
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.runs.event_streams import beating
@@ -373,7 +374,7 @@ async def _is_signed(request: web.Request) -> bool:
 async def _body(request: web.Request, kind: Any) -> Any:
     try:
         raw = await request.read()
-        return msgspec.json.decode(raw or b"{}", type=kind)
+        return json_decoder(kind)(raw or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
     except ConnectionError as error:

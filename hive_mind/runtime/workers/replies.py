@@ -15,6 +15,7 @@ from aiohttp import web
 from hive_mind.agents.replies import How, TokenRefused
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.items import Item
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.runs.notifying import REPLIES
 from hive_mind.runtime.workers.worker import Worker
 
@@ -83,7 +84,7 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
     if request.content_type != "application/json":
         return {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
     try:
-        return msgspec.json.decode(await request.read() or b"{}", type=dict[str, str])
+        return json_decoder(dict[str, str])(await request.read() or b"{}")
     except msgspec.DecodeError as error:
         raise InvalidInput(f"a reply is texts by name: by, because, text ({error})") from None
 

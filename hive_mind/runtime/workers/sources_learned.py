@@ -19,6 +19,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, SourceNote
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
@@ -98,7 +99,7 @@ def _source_of(path: str) -> str:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+        return json_decoder(dict[str, str])(path.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -14,10 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import msgspec
-
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
+from hive_mind.model.decoding import converted
 from hive_mind.sqlite.file import translating
 from hive_mind.sqlite.unwritable import is_unwritable
 from hive_mind.store.graph import questions
@@ -101,7 +100,7 @@ class Graph:
                 await self.close()
                 raise BackendError("graph", f"{message}; the memory itself is not touched: {_advice(self._record)}")
             raise _error(name, message)
-        return msgspec.convert(reply_parts[0], Rows)
+        return converted(reply_parts[0], Rows)
 
     async def build(self) -> Path:
         """Kuzu's database as the record is now, for programs that open it themselves; made anew where the record has changed."""

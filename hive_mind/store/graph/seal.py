@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.file_lock import lock, try_lock
+from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import publish
 from hive_mind.store.graph.schema import VERSION
 
@@ -81,7 +82,7 @@ class GraphLocation:
         if not self.database.is_file():
             return "there is none yet"
         try:
-            seal = msgspec.json.decode(self.seal.read_bytes(), type=Seal)
+            seal = json_decoder(Seal)(self.seal.read_bytes())
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return "its seal is missing or unreadable: it was not finished, or somebody changed it"
         if seal != closed(seal):

@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import structs
 
 from hive_mind.model.content import Episode
+from hive_mind.model.decoding import json_decoder
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import ID_CHARACTERS, episode_id, fact_id
 from hive_mind.sqlite.file import FileFormat
@@ -33,9 +34,9 @@ RELATIONS: Sequence[Relation] = (Relation.DERIVES_FROM, Relation.SUPERSEDES, Rel
 RELATION_NUMBERS = {relation: number for number, relation in enumerate(RELATIONS)}
 
 _encode = msgspec.json.encode
-_fact_of = msgspec.json.Decoder(Fact).decode
-_episode_of = msgspec.json.Decoder(Episode).decode
-_entity_of = msgspec.json.Decoder(str).decode
+_fact_of = json_decoder(Fact)
+_episode_of = json_decoder(Episode)
+_entity_of = json_decoder(str)
 _edge_bytes = struct.Struct("<4q").pack
 
 EDGE_TOTAL = 0

@@ -26,6 +26,7 @@ from hive_mind.control.platforms.kubernetes.process import (
     public_keys,
 )
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers.config import WorkerConfig
 
 # Change them with a patch of kustomize: nobody's hours are everybody's.
@@ -99,7 +100,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
         kustomization = yaml.safe_load(files.get("kustomization.yaml", "")) or {"resources": []}
         objects = [manifest_object for name in kustomization["resources"] for manifest_object in yaml.safe_load_all(files[name])]
         texts = [manifest_object["data"][CONFIG_FILE] for manifest_object in objects if manifest_object["kind"] == "ConfigMap"]
-        configs = [msgspec.json.decode(text, type=WorkerConfig) for text in texts]
+        configs = [json_decoder(WorkerConfig)(text) for text in texts]
     except (yaml.YAMLError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise InvalidInput("the folder has a kustomization.yaml that was not rendered here: take an empty folder") from error
     return {config.process: config for config in configs}

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import msgspec
 import numpy as np
 import psutil
 from numpy.typing import NDArray
@@ -38,6 +37,7 @@ from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import reads
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.decoding import converted
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.form import texts_to_embed
@@ -77,7 +77,7 @@ class _Remote:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
         reply = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
-        search = msgspec.convert(reply, SearchFound)
+        search = converted(reply, SearchFound)
         self.fan_out, self.completeness = max(self.fan_out, search.fan_out), min(self.completeness, search.completeness)
         self.cpu_s, self.wall_s = self.cpu_s + search.cpu_s, self.wall_s + search.wall_s
         return SearchResult(search.hits, completeness=search.completeness)
@@ -188,7 +188,7 @@ class ProcessesArm(PerAgentArm):
 
     async def _states(self) -> list[MembersState]:
         replies = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))
-        return msgspec.convert(replies, list[MembersState])
+        return converted(replies, list[MembersState])
 
     async def _running(self) -> list[Running]:
         return list((await self._platform.observe()).values())

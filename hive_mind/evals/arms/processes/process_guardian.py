@@ -20,6 +20,7 @@ from hive_mind.control.platforms import local
 from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.process_files import processes_in
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, ConfigError, HiveError
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers.config import BusConfig
 
 _SERVER_WITHIN_S = 90.0
@@ -81,7 +82,7 @@ async def _said(process: Process) -> GuardianReady:
     assert process.stdout is not None  # noqa: S101 - asked for
     if not (line := await process.stdout.readline()):
         raise BackendUnavailable("process", "the program that keeps folder and server has ended and said nothing")
-    return msgspec.json.decode(line, type=GuardianReady)
+    return json_decoder(GuardianReady)(line)
 
 
 async def _ended(process: Process) -> None:
