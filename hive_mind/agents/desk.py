@@ -56,7 +56,7 @@ class LedgerDesk:
     """A desk over an open ledger, which stays its owner's. `people`: those whose decisions count; empty: everybody's."""
 
     def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = wall_clock_ms) -> None:
-        self._ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms
+        self.ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms
         self._open = OpenItems(ledger)
         self._asking = asyncio.Lock()
 
@@ -68,12 +68,12 @@ class LedgerDesk:
         check(item)
         # Together, or each of many at once would find the last free place.
         async with self._asking:
-            if await self._ledger.read(stream_of(item.id)):
+            if await self.ledger.read(stream_of(item.id)):
                 return True
             if not has_room((await self._open.now()).values(), item.agent):
                 return False
             # False is as good: another process asked the same.
-            await self._ledger.append(stream_of(item.id), 0, [entry_of(item, item.opened_ms, OPENED)])
+            await self.ledger.append(stream_of(item.id), 0, [entry_of(item, item.opened_ms, OPENED)])
             return True
 
     async def open(self, kind: str = "", agent: str = "") -> list[ItemView]:
@@ -84,11 +84,11 @@ class LedgerDesk:
 
     async def view(self, item_id: str) -> ItemView | None:
         """One item with all that was said about it; None where there is none."""
-        return folded(await self._ledger.read(stream_of(item_id)))
+        return folded(await self.ledger.read(stream_of(item_id)))
 
     async def ids(self) -> list[str]:
         """Every item there ever was, the one that changed last first."""
-        heads = await self._ledger.heads(PREFIX)
+        heads = await self.ledger.heads(PREFIX)
         return [head.stream.removeprefix(PREFIX) for head in sorted(heads, key=lambda head: -head.pos)]
 
     async def decide(self, decision: Decision) -> bool:
@@ -112,14 +112,14 @@ class LedgerDesk:
     async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
         """Let it be decided again. False where it is open already. A decision that has taken effect is not undone."""
         while True:
-            entries = await self._ledger.read(stream_of(item_id))
+            entries = await self.ledger.read(stream_of(item_id))
             view = folded(entries)
             if view is None:
                 raise _no_item(item_id)
             if view.is_open:
                 return False
             reopening = entry_of(Reopening(by=by, because=because), self._clock_ms(), REOPENED)
-            if await self._ledger.append(stream_of(item_id), len(entries), [reopening]):
+            if await self.ledger.append(stream_of(item_id), len(entries), [reopening]):
                 return True
 
     async def mirror(self, item_id: str, entry: Entry) -> bool:
@@ -131,14 +131,14 @@ class LedgerDesk:
             return await self.ask(item_of(entry))
         stream = stream_of(item_id)
         while True:
-            entries = await self._ledger.read(stream)
+            entries = await self.ledger.read(stream)
             view = folded(entries)
             if view is None or any((seen_entry.body, seen_entry.at_ms) == (entry.body, entry.at_ms) for seen_entry in entries):
                 return True
             if view.is_open if entry.kind == REOPENED else view.knows(decision_of(entry)):
                 return True
             kind = entry.kind if entry.kind == REOPENED else DECIDED if view.is_open else COMMENTED
-            if await self._ledger.append(stream, len(entries), [Entry(kind, entry.body, entry.at_ms)]):
+            if await self.ledger.append(stream, len(entries), [Entry(kind, entry.body, entry.at_ms)]):
                 return True
 
     async def expire(self) -> list[Decision]:
@@ -150,28 +150,28 @@ class LedgerDesk:
     async def decided(self, since_pos: int = 0) -> list[Decided]:
         """Every decision that counts behind a position, until now. An item that was reopened has several."""
         decisions_read: list[Decided] = []
-        while (page := await self._ledger.newer(since_pos, PREFIX)).upto != since_pos:
+        while (page := await self.ledger.newer(since_pos, PREFIX)).upto != since_pos:
             decisions_read += [Decided(entry.pos, decision_of(entry)) for entry in page.entries if entry.kind == DECIDED]
             since_pos = page.upto
         return decisions_read
 
     async def decisions(self, since_pos: int = 0) -> AsyncIterator[Decided]:
         """Every decision that counts behind a position, and those to come, as they come. An item that is reopened has several."""
-        async for entry in self._ledger.follow(since_pos, PREFIX):
+        async for entry in self.ledger.follow(since_pos, PREFIX):
             if entry.kind == DECIDED:
                 yield Decided(entry.pos, decision_of(entry))
 
     async def _decide(self, decision: Decision) -> bool:
         stream = stream_of(decision.item)
         while True:
-            entries = await self._ledger.read(stream)
+            entries = await self.ledger.read(stream)
             view = folded(entries)
             if view is None:
                 raise _no_item(decision.item)
             if view.knows(decision):
                 return decision == view.decision
             kind = DECIDED if view.is_open else COMMENTED
-            if await self._ledger.append(stream, len(entries), [entry_of(decision, self._clock_ms(), kind)]):
+            if await self.ledger.append(stream, len(entries), [entry_of(decision, self._clock_ms(), kind)]):
                 return view.is_open
 
 
@@ -191,7 +191,7 @@ class OpenItems:
     """Of one ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+        self.ledger = ledger
         self._views: dict[str, ItemView] = {}
         self._pos: int | None = None
         self._turn = asyncio.Lock()
@@ -200,7 +200,7 @@ class OpenItems:
         """By stream. Good until the next call."""
         async with self._turn:
             pos = await self._begun() if self._pos is None else self._pos
-            while (page := await self._ledger.newer(pos, PREFIX)).upto != pos:
+            while (page := await self.ledger.newer(pos, PREFIX)).upto != pos:
                 for entry in page.entries:
                     await self._take(entry)
                 pos = page.upto
@@ -209,7 +209,7 @@ class OpenItems:
 
     async def _begun(self) -> int:
         """Only streams that end open are read; the position until which that is known."""
-        heads = await self._ledger.heads(PREFIX)
+        heads = await self.ledger.heads(PREFIX)
         for head in heads:
             if head.kind in (OPENED, REOPENED):
                 await self._look_at(head.stream)
@@ -224,7 +224,7 @@ class OpenItems:
     async def _look_at(self, stream: str) -> None:
         """As it is by now, which may be later than the entry that made us look: what came since is seen again, to no effect."""
         try:
-            view = folded(await self._ledger.read(stream))
+            view = folded(await self.ledger.read(stream))
         except (DatabaseUnreadable, WireError) as error:
             _log.error("an item is left out: %s", error)
             return

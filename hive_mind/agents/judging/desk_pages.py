@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, HiveError, InvalidInput, WireError
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.replication.reliable_channels import Act, IncomingMessage
@@ -43,6 +44,8 @@ _FORMER_KIND, _FORMER_TABLE = "hive-mind.item", "app.post"
 """Letters of earlier versions: what they say is asked for again."""
 
 _AGAIN_S, _AGAIN_MAX_S = 1.0, 30.0
+_SILENT_S = 4.0
+"""An agent that is waited for as long as this is silent."""
 _PAGES_MAX = 1_000
 
 
@@ -76,10 +79,11 @@ class DeskPage(msgspec.Struct, frozen=True):
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """The node of another agent, and up to where its ledger is known here."""
+    """The node of another agent, up to where its ledger is known here, and since when it does not answer (0: it does)."""
 
     node: str = ""
     have: int = 0
+    silent_since_ms: int = 0
 
 
 Take = Callable[[DeskPage, str], None]
@@ -139,15 +143,13 @@ class DeskExchange:
         self._peers: dict[str, Peer] = {}
         # Up to where each agent that listens was sent this ledger.
         self._sent: dict[str, int] = {}
-        # Agents that have not answered: when each is to be asked, and how long to wait for its answer then.
-        self._unheard: dict[str, tuple[float, float]] = {}
+        # Agents that have not answered: when each is to be asked, how long to wait then, and how long was waited so far.
+        self._unheard: dict[str, tuple[float, float, float]] = {}
         self._turn = asyncio.Lock()
 
     async def run(self) -> None:
         """Ask for what is new, take it, and send what is new here. Until it is cancelled; raises what a ledger raises."""
-        for head in await self._ledger.heads(PEERS):
-            body = (await self._ledger.read(head.stream))[-1].body
-            self._peers[head.stream.removeprefix(PEERS)] = json_decoder(Peer)(body)
+        self._peers = await peers_of(self._ledger)
         if not self._is_desk:
             desk = self._peers.get(self._at.agent, Peer())
             self._peers = {self._at.agent: msgspec.structs.replace(desk, node=self._at.node)}
@@ -170,14 +172,18 @@ class DeskExchange:
         while True:
             now_s = asyncio.get_running_loop().time()
             async with self._turn:
-                for agent, (due_s, pause_s) in list(self._unheard.items()):
+                for agent, (due_s, pause_s, waited_s) in list(self._unheard.items()):
                     if agent in self._peers and due_s <= now_s:
-                        self._unheard[agent] = now_s + pause_s, min(2 * pause_s, _AGAIN_MAX_S)
+                        self._unheard[agent] = now_s + pause_s, min(2 * pause_s, _AGAIN_MAX_S), waited_s + pause_s
+                        if waited_s >= _SILENT_S and not (peer := self._peers[agent]).silent_since_ms:
+                            since_ms = wall_clock_ms() - round(1_000 * waited_s)
+                            await self._note(agent, msgspec.structs.replace(peer, silent_since_ms=since_ms))
                         await self._send(agent, asks=True)
             await asyncio.sleep(_AGAIN_S)
 
     def _ask_again(self, agent: str) -> None:
-        self._unheard[agent] = 0.0, _AGAIN_S
+        waited_s = self._unheard[agent][2] if agent in self._unheard else 0.0
+        self._unheard[agent] = 0.0, _AGAIN_S, waited_s
 
     def _receive(self, page: DeskPage, sender: str) -> None:
         try:
@@ -203,7 +209,7 @@ class DeskExchange:
         if not page.asks:
             self._unheard.pop(page.agent, None)
         # In memory first: where the ledger fails it is asked again.
-        self._peers[page.agent] = Peer(sender, peer.have)
+        self._peers[page.agent] = msgspec.structs.replace(peer, node=sender)
         have = peer.have
         if page.since > have:
             self._ask_again(page.agent)
@@ -316,6 +322,12 @@ class DeskExchange:
 
     async def _end(self) -> int:
         return max((head.pos for head in await self._ledger.heads("")), default=0)
+
+
+async def peers_of(ledger: Ledger) -> dict[str, Peer]:
+    """The agents with which the owner of this ledger exchanges items. Raises what a ledger raises."""
+    streams = [head.stream for head in await ledger.heads(PEERS)]
+    return {stream.removeprefix(PEERS): json_decoder(Peer)((await ledger.read(stream))[-1].body) for stream in streams}
 
 
 def _checked(message: IncomingMessage) -> DeskPage:

@@ -17,7 +17,7 @@ from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.learning.files import STDIN, stdin_text
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_table
-from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person
+from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person, silences_at
 from hive_mind.cli.running import CommandError, command
 from hive_mind.counted import counted
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
@@ -244,6 +244,7 @@ async def list_items(
     """
     async with desk_of(at.home, at.agent) as desk:
         views = await _latest(desk, at.agent, limit) if every else await desk.open(agent=at.agent)
+        silences = await silences_at(desk, at)
     if at.output is Format.JSON:
         show_json([document_of(view) for view in views[:limit]])
     elif not views:
@@ -255,6 +256,8 @@ async def list_items(
         show_lines(lines[:limit])
         if len(lines) > limit:
             say(f"{limit} of {counted(len(lines), 'line')}: more with --limit")
+    for agent, since_ms in silences:
+        say(f"agent {agent} has not answered for {ago(since_ms)}: what it asks lies here when it does", style="yellow")
 
 
 @group.command("show", epilog=examples("hive-mind inbox show 4f1a2b3c"))

@@ -65,6 +65,19 @@ async def desk_of(home: Path | None, agent: str) -> AsyncIterator["LedgerDesk"]:
         await ledger.close()
 
 
+async def silences_at(desk: "LedgerDesk", at: AtDesk) -> list[tuple[str, int]]:
+    """Agents of the fleet that this desk waits to hear from, or the one that is meant, and since when."""
+    from hive_mind.agents.judging.desk_pages import peers_of
+
+    desks = desks_in(settings_for(at.home, embed="none").home)
+    peers = sorted((await peers_of(desk.ledger)).items())
+    return [
+        (agent, peer.silent_since_ms)
+        for agent, peer in peers
+        if peer.silent_since_ms and at.agent in ("", agent) and agent in desks and agent != desks[agent]
+    ]
+
+
 def _whose(home: Path, agent: str) -> str:
     desks = desks_in(home)
     if agent:

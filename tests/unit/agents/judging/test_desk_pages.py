@@ -13,7 +13,7 @@ from random import Random
 import msgspec
 import pytest
 
-from hive_mind.agents.judging.desk_pages import KIND, PEERS, DeskPage, DeskPages, Peer
+from hive_mind.agents.judging.desk_pages import KIND, PEERS, DeskPage, DeskPages, Peer, peers_of
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Delete, Put
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
@@ -158,10 +158,11 @@ async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(town: Town)
     await until(lambda: ann.is_decided(asked[0], ESCALATE))
 
 
-async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_when_it_comes(
+async def test_an_agent_that_is_not_there_is_known_to_be_silent_keeps_nobody_waiting_and_hears_all_when_it_comes(
     monkeypatch: pytest.MonkeyPatch, town: Town
 ) -> None:
     monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.judging.desk_pages._SILENT_S", 0.02)
     ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
     for agent in (ann, ben, cyd):
         agent.start()
@@ -173,6 +174,12 @@ async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_whe
     town.kill("node-ann")
 
     ann.start()
+
+    async def silent() -> set[str]:
+        return {name for name, peer in (await peers_of(ann.ledger)).items() if peer.silent_since_ms}
+
+    await until(silent)
+    assert await silent() == {"ben"}
     assert await ann.decide(of_ben, ACCEPT)
     assert await ann.desk.reopen(of_ben, "olga")
     assert await ann.decide(of_cyd, ACCEPT)
@@ -182,6 +189,7 @@ async def test_an_agent_that_is_not_there_keeps_nobody_waiting_and_hears_all_whe
     assert await ann.decide(of_ben, ESCALATE)
     ben.start()
     await until(lambda: ben.is_decided(of_ben, ESCALATE))
+    assert await silent() == set()
     assert ann.work is not None
     assert not ann.work.done()
 
