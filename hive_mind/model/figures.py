@@ -24,8 +24,11 @@ _FIGURE = regex(
     rf"|(?P<number>{_NUMBER})(?: ?(?P<unit>{_UNITS}))?(?![\w°]|[.,:/-]\d))",
     re.IGNORECASE,
 )
-_DIGIT_RUN = regex(r"\d+")
-_TOLD = regex(rf"\b(?P<part>half past|quarter past|quarter to) (?P<hour>{'|'.join(_HOURS)})\b", re.IGNORECASE)
+# Digits by themselves, as most are: before a bracket, the end, or a word that is no unit.
+_ALONE = r"[.,]?(?:[)\]\n\x1e]|\Z| (?:[A-Za-z]{5}|(?:and|at|for|in|is|of|on|or|the|to|was)\b))"
+# Each pattern begins with a set, which is quickly looked for.
+_DIGIT_RUN = regex(rf"\d(?<!\d\d)\d*+(?!{_ALONE})")
+_TOLD = regex(rf"(?P<part>[Hh](?<!\w.)(?i:alf past)|[Qq](?<!\w.)(?i:uarter (?:past|to))) (?P<hour>(?i:{'|'.join(_HOURS)}))\b")
 # Of years there is more to say than that they are in a text.
 _YEAR = regex(r"(?:1[5-9]|20)\d\d")
 _LARGE = 1000
@@ -46,8 +49,9 @@ def plain_figures(text: str) -> str:
     """A text with each figure in the form that all ways of writing it share. Units stand apart, and once more with it."""
     pieces: list[str] = []
     end = 0
+    may_have_digits = not text.isascii() or len(text.encode().translate(None, b"0123456789")) < len(text)
     # Where digits begin, and nowhere else, may a figure stand, with its v before them.
-    for digits in _DIGIT_RUN.finditer(text):
+    for digits in _DIGIT_RUN.finditer(text) if may_have_digits else ():
         start = digits.start() - (text[max(digits.start() - 1, end) : digits.start()] in ("v", "V"))
         if start >= end and (match := _FIGURE.match(text, start)):
             pieces += [text[end:start], _plain(match)]

@@ -19,6 +19,7 @@ _QUOTED = regex(r"[\"“]([^\"“”]{2,80})[\"”]")
 _RUN = regex(r"\w+(?:[.\-:/_@]\w+)*")
 # "30 CFR 75.1725", "Section 4.2", "MSHA 30": a number beside capitals belongs to the reference.
 _REFERENCE = regex(r"\b(?:\d+ [A-Z]{2,6}|[A-Z]{2,6} \d+)\b")
+_DIGIT = regex(r"\d")
 _WORD = regex(r"[^\W\d_][\w'’-]{2,}")
 _ORDINAL = regex(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
 # A term is no longer than this, so nothing could match a longer code.
@@ -27,14 +28,21 @@ _CODE_CHARACTERS_MAX = 64
 # How requests begin. Such a word is neither a name, though it has a capital, nor part of what is asked for.
 _ASKING = frozenset("define describe explain find give list please recall remember search show summarise summarize tell".split())
 _ASKING_TERMS = frozenset(term for word in _ASKING for term in tokenize(word))
+_TOLD_APART_BY = 3
+_ASKING_STARTS = frozenset(term[:_TOLD_APART_BY] for term in _ASKING_TERMS)
+_SIGNS = "?.,!;:"
 
 
 # Asked for before a query's meaning is computed, and again when it is put to an index.
 @remembered(16)
 def anchors(query: str) -> Anchors:
     """Identifiers in a query; none is the usual case."""
-    spans = [*_QUOTED.findall(query), *_codes(query), *_references(query)]
+    spans = _QUOTED.findall(query)
+    if not query.isascii() or _DIGIT.search(query):
+        spans += [*_codes(query), *_references(query)]
     names = _names(query)
+    if not spans and _says_more(query, "".join(names)):
+        return Anchors()
     covered = {term for span in [*spans, *names] for term in tokenize(span)}
     is_pure = bool(covered) and all(term in covered or term in _ASKING_TERMS for term in tokenize(query))
     # In a sentence or beside a code ("Room D40") a name is one hint among others and BM25 weighs it by its rarity; alone
@@ -42,6 +50,23 @@ def anchors(query: str) -> Anchors:
     spans_of_names = names if is_pure and not spans else spans
     required = tuple(dict.fromkeys(terms for span in spans_of_names if (terms := _strictest(span))))
     return Anchors(required, is_pure)
+
+
+def _says_more(query: str, names: str) -> bool:
+    """Whether plainly no name is all of the query: a word of it begins with a letter that no name has, as its stem does, too."""
+    if not names or not names.isascii():
+        return not names
+    letters = names.lower()
+    return any(
+        word.isalpha()
+        and word.isascii()
+        and word.islower()
+        and word[0] not in letters
+        and word not in STOP_WORDS
+        and word[:_TOLD_APART_BY] not in _ASKING_STARTS
+        for word in (chunk.rstrip(_SIGNS) for chunk in query.split())
+        if len(word) > 1
+    )
 
 
 def asked_terms(query: str) -> list[str]:

@@ -5,7 +5,7 @@ first met, and numpy does the rest. `tests/laws/test_bulk.py` holds both to the 
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, before_weight, own_text
-from hive_mind.ranking.tokens import MARK, runs_of_all, terms_of
-from hive_mind.ranking.words.languages import GRAM, is_marked, leaning
+from hive_mind.ranking.tokens import chunks_of, piece_of, terms_of
+from hive_mind.ranking.words.languages import GRAM, is_marked
 
 _OWN, _BEFORE, _CONCEPT, _SPEAKER = range(4)
 _FIELDS = 4
@@ -48,6 +48,10 @@ def joined(parts: Sequence[Terms]) -> Terms:
     return Terms(names, rows[order], numbers[order], weights, np.concatenate([part.lengths for part in parts]))
 
 
+# In front of a chunk, which holds none: it stands in a text that is not English.
+_OTHER = " "
+
+
 class Vocabulary:
     """Words met so far: keep it from one batch of documents to the next, and forget it with the last."""
 
@@ -56,9 +60,9 @@ class Vocabulary:
         self._names: list[str] = []
         # Whether a term adds to the length of its document.
         self._counts = array("b")
-        # By run of characters, behind a mark where the text is not English; its terms are a stretch of `_terms`.
-        self._runs: dict[str, int] = {}
-        self._leans = array("b")
+        # By chunk of a text; its terms are a stretch of `_terms`.
+        self._chunks = _Numbers(self._learn)
+        self._leans = array("h")
         self._starts, self._lengths, self._terms = array("q"), array("q"), array("q")
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
@@ -94,30 +98,30 @@ class Vocabulary:
 
     def _met(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each term: the text it stands in, and its number."""
-        runs, counts = runs_of_all(texts)
+        chunks: list[str] = []
+        counts = []
+        for text in texts:
+            counts.append(len(chunks_there := chunks_of(text) if text else ()))
+            chunks += chunks_there
         places = np.repeat(np.arange(len(texts)), counts)
-        met = self._numbered(runs)
+        met = np.fromiter(map(self._chunks.__getitem__, chunks), np.int64, len(chunks))
         leans = np.bincount(places, np.array(self._leans, np.int64)[met], minlength=len(texts))
         is_other = (leans < 0) | ((leans == 0) & np.fromiter(map(is_marked, texts), np.bool_, len(texts)))
         if is_other.any():
             other_places = is_other[places].nonzero()[0]
-            met[other_places] = self._numbered([MARK + runs[number] for number in other_places.tolist()])
+            met[other_places] = [self._chunks[_OTHER + chunks[number]] for number in other_places.tolist()]
         lengths = np.array(self._lengths, np.int64)[met]
         places = np.repeat(places, lengths)
-        # The first, second, … term of each run.
+        # The first, second, … term of each chunk.
         nth = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return places, np.array(self._terms, np.int64)[np.repeat(np.array(self._starts, np.int64)[met], lengths) + nth]
 
-    def _numbered(self, runs: Sequence[str]) -> NDArray[np.int64]:
-        for run in dict.fromkeys(runs).keys() - self._runs.keys():
-            self._learn(run)
-        return np.fromiter(map(self._runs.__getitem__, runs), np.int64, len(runs))
-
-    def _learn(self, run: str) -> None:
-        bare = run.removeprefix(MARK)
-        terms = terms_of(bare, is_english=bare is run)
-        self._runs[run] = len(self._runs)
-        self._leans.append(leaning([bare]))
+    def _learn(self, chunk: str) -> None:
+        bare = chunk.removeprefix(_OTHER)
+        leans, terms = piece_of(bare)
+        if bare is not chunk or not bare.isascii():
+            terms = terms_of(bare, is_english=bare is chunk)
+        self._leans.append(leans)
         self._starts.append(len(self._terms))
         self._lengths.append(len(terms))
         for term in terms:
@@ -126,3 +130,16 @@ class Vocabulary:
                 self._names.append(term)
                 self._counts.append(not term.startswith(GRAM))
             self._terms.append(number)
+
+
+class _Numbers(dict[str, int]):
+    """Chunks in the order in which they came; `learn` is called for each new one."""
+
+    def __init__(self, learn: Callable[[str], None]) -> None:
+        super().__init__()
+        self._learn = learn
+
+    def __missing__(self, chunk: str) -> int:
+        self._learn(chunk)
+        number = self[chunk] = len(self)
+        return number

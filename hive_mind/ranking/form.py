@@ -64,6 +64,8 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
     """
     own_terms = indexed_terms(own_text(fact))
     terms: dict[str, float] = dict(Counter(own_terms))
+    if not (fact.before or fact.concept or fact.speaker):
+        return terms
     surroundings = dict.fromkeys(indexed_terms(fact.before))
     around = dict.fromkeys(surroundings, before_weight(len(own_terms), len(surroundings)))
     around |= dict.fromkeys(indexed_terms(fact.concept), BEFORE_WEIGHT) | dict.fromkeys(

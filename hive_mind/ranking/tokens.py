@@ -10,8 +10,8 @@ except in English.
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 
 from hive_mind.model.figures import plain_figures
 from hive_mind.model.normal_form import normal, with_hyphens
@@ -25,7 +25,7 @@ from hive_mind.remembered import remembered
 _SIGNS_BEHIND = r"(?:(?<=[^\W\d_])(?:\+{1,2}|\#)(?![\w+\#]))?"
 _RUN = regex(rf"\w+(?:[.\-:/_@]\w+)*{_SIGNS_BEHIND}", re.UNICODE)
 _PART = regex(r"[^.\-:/_@+\#]+")
-_POSSESSIVE = regex(r"['’]s\b|['’](?=t\b)", re.IGNORECASE)
+_POSSESSIVE = regex(r"['’]s\b|['’](?=t\b)")
 _NOT_ASCII = regex("[^\x00-\x7f]+")
 _HAS_DIGIT = regex(r"\d")
 # Scripts whose vowel signs are marks, without which a word is another: from Devanagari to those of South East Asia.
@@ -35,10 +35,11 @@ _HAS_SIGNS = regex("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in 
 # Lao, Burmese and Khmer, where a character is a letter, three do (docs/adr/0003-ranking.md).
 _UNSPACED = regex("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
 _LETTERS_END = "\u3040"
-# Where one of them meets Latin letters or figures, which are words of their own.
-_SEAM = regex(
-    "(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])(?=[0-9a-zA-Z])|(?<=[0-9a-zA-Z])(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
-)
+# Where kana or Han meet Latin letters or figures, which are words of their own. Patterns that begin with a set are looked for
+# quickly.
+_SET_IN_LATIN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+_BEHIND_LATIN = regex(f"{_SET_IN_LATIN}(?<=[0-9a-zA-Z].)")
+_BEFORE_LATIN = regex(f"{_SET_IN_LATIN}(?=[0-9a-zA-Z])")
 # "roll-back" is "rollback", "wi-fi" is "wifi"; nobody joins "two-dimensional"; with it Cranfield loses .4 points of nDCG@10.
 _COMPOUND = regex(r"(?=[^-]{1,5}-[^-]{1,5}\Z)(?=.{3,9}\Z)[^\W\d_]+-[^\W\d_]+")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
@@ -53,11 +54,13 @@ _TYPED_AS = str.maketrans(
         **dict(zip("کیـ", ("ك", "ي", ""), strict=True)),
     }
 )
-# Between texts: no part of a word, and as good as a line break where it stands in one.
-MARK = "\x1e"
+# All of ASCII that stands in no run, as spaces.
+_SPACED = bytes(code if chr(code).isalnum() or chr(code) in "._-:/@+#" else ord(" ") for code in range(128)) + bytes(128)
 # A longer run is no word anybody types: base64, a hash dump, a broken file. It would only bloat the index.
 _TERM_CHARACTERS_MAX = 64
 # Texts remembered with what they become: judging the facts that a question found looks at each of them a dozen times.
+_Piece = tuple[int, tuple[str, ...]]
+_Asked = tuple[tuple[str, ...], tuple[str, ...]]
 _TEXTS_MAX = 512
 # Words remembered with what they become: those of a language, some 300 bytes each. Numbers and names that come once pass through.
 _KNOWN_MAX = 1 << 14
@@ -65,10 +68,7 @@ _KNOWN_MAX = 1 << 14
 
 def tokenize(text: str) -> list[str]:
     """Words of `text` in order, repeats kept. Any string is fine; one without words gives an empty list."""
-    terms: list[str] = []
-    for run in _runs(_folded(text)):
-        terms += _words_in(run)
-    return terms
+    return [word for piece in _pieces_of(chunks_of(text)) for word in piece[1]]
 
 
 @remembered(_TEXTS_MAX)
@@ -79,10 +79,15 @@ def terms_in(text: str) -> frozenset[str]:
 
 def indexed_terms(text: str) -> list[str]:
     """Terms of a text by which an index finds it, repeats kept."""
-    runs = _runs(_folded(text))
-    leans = leaning(runs)
+    if not text:
+        return []
+    chunks = chunks_of(text)
+    pieces = _pieces_of(chunks)
+    leans = sum([piece[0] for piece in pieces])
+    if text.isascii() and leans >= 0:
+        return [word for piece in pieces for word in piece[1]]
     is_english = leans > 0 or (leans == 0 and not is_marked(text))
-    return [term for run in runs for term in terms_of(run, is_english)]
+    return [term for chunk in chunks for term in terms_of(chunk, is_english)]
 
 
 def is_english(text: str) -> bool:
@@ -95,36 +100,72 @@ def question_terms(text: str) -> tuple[str, ...]:
 
     A few words may be of any language, so only a question that is plainly English is not asked for its grams.
     """
-    runs = _runs(_folded(text))
-    leans = leaning(runs)
-    words = [term for run in runs if not says_nothing(run, leans >= 0) for term in _words_in(run)]
-    return (*words, *dict.fromkeys(gram for run in runs for gram in _grams_to_ask_for(run, leans > 0)))
+    chunks = chunks_of(text)
+    pieces = _pieces_of(chunks)
+    leans = sum([piece[0] for piece in pieces])
+    if leans > 0 and text.isascii():
+        return tuple([word for piece in pieces for word in piece[1]])
+    asked = [_asked_for(chunk, (leans > 0) - (leans < 0)) for chunk in chunks]
+    return (
+        *chain.from_iterable([words for words, _ in asked]),
+        *dict.fromkeys(chain.from_iterable([grams for _, grams in asked])),
+    )
 
 
-def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The runs of characters in many texts that `terms_of` makes terms of, and how many each text has."""
-    marked = MARK.join(texts)
-    if marked.count(MARK) >= len(texts):
-        marked = MARK.join(text.replace(MARK, "\n") for text in texts)
-    runs: list[str] = []
-    counts = []
-    for text in _folded(marked).split(MARK) if texts else ():
-        counts.append(len(runs_found := _runs(text)))
-        runs += runs_found
-    return runs, counts
+def chunks_of(text: str) -> list[str]:
+    """The text cut where no term goes on, and folded: what a chunk becomes does not hang on those around it."""
+    folded = _folded(text)
+    # Plain ASCII, the common case, is cut in fewer steps, and its chunks hold a run each but for a few.
+    if folded.isascii():
+        return f"{folded} ".encode().translate(_SPACED).decode().replace(". ", " ").split()
+    return _runs(folded)
 
 
-def terms_of(run: str, is_english: bool) -> tuple[str, ...]:
-    """Words and grams of a run for an index."""
-    # Long runs are rare and not repeated: remembering them would only hold memory.
-    return _known_terms_of(run, is_english) if len(run) <= _TERM_CHARACTERS_MAX else _terms_of(run, is_english)
+def _pieces_of(chunks: list[str]) -> list[_Piece]:
+    is_long = max(map(len, chunks), default=0) > _TERM_CHARACTERS_MAX
+    return list(map(piece_of if is_long else _known_piece_of, chunks))
 
 
-def _terms_of(run: str, is_english: bool) -> tuple[str, ...]:
+def piece_of(chunk: str) -> _Piece:
+    """How much a chunk leans to English (`languages.leaning`), and the words in it."""
+    # Long ones are rare and not repeated: remembering them would only hold memory.
+    return _known_piece_of(chunk) if len(chunk) <= _TERM_CHARACTERS_MAX else _piece_of(chunk)
+
+
+def terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
+    """Words and grams of a chunk for an index."""
+    return _known_terms_of(chunk, is_english) if len(chunk) <= _TERM_CHARACTERS_MAX else _terms_of(chunk, is_english)
+
+
+def _piece_of(chunk: str) -> _Piece:
+    if chunk.isascii() and chunk.isalnum():
+        return leaning([chunk]), _word(chunk)
+    runs = _runs(chunk)
+    return leaning(runs), tuple([word for run in runs for word in _split(run)])
+
+
+def _terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
     # The grams of function words stay: the same letters begin other words, and compounds.
-    return (*(() if says_nothing(run, is_english) else _split(run)), *_grams_of(run, is_english))
+    return tuple(
+        term
+        for run in _runs(chunk)
+        for term in (*(() if says_nothing(run, is_english) else _split(run)), *_grams_of(run, is_english))
+    )
 
 
+def _asked_for(chunk: str, leans: int) -> _Asked:
+    return _known_asked_for(chunk, leans) if len(chunk) <= _TERM_CHARACTERS_MAX else _all_asked_for(chunk, leans)
+
+
+def _all_asked_for(chunk: str, leans: int) -> _Asked:
+    """Words and grams of a chunk of a question, which leans to English, to no language (0) or to another."""
+    runs = _runs(chunk)
+    words = [word for run in runs if not says_nothing(run, leans >= 0) for word in _split(run)]
+    return tuple(words), tuple([gram for run in runs for gram in _grams_of(run, leans > 0, step=1)])
+
+
+_known_asked_for = remembered(_KNOWN_MAX)(_all_asked_for)
+_known_piece_of = remembered(2 * _KNOWN_MAX)(_piece_of)
 _known_terms_of = remembered(_KNOWN_MAX)(_terms_of)
 
 
@@ -148,18 +189,27 @@ def _folded(text: str) -> str:
     if not text.isascii():
         # ASCII between stays as it is in every step, so only the rest has to be looked at.
         text = _NOT_ASCII.sub(_bare, with_hyphens(text))
-        text = _SEAM.sub(" ", text) if _UNSPACED.search(text) else text
+        if _UNSPACED.search(text):
+            text = _BEFORE_LATIN.sub(r"\g<0> ", _BEHIND_LATIN.sub(r" \g<0>", text))
     text = with_names(plain_figures(text), STOP_WORDS).casefold()
     return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
 
 
 def _bare(match: re.Match[str]) -> str:
-    decomposed = unicodedata.normalize("NFKD", normal(match[0]).translate(_TYPED_AS))
+    stretch = match[0]
+    return _known_bare(stretch) if len(stretch) <= _TERM_CHARACTERS_MAX else _without_accents(stretch)
+
+
+def _without_accents(stretch: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", normal(stretch).translate(_TYPED_AS))
     # Few characters make up a long text, so each is looked at once.
     accents = [character for character in set(decomposed) if _is_accent(character)]
     bare = decomposed.translate(dict.fromkeys(map(ord, accents))) if accents else decomposed
     # Puts together again what is a letter of its own: syllables of Hangul, voiced kana.
     return unicodedata.normalize("NFC", bare)
+
+
+_known_bare = remembered(_KNOWN_MAX)(_without_accents)
 
 
 def _is_accent(character: str) -> bool:
@@ -181,20 +231,12 @@ def _split(run: str) -> tuple[str, ...]:
     return tuple(terms)
 
 
-_known_words_of = remembered(_KNOWN_MAX)(_split)
-
-
-def _words_in(run: str) -> tuple[str, ...]:
-    return _known_words_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
-
-
-def _grams_to_ask_for(run: str, is_english: bool) -> Sequence[str]:
-    return _known_grams_of(run, is_english) if len(run) <= _TERM_CHARACTERS_MAX else _grams_of(run, is_english, step=1)
-
-
-@remembered(_KNOWN_MAX)
-def _known_grams_of(run: str, is_english: bool) -> Sequence[str]:
-    return _grams_of(run, is_english, step=1)
+def _word(word: str) -> tuple[str, ...]:
+    """As `_split`, of plain letters and digits."""
+    # A single letter says nothing; a single digit may be a day or a count.
+    if word in STOP_WORDS or len(word) > _TERM_CHARACTERS_MAX or (len(word) == 1 and not word.isdigit()):
+        return ()
+    return (_stem(word),)
 
 
 def _grams_of(run: str, is_english: bool, **step: int) -> list[str]:
@@ -228,6 +270,5 @@ def _stretches(run: str) -> list[str]:
     return [run[i : i + size] for i in range(len(run) - size + 1)] or [run]
 
 
-@remembered(_KNOWN_MAX)
 def _stem(word: str) -> str:
     return word if word.isdigit() else stem(word)

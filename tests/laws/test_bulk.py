@@ -24,6 +24,7 @@ _PIECES = [
     "ﬁne", "İstanbul", "ß", "e\u0301", "\u0301", "\x1e", "\n", "\r\n", "\t", ":", "_", "_a_", "@b", "-", "/", "’s", "'", "\u200b",
     "🙂", "Noor: ", "x" * 70, "1-2-3", "a.b.c", "\x00", "\ud800",
     "über", "Häuser", "Łódź", "welche", "который", "большой", "كتاب", "हिन्दी", "ภาษาไทย",
+    "half past nine", "Half Past Nine", "to It", "WHO", "2TB", "getUserById", "12,500", "A株",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(_PIECES), max_size=6).flatmap(
     lambda pieces: st.lists(st.sampled_from([" ", ""]), min_size=len(pieces), max_size=len(pieces)).map(

@@ -84,6 +84,7 @@ _OTHER_SCRIPTS = frozenset(
     """.split()
 )
 
+_LEANS = dict.fromkeys(_OTHER_WORDS, -1) | dict.fromkeys(_ENGLISH, 1) | dict.fromkeys(_ENGLISH & _OTHER_WORDS, 0)
 _LATIN_MARKED = regex("[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u1e00-\u1eff]")
 # The first letter's script decides. Others are left as they are written.
 _STEMMERS = (
@@ -106,7 +107,7 @@ def is_latin(word: str) -> bool:
 
 def leaning(runs: Iterable[str]) -> int:
     """How many more function words of English a text has than of other languages in Latin letters; below 0: it is not English."""
-    return sum((run in _ENGLISH) - (run in _OTHER_WORDS) for run in runs)
+    return sum([_LEANS.get(run, 0) for run in runs])
 
 
 def says_nothing(run: str, is_english: bool) -> bool:

@@ -27,16 +27,34 @@ _GREEK = regex("[α-ω](?<=[a-z] [α-ω])(?!\\w)")
 _HUMP = regex(r"[A-Z](?<=[a-z][A-Z])[a-z]")
 _HUMPS = regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD_CHARACTERS_MAX = 64
+# Of ASCII: capitals, small letters, spaces, and all else. Whether a text has anything to look for shows in it at once.
+_SHAPES = bytes(
+    ord("A" if chr(code).isupper() else "a" if chr(code).islower() else " " if code == 32 else ".") for code in range(128)
+)
+_SHAPES += bytes(128)
 _SENTENCE_ENDS = frozenset('.!?:\n\x1e"“(')
 
 
 def with_names(text: str, stop_words: Collection[str]) -> str:
     """The text with a mark behind each name that is written like one of `stop_words` or is a letter, and with what humps part."""
-    text = _WILL.sub(_marked, _CAPITALS.sub(lambda match: _capitals(match, stop_words), _parted(text)))
-    text = _TITLED.sub(lambda match: _marked(match) if match[0].lower() in stop_words else match[0], text)
-    if text.isascii():
+    is_ascii = text.isascii()
+    shape = _shape(text) if is_ascii else b""
+    if not is_ascii or b"aAa" in shape:
+        text = _parted(text)
+        shape = _shape(text) if is_ascii else b""
+    if not is_ascii or b"A" in shape.replace(b"Aa", b""):
+        text = _CAPITALS.sub(lambda match: _capitals(match, stop_words), text)
+    if "Will" in text:
+        text = _WILL.sub(_marked, text)
+    if not is_ascii or b"a Aa" in shape:
+        text = _TITLED.sub(lambda match: _marked(match) if match[0].lower() in stop_words else match[0], text)
+    if is_ascii:
         return text
     return _GREEK.sub(_marked, _LETTER.sub(lambda match: _marked(match) if match[0].isupper() else match[0], text))
+
+
+def _shape(text: str) -> bytes:
+    return text.encode().translate(_SHAPES)
 
 
 def _marked(match: re.Match[str]) -> str:
@@ -45,6 +63,8 @@ def _marked(match: re.Match[str]) -> str:
 
 def _capitals(match: re.Match[str], stop_words: Collection[str]) -> str:
     run = match[0]
+    if len(run) > 1 and run.isalpha():
+        return _marked(match) if run.lower() in stop_words else run
     if len(_CAPITAL.findall(run)) > _CAPITALS_MAX:
         return run
     opens = _opens(match.string, match.start())
