@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from hive_mind.model.normal_form import normal
+from hive_mind.model.scripts import UNSPACED
 from hive_mind.remembered import remembered
 
 # A word or number; dots, colons and at signs inside of one hold it together: 75.1725, 192.168.1.45, 14:30, ann@example.org.
@@ -20,8 +21,8 @@ _TOKEN = re.compile(r"\d+(?:[.:]\d+)*(?=[^\W\d_]{2,}(?![\w.:@]*\d))|\w+(?:[.:@]\
 # The separators allowed between two words, besides the keyword's own.
 _BETWEEN = r"\s,'\"*_/()\[\]\-"
 _BETWEEN_MAX = 4
-# Thai, kana and Han are written without spaces, so a word has no edge there.
-_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+# Without spaces a word has no edge.
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 _TYPOGRAPHY = str.maketrans(dict.fromkeys("‐‑‒–—―", "-") | dict.fromkeys("‘’ʼ", "'") | dict.fromkeys("“”„«»", '"'))
 # A dash in front of a number is its sign, unless it stands between two things.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hive_mind.cognition.answering.wordings import REFERRING
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.model.fact import Fact
+from hive_mind.model.scripts import HAN
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -26,7 +27,7 @@ _ASKED = tuple(
         rf"^was bedeute[nt]*\s+(?:{_A})?{_NOUNS}$",
     )
 )
-_JAPANESE = regex(r"^(?P<nouns>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,})(?:とは|って)(?:何|なん)?")
+_JAPANESE = regex(rf"^(?P<nouns>[\u30a1-\u30fa\u30fc{HAN}]{{2,}})(?:とは|って)(?:何|なん)?")
 # With one of these it is no noun that is asked about: "What is new in Porto?", "What is a ticket worth?", "What is the plan?"
 _OTHER = frozenset(
     """

@@ -8,6 +8,7 @@ grammar; a question of an unknown form has no focus.
 import re
 
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
+from hive_mind.model.scripts import HAN
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -46,7 +47,7 @@ _GERMAN_ASKED = regex(
     r"^(?:\w+\s+)?welche[rnms]?\s+(?P<noun>\w+)\s+(?:hat|haben|ist|sind|war|braucht|gibt|wird|darf|kann)\b", re.IGNORECASE
 )
 # "朝食は何時から": what stands before は.
-_JAPANESE_TOPIC = regex("(?<![\u30a1-\u30fa\u30fc\u4e00-\u9fff])(?P<noun>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,}+)は")
+_JAPANESE_TOPIC = regex(f"(?<![\u30a1-\u30fa\u30fc{HAN}])(?P<noun>[\u30a1-\u30fa\u30fc{HAN}]{{2,}}+)は")
 _KINDS = frozenset(tokenize("kind kinds type types sort sorts number name names amount version day date time year month"))
 _LIGHT_VERBS = frozenset(
     """

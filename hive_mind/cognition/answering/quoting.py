@@ -30,7 +30,7 @@ from hive_mind.cognition.answering.relevance import (
     may_be_meant,
     relevant,
 )
-from hive_mind.cognition.answering.siblings import under_what_is_named
+from hive_mind.cognition.answering.siblings import about_what_is_named
 from hive_mind.cognition.answering.wordings import REFERRING, met_in
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import moments, relative_moments
@@ -238,7 +238,7 @@ def _decided(
         return list(judged)
     by_rules = {relevant.hit.fact.id: relevant for relevant in judged}
     odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
-    ids_meant, decided = under_what_is_named(asked_of(questions[0]), hits), []
+    ids_meant, decided = about_what_is_named(questions[0], hits), []
     for hit in hits:
         relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least + BEYOND_RULES and hit.fact.id in ids_meant
         answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))

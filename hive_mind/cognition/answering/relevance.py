@@ -17,7 +17,7 @@ from hive_mind.cognition.answering.focus import focus_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.measures import SPANS, measured_in
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of
-from hive_mind.cognition.answering.siblings import under_what_is_named
+from hive_mind.cognition.answering.siblings import about_what_is_named
 from hive_mind.cognition.answering.subject import name_in_fact, named_before, only_about, refers
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
@@ -253,7 +253,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
         if (known_relevant := judged.get(one.hit.fact.id)) is None or not known_relevant.answers:
             judged[one.hit.fact.id] = one
     is_answered = any(one.answers for one in judged.values())
-    meant = under_what_is_named(asked_of(question), [one.hit for one in judged.values()])
+    meant = about_what_is_named(question, [one.hit for one in judged.values()])
     found = (judged[hit.fact.id] for hit in stating if hit.fact.id in judged and hit.fact.id in meant)
     return [
         one

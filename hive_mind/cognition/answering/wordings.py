@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain, zip_longest
 
+from hive_mind.cognition.extraction.statements import without_asking
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
@@ -133,7 +134,8 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     german = _GERMAN_TERMS if is_german(question) else frozenset()
     degree = _HOW.search(question)
     light = _LIGHT | german | (frozenset(tokenize(degree["degree"])) if degree else frozenset())
-    content = {term for term in terms if not (term in light or _is_grammar(term))}
+    asking = terms - terms_in(rest) if (rest := without_asking(question)) != question else frozenset()
+    content = {term for term in terms - asking if not (term in light or _is_grammar(term))}
     return frozenset(content) or terms
 
 

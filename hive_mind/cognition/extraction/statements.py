@@ -7,6 +7,7 @@ they are good enough to share is decided elsewhere.
 import re
 from collections.abc import Sequence
 
+from hive_mind.model.scripts import UNSPACED
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -28,7 +29,7 @@ _SAYS_MORE_MIN = 2
 
 # A longer run is no word: base64, a hash dump, a broken file.
 _WORD = regex(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
-_UNSPACED = regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_UNSPACED = regex(f"[{UNSPACED}]")
 _FIGURE = regex(r"\d")
 _QUESTION_END = ("?", "？", "؟", "፧", '?"', "?)", "?”")
 _HEDGE = regex(
@@ -60,6 +61,14 @@ _ASKING = regex(
     re.IGNORECASE,
 )
 _STOPS = (".", "!", "。", "！")
+# In Thai, Lao, Khmer and Burmese, where it stands at the end more often than not; some are parts of other words elsewhere.
+_ASKING_UNSPACED = regex(
+    "(?:ที่ไหน|ตรงไหน|อะไร|ใคร|เมื่อ(?:ไหร่|ไร|ใด)|เท่า(?:ไหร่|ไร|ใด)|ทำไม|อย่างไร|ยังไง|หรือ(?:ไม่|เปล่า)"
+    "|ຫຍັງ|ຢູ່ໃສ|ໃຜ|ເມື່ອໃດ|ເທົ່າໃດ|ແນວໃດ|ຍ້ອນຫຍັງ|ນຳໃຜ"
+    "|ឯណា|ទីណា|នរណា|អ្នកណា|ពេលណា|យ៉ាងណា|ប៉ុន្មាន|ដូចម្តេច|ហេតុអ្វី|អ្វី"
+    "|ဘယ်(?:အချိန်|လောက်|တော့|မှာ|နေရာ|လို|သူ|နှစ်|နှ)|ဘာကြောင့်|ဘာလို့|ဘာ(?=လဲ|နည်း))(?:လဲ|နည်း|သလဲ|သနည်း)?"
+    "|(?:กี่|ไหน|ไหม|ໃສ|ໃດ|ບໍ|ណា|ទេ|လား|လဲ|နည်း)(?=[\\s?!។။]*$)"
+)
 
 # "[label]: address", which Markdown keeps apart from the sentence that has the link.
 _LINK = regex(r"\[[^\]\n]{1,200}\]:\s+\S+(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?$")
@@ -69,6 +78,11 @@ def is_question(sentence: str) -> bool:
     """Whether somebody asks something, with a mark at its end or without."""
     text = sentence.strip()
     return text.endswith(_QUESTION_END) or (not text.endswith(_STOPS) and _ASKING.match(text) is not None)
+
+
+def without_asking(question: str) -> str:
+    """A question without the words that ask, where no spaces tell them from others."""
+    return _ASKING_UNSPACED.sub(" ", question)
 
 
 def is_link(line: str) -> bool:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from hive_mind.model.figures import plain_clock, plain_number
 from hive_mind.model.normal_form import normal
+from hive_mind.model.scripts import UNSPACED
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
@@ -18,11 +19,10 @@ from hive_mind.remembered import remembered
 # Longer is no single statement, and two of them don't contradict each other by sharing words.
 CHARACTERS_MAX = 2_000
 
-# Thai, kana and Han are written without spaces, and all of them count as letters to a pattern.
-_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+# Letters of scripts without spaces are letters like others to a pattern.
 # Where such a text goes over into figures or Latin letters, and around the marks of a topic behind a name: は and 是.
 _SEAMS = regex(
-    rf"(?<=[{_UNSPACED}])(?=[0-9A-Za-z])|(?<=[0-9A-Za-z])(?=[{_UNSPACED}])"
+    rf"(?<=[{UNSPACED}])(?=[0-9A-Za-z])|(?<=[0-9A-Za-z])(?=[{UNSPACED}])"
     r"|(?<=[\u30a0-\u30ff\u3400-\u9fff0-9A-Za-z])(?=[は是])|(?<=[\u30a0-\u30ff\u3400-\u9fff0-9A-Za-z][は是])"
 )
 

@@ -7,10 +7,11 @@ punctuation mark: never fewer than a language model's tokenizer makes of usual t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hive_mind.model.scripts import UNSPACED
 from hive_mind.regex import regex
 from hive_mind.retrieval.files.collection import Chunking
 
-_TOKEN = regex("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|\\w{1,12}|[^\\w\\s]")
+_TOKEN = regex(rf"[{UNSPACED}]|\w{{1,12}}|[^\w\s]")
 _HEADING = regex(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = regex(r" {0,3}(`{3,}+|~{3,}+)(.*)")
 _END = regex(r"[.!?…。！？][\"'”’)\]]*\s|\n")

@@ -58,6 +58,9 @@ def test_a_text_is_made_of_its_words(text: str):
         ("крышами", "крыш"),
         ("कितना पानी", "कितना पानी"),
         ("کتاب", "كتاب"),
+        ("野々村", "野野村"),
+        ("いすゞ", "いすず"),
+        ("こゝろ", "こころ"),
     ],
 )
 def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):

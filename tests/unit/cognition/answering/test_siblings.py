@@ -2,8 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.question_terms import asked_of
-from hive_mind.cognition.answering.siblings import under_what_is_named
+from hive_mind.cognition.answering.siblings import about_what_is_named
 from tests.builders import fact
 from tests.texts import hit_of
 
@@ -25,5 +24,5 @@ FACTS = [
     ],
 )
 def test_what_stands_under_another_item_than_the_named_one_is_left_out(question: str, kept: set[int]):
-    found = under_what_is_named(asked_of(question), [hit_of(one) for one in FACTS])
+    found = about_what_is_named(question, [hit_of(one) for one in FACTS])
     assert found == {FACTS[place].id for place in kept}

@@ -1,0 +1,102 @@
+"""Counterparts: facts about the other one of a pair, such as the south crane where the north crane is asked about.
+
+Such a fact says all that is asked, so nothing tells it apart but the word in front of the thing: it has another one there, and
+nowhere the one that is asked for.
+"""
+
+from collections.abc import Iterator
+
+from hive_mind.cognition.answering.definition import title_of
+from hive_mind.cognition.answering.intent import Kind, intent_of
+from hive_mind.cognition.answering.measures import measured_in
+from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.wordings import content_terms, kin_of, met_in, phrases_of
+from hive_mind.model.fact import Fact
+from hive_mind.ornament import ornament
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
+from hive_mind.remembered import remembered
+
+_WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
+_SENTENCE_ENDS = (".", "!", "。")
+# In front of a thing they mean any of them, or say nothing.
+_ANY = frozenset(
+    tokenize("each every all any another other both same whole entire only such many few several more most own very")
+)
+# A verb follows, or what is asked for: "to catch up", "which team".
+_BEFORE_OTHERS = frozenset("to what which whose welche welcher welches".split())
+_PREPOSITIONS = frozenset("in on at of for from to with by near under over im am auf bei für von mit".split())
+_LETTERS_MIN, _LINK_MAX = 3, 2
+_AUXILIARIES = frozenset("do does did can could will would must should may might shall".split())
+_LABEL = regex(r"[A-Z]|\d{1,6}")
+_LABELLED = "#"
+_NO_STOPS = str.maketrans(dict.fromkeys("?!.,;:()", " "))
+
+
+@ornament(lambda *_: False)
+def is_of_another(question: str, fact: Fact) -> bool:
+    """Whether a fact tells what is asked of one thing about another one of its kind."""
+    terms = asked_of(question)
+    before = "" if fact.before.endswith(_SENTENCE_ENDS) else fact.before
+    around = phrases_of(fact.content, fact.concept, fact.speaker, before, *map(title_of, fact.sources))
+    words = terms.words - terms.kinds
+    return any(
+        _is_other(mark, thing, question, fact, around)
+        for mark, thing in _marked_things(question)
+        if mark in words and not _is_stated(mark, around)
+    )
+
+
+def _is_other(mark: str, thing: str, question: str, fact: Fact, around: frozenset[str]) -> bool:
+    terms, is_labelled = asked_of(question), thing.endswith(_LABELLED)
+    if is_labelled:
+        # "Is the port 8443?" is answered by another number as well.
+        is_told = intent_of(question).kind is not Kind.YES_NO
+    else:
+        verb = _verb_behind(thing, question)
+        further = terms.words - terms.kinds - {mark, *tokenize(thing)} - (verb or frozenset())
+        stated = around | measured_in(fact.content)
+        is_told = (bool(further) or verb is not None) and all(_is_stated(term, stated) for term in further)
+    marks = {other for other, named in _marked_things(fact.content) if named == thing} if is_told else set()
+    return bool(marks) and not any(
+        other in _ANY or other in terms.words or (other.isdigit() and not is_labelled) for other in marks
+    )
+
+
+def _verb_behind(thing: str, question: str) -> frozenset[str] | None:
+    """The verb behind a thing in a question, which facts may have in another form; None where the thing may be one itself."""
+    words = question.casefold().translate(_NO_STOPS).split()
+    place = words.index(thing) if thing in words else 0
+    if _AUXILIARIES.isdisjoint(words[:place]):
+        return frozenset() if place else None
+    return frozenset(tokenize(" ".join(words[place + 1 : place + 2]))) or None
+
+
+def _is_stated(term: str, terms: frozenset[str]) -> bool:
+    return bool(met_in((term,), terms)) or not kin_of(term).isdisjoint(terms)
+
+
+@remembered(256)
+def _marked_things(text: str) -> frozenset[tuple[str, str]]:
+    """Words that tell one thing from another, each as a term with the thing: "north crane", "crane in the north", "crane B".
+
+    A thing is the word as it is written, which it stays from question to answer; verbs seldom do.
+    """
+    return frozenset(_read(text))
+
+
+def _read(text: str) -> Iterator[tuple[str, str]]:
+    words = [(word, tokenize(word)) for word in _WORD.findall(text)]
+    content = content_terms(text, frozenset(term for _, terms in words for term in terms))
+    is_free, mark, thing, link = True, "", "", list[str]()
+    for written, terms in words:
+        word, is_content = written.casefold(), not content.isdisjoint(terms)
+        if thing and not link and _LABEL.fullmatch(written):
+            yield word, f"{thing} {_LABELLED}"
+        elif is_content and len(word) >= _LETTERS_MIN:
+            if mark:
+                yield mark, word
+            elif is_free and 0 < len(link) <= _LINK_MAX and link[0] in _PREPOSITIONS and thing:
+                yield terms[-1], f"{thing} {link[0]}"
+        thing, link = (word, []) if is_content else (thing, [*link[:_LINK_MAX], word])
+        mark, is_free = (terms[-1] if is_content and is_free else ""), not is_content and word not in _BEFORE_OTHERS

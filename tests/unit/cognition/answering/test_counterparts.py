@@ -1,0 +1,60 @@
+"""What is told of the other one of a pair does not answer, and what is told of all of them does."""
+
+import pytest
+
+from hive_mind.cognition.answering.counterparts import is_of_another
+from tests.builders import fact
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("The upper lock holds 900 tons of water.", "How much water does the lower lock hold?"),
+        ("The test account is owned by Lea.", "Who owns the live account?"),
+        ("The eastern gate opens at 8.", "When does the western gate open?"),
+        ("Staging runs on d7. The staging queue holds 500 messages.", "How many messages does the production queue hold?"),
+        ("The input buffer is 64 KB.", "How large is the output buffer?"),
+        ("The first blue pump runs at 3 bar.", "At what pressure does the second blue pump run?"),
+        ("Die neue Pumpe läuft mit 3 bar.", "Mit wie viel bar läuft die alte Pumpe?"),
+        ("The database in staging runs on host d7.", "On which host does the database in production run?"),
+        ("The pump on the left runs at 3 bar.", "At what pressure does the pump on the right run?"),
+        ("Pump A runs at 3 bar.", "At what pressure does pump B run?"),
+        ("The day crew has 9 people.", "How many people has the night crew?"),
+        ("The long way takes 4 hours.", "How long does the short way take?"),
+        ("The spring fair brought 2,100 visitors.", "How many visitors did the autumn fair bring?"),
+        ("Ward 3 has 20 beds.", "How many beds does ward 4 have?"),
+    ],
+)
+def test_a_fact_about_another_one_of_the_kind_is_told_apart(content: str, question: str):
+    assert is_of_another(question, fact(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("The upper lock holds 900 tons of water.", "How much water does the upper lock hold?"),
+        ("The production database, unlike the staging database, runs on d9.", "Where does the production database run?"),
+        ("The old bridge carries 5 tons, the new one 12.", "How many tons does the new bridge carry?"),
+        ("The crane in the south stands at pier 9.", "At which pier does the south crane stand?"),
+        ("Each floor has 12 desks.", "How many desks does the first floor have?"),
+        ("The gateway listens on port 9443.", "Which port does the main gateway listen on?"),
+        ("The old stone bridge was built in 1870.", "When was the stone bridge built?"),
+        ("Tickets cost 5 euros.", "What does the ferry cost?"),
+        ("In summer the ticket costs 5 euros.", "What does the ferry cost in summer?"),
+        ("The gateway listens on port 9443.", "Is the port 8443?"),
+        ("It has caught up when the lag is below 30 seconds.", "How long does the feeder need to catch up?"),
+        ("Catholics killed thousands of Huguenots.", "Which group killed thousands of Huguenots?"),
+        ("The mill on the lake is old.", "What is on the menu?"),
+    ],
+)
+def test_other_facts_are_not(content: str, question: str):
+    assert not is_of_another(question, fact(content))
+
+
+def test_what_it_stands_under_says_which_one_it_is():
+    content, question = "The main queue holds 500 messages.", "How many messages does the production queue hold?"
+    assert is_of_another(question, fact(content))
+    assert not is_of_another(question, fact(content, concept="Production"))
+    assert not is_of_another(question, fact(content, before="Production:"))
+    # A sentence before it is about something else.
+    assert is_of_another(question, fact(content, before="The production line was sold."))
