@@ -30,7 +30,7 @@ from hive_mind.cognition.answering.wordings import (
     phrases_of,
 )
 from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.separated import TableRecord, is_table_row, record_of
+from hive_mind.cognition.extraction.separated import TableRecord, heads_of, is_table_row, record_of
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -146,7 +146,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     """
     fact = hit.fact
     own = phrases_of(_stated(fact), fact.concept, fact.speaker, " ".join(fact.entities)) | measured_in(fact.content)
-    titles = terms_in(" ".join(map(title_of, fact.sources)))
+    titles = terms_in(" ".join((*map(title_of, fact.sources), heads_of(fact))))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
     subject = _subject(terms, fact, own | titles) or _subject(terms, fact, meant)
@@ -234,7 +234,7 @@ def _is_row_asked_for(asked: QuestionTerms, record: TableRecord | None) -> bool:
     fields = [terms_in(field) for field in record.fields]
     pool = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
     header = terms_in(record.header)
-    return bool(pool) and any(not kin_of(term).isdisjoint(header) for term in wanted - pool)
+    return bool(pool) and any(_is_stated(term, header) for term in wanted - pool)
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:

@@ -14,12 +14,13 @@ from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
 _SEPARATORS = "\t;,"
-# Two lines that happen to have as many commas are nothing unusual.
-_LINES_MIN = 3
+# Two lines that happen to have as many commas are nothing unusual, unless the first names columns and the other has figures.
+_LINES_MIN, _LINES_SURE = 2, 3
 # The name of a column is a few words; what is longer is a value.
 _NAME_CHARS_MAX = 40
 
 _DIGIT = regex(r"\d")
+_JOINT = regex(r"(?<=[^\W_])_(?=[^\W_])|(?<=[a-z])(?=[A-Z][a-z])")
 _QUOTED = regex(r'"[^"]*"')
 _FIGURE = regex(r"[^\w\s]{0,2}\d[\d.,:/%-]{0,40}(?:\s?\w{1,3})?")
 _THOUSANDS = regex(r"(?<![\d,])\d{1,3}(?:,\d{3}){1,8}(?![\d,])")
@@ -37,7 +38,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The records of a table. `header` is the line that names the columns, or ""."""
+    """The records of a table. `header` is the line that names the columns, in words, or ""."""
 
     header: str
     rows: tuple[TableRow, ...]
@@ -58,14 +59,21 @@ def rows_of(lines: Sequence[str]) -> Rows | None:
     for separator in _SEPARATORS:
         rows = _records(lines, separator)
         if len(rows) >= _LINES_MIN and _is_table(rows, separator):
-            header = _is_header(rows[0])
-            return Rows(rows[0].text if header else "", tuple(rows[header:]))
+            header = _is_header(rows)
+            if len(rows) < _LINES_SURE and not (header and _has_figures(rows) and f"{separator} " not in lines[0]):
+                continue
+            return Rows(_in_words(rows[0].text) if header else "", tuple(rows[header:]))
     return None
 
 
 def is_table_row(fact: Fact) -> bool:
     """Whether a fact is a row of a markdown table under the titles of its columns."""
     return fact.content.startswith("| ") and fact.before.startswith("| ")
+
+
+def heads_of(fact: Fact) -> str:
+    """The names of the columns of a row; "" for any other fact."""
+    return fact.before.removeprefix(f"{fact.speaker}: ") if is_table_row(fact) or record_of(fact) is not None else ""
 
 
 def record_of(fact: Fact) -> TableRecord | None:
@@ -78,7 +86,7 @@ def record_of(fact: Fact) -> TableRecord | None:
 def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
     for separator in ",;":
         rows = _records([header, content], separator)
-        if len(rows) == 2 and _is_header(rows[0]) and rows[1].fields[0] == concept:
+        if len(rows) == 2 and _is_header(rows) and rows[1].fields[0] == concept:
             return TableRecord(header, rows[1].fields) if _is_table(rows, separator) else None
     return None
 
@@ -121,13 +129,25 @@ def _is_table(rows: Sequence[TableRow], separator: str) -> bool:
     if separator == "\t":
         return True
     if any(f"{separator} " in _QUOTED.sub('""', row.text) for row in rows):
-        return _is_header(rows[0]) and any(all(map(_FIGURE.fullmatch, column[1:])) for column in columns)
+        return _is_header(rows) and _has_figures(rows)
     return separator != "," or not all(_THOUSANDS.search(row.text) for row in rows)
 
 
-def _is_header(row: TableRow) -> bool:
-    """Names of columns are there, have no digits and differ."""
-    if _DIGIT.search(row.text) or row.text.endswith(_STOPS):
+def _is_header(rows: Sequence[TableRow]) -> bool:
+    """Whether the first row names columns: its fields are there and differ. One of them may have a digit where figures follow."""
+    first = rows[0]
+    if first.text.endswith(_STOPS) or (_DIGIT.search(first.text) and not _has_figures(rows)):
         return False
-    names = {name.casefold() for name in row.fields if 0 < len(name) <= _NAME_CHARS_MAX}
-    return len(names) == len(row.fields)
+    names = {name.casefold() for name in first.fields if 0 < len(name) <= _NAME_CHARS_MAX and not _FIGURE.match(name)}
+    return len(names) == len(first.fields)
+
+
+def _has_figures(rows: Sequence[TableRow]) -> bool:
+    """Whether a column has figures alone below its name."""
+    columns = zip(*(row.fields for row in rows), strict=True)
+    return any(all(map(_FIGURE.fullmatch, column[1:])) and not _FIGURE.match(column[0]) for column in columns)
+
+
+def _in_words(header: str) -> str:
+    """`price_eur` and `unitPrice` as people would say them."""
+    return _JOINT.sub(" ", header)

@@ -41,6 +41,24 @@ def test_rows_with_a_figure_above_them_have_no_header_and_nothing_before_them():
     ]
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("part,price_eur,unitWeight", "part,price eur,unit Weight"),
+        ("part,Q1,Q2", "part,Q1,Q2"),
+        ("part,sales_2025,CO2", "part,sales 2025,CO2"),
+    ],
+)
+def test_names_of_columns_are_read_as_words_and_may_have_digits(header: str, words: str):
+    assert [c.before for c in candidates(f"{header}\nA-1,12.50,3\nA-2,11.00,4")] == [words, words]
+
+
+def test_one_row_is_a_table_where_columns_are_named_and_it_has_figures():
+    assert [c.before for c in candidates("part,weight_kg\nZ-77,12.5")] == ["part,weight kg"]
+    assert rows_of(["Hello Ana,dear Ben", "see you,soon"]) is None
+    assert rows_of(["Hello Ana, dear Ben", "we are, 12"]) is None
+
+
 def test_columns_of_one_name_are_no_header():
     assert statements("Ines,Ines\nMarek,Otto\nZoe,Ana")[0] == "Ines,Ines"
 
