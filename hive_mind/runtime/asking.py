@@ -99,7 +99,7 @@ class ProcessAgent:
         return self._contact
 
     async def other(self) -> str:
-        """An agent of its hive that is ready, in another process; "" for none."""
+        """An agent of its hive that is ready, in another process; "" for none, as here. That of a fleet (`FleetAgent`) looks."""
         return ""
 
     async def revive(self) -> None:
