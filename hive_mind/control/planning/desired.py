@@ -11,6 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -134,9 +135,14 @@ def _judging_model(spec: Spec) -> ModelReviewConfig:
 
 def filled(kind: Callable[..., Tuned], *sections: ManifestSection, **values_given: object) -> Tuned:
     """Settings with the values of these sections' fields of the same names, and these others."""
-    names = inspect.signature(kind).parameters.keys()
+    names = _names(kind)
     values = {name: getattr(section, name) for section in sections for name in names & type(section).model_fields.keys()}
     return kind(**values | values_given)
+
+
+@cache
+def _names(kind: Callable[..., object]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind).parameters)
 
 
 Sources = Mapping[str, tuple[SourceConfig, ...]]
