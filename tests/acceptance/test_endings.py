@@ -16,7 +16,7 @@ ENDINGS = [
     *(pytest.param(*ending, marks=pytest.mark.thorough) for ending in [(signal.SIGINT, 130), (signal.SIGHUP, 129)]),
 ]
 # So much that it can't be finished before the signal comes, on the fastest machine.
-BUOYS, FACTS = 2_500, 16_000
+BUOYS, FACTS = 1_500, 8_000
 LEARNING = rb"buoys\S* +([1-9]\d?) %"
 IMPORTING = rb"importing[^/]* ([1-9]\d*)/"
 
