@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import indexed_terms
+from hive_mind.regex import regex
 
 # Weight of a term of the surroundings, however often it stands there. Below 1: then a weight of 1 proves a term the fact's own.
 BEFORE_WEIGHT = 0.5
@@ -19,6 +20,10 @@ SPEAKER_WEIGHT = 0.95
 OWN_WEIGHT_MIN = 1.0
 # Of the text before, this number of terms always counts; beyond, no more than the fact has of its own.
 _BEFORE_TERMS = 10
+
+# As programs write a day. Of a text with many, the first are what it is about.
+_WRITTEN_DAY = regex(r"(?<!\d)\d{4}-(?:0[1-9]|1[0-2])-[0-3]\d(?!\d)")
+_DAYS_SPOKEN_MAX = 8
 
 _MONTHS = "January February March April May June July August September October November December".split()
 
@@ -86,12 +91,11 @@ def before_weight(own_count: int, before: int) -> float:
 
 
 def own_text(fact: Worded) -> str:
+    """The text with its days as people say them: those beside it, and those in it that a program wrote."""
     message = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
-    return (
-        " \n".join([message, spoken_date(fact.said_at), *map(spoken_date, fact.labels)])
-        if fact.said_at or fact.labels
-        else message
-    )
+    days_written = list(dict.fromkeys(_WRITTEN_DAY.findall(message)))[:_DAYS_SPOKEN_MAX] if "-" in message else []
+    days = [spoken_date(day) for day in (fact.said_at, *fact.labels, *days_written)]
+    return " \n".join([message, *days]) if any(days) else message
 
 
 def texts_to_embed(fact: Fact) -> tuple[str, ...]:

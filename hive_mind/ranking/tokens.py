@@ -44,6 +44,8 @@ _REPEATING = regex("[々〻ゝヽ]")
 _REPEATED = regex(r"([^\W\d_])([々〻ゝヽ]+)")
 # "roll-back" is "rollback", "wi-fi" is "wifi"; nobody joins "two-dimensional"; with it Cranfield loses .4 points of nDCG@10.
 _COMPOUND = regex(r"(?=[^-]{1,5}-[^-]{1,5}\Z)(?=.{3,9}\Z)[^\W\d_]+-[^\W\d_]+")
+# "January 12th" is 12 January.
+_ORDINALS = ("st", "nd", "rd", "th")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
 _VOICED = "\u3099\u309a"
 _NUKTA = 7
@@ -94,7 +96,7 @@ def indexed_terms(text: str) -> list[str]:
 
 def is_english(text: str) -> bool:
     """Whether a text is plainly in no other language."""
-    return not any(term.startswith(GRAM) for term in indexed_terms(text))
+    return not any(term.startswith(GRAM) or not is_latin(term) for term in indexed_terms(text))
 
 
 def question_terms(text: str) -> tuple[str, ...]:
@@ -275,4 +277,6 @@ def _stretches(run: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
+    if word[0].isdigit() and word.endswith(_ORDINALS) and word[:-2].isdigit():
+        return word[:-2]
     return word if word.isdigit() else stem(word)

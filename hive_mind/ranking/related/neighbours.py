@@ -30,7 +30,7 @@ Scores = NDArray[np.floating[Any]]
 _BEST_OF_A_SESSION = 3
 _SHARE_OF_THE_NEXT = 0.25
 _SHARE_OF_WHO_IS_NAMED = 0.2
-_SHARE_OF_WHO_ASKS = 0.5
+_SHARE_OF_WHO_ASKS = 1.0
 _ROLES_OF_WHO_ASKS = frozenset(("user", "human"))
 _FIRST_PERSON = frozenset("i me my mine myself".split())
 _SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
@@ -105,7 +105,7 @@ def gained(
     ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named_speakers: frozenset[int] = frozenset()
 ) -> Scores:
     """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance, a fifth
-    where the question names its speaker, and a half where it says "I" and a person said it to an assistant.
+    where the question names its speaker, and all of it where it says "I" and a person said it to an assistant.
 
     `places` are those of the candidates, or empty where none has one. Shapes (candidates,).
     """

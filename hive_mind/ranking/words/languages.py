@@ -42,7 +42,7 @@ _SHARED = frozenset(
 )
 _ENGLISH = STOP_WORDS - _SHARED
 # The commonest words of some forty other languages in Latin letters, without accents: enough that a sentence has one. None is a
-# word that English texts often have.
+# word that English texts often have, or one letter, as formulas and programs do.
 _OTHER_WORDS = frozenset(
     """
     aan aber aby aceasta acest aceste adalah af ahol akan ako al alebo alla als amb anche ang ano ao aos apa att au auch auf
@@ -62,11 +62,11 @@ _OTHER_WORDS = frozenset(
     nedir nel nella nem nerede nereye ng nga nguoi nhu nhung ni nicht nie niet niin ning nini nje noch nog non nous nu nur
     och od oder og olan olarak oldugu oleh oli olivat onde ook op oraz os ou ovat pada par pe pel pela pelo pels pentru
     perche pero piu po por porque pour pourquoi preco pri prin proc przez quais qual quale quali quan quand quando quanti
-    quanto quantos que quel quelle quelles quels quem questa questo qui quien quienes quin quina quins quoi s saan saat sau
+    quanto quantos que quel quelle quelles quels quem questa questo qui quien quienes quin quina quins quoi saan saat sau
     sebagai see sein seine sem ses seu siapa sich sie sig siita sind sino sobre som son sono sonra sont stata stato sto sua
     sunt suo tama te tego telah tem thi tidak til tko tot tra trong uber uit um uma un una und unde une unei uno unos unter
-    untuk unui uz v va vad vaere vagy vai van vao ve ved veel vem veya vid vilka vilken vilket voce voi volt voltak vom von
-    voor vor vous w wa waar waarom wann wanneer wapi war waren warum wat welche welchem welchen welcher welches welk wenn
+    untuk unui uz va vad vaere vagy vai van vao ve ved veel vem veya vid vilka vilken vilket voce voi volt voltak vom von
+    voor vor vous wa waar waarom wann wanneer wapi war waren warum wat welche welchem welchen welcher welches welk wenn
     wer werd werden wie wird wo worden wordt wurde wurden yake yang yra za zaman zasto zich zij zijn zu zum zur zwischen
     """.split()
 )

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, mixed_vector, spoken_date, texts_to_embed, weighted_terms
+from hive_mind.ranking.tokens import tokenize
 from tests.builders import fact
 
 
@@ -22,6 +23,32 @@ def test_who_speaks_counts_less_than_a_word_of_the_text_for_what_one_says_is_rar
 def test_a_fact_is_found_by_its_date_as_people_say_it():
     terms = weighted_terms(fact("Rain.", said_at="2023-05-08T13:56", labels=("2022-07",)))
     assert {"8", "may", "2023", "juli", "2022"} <= terms.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title: Tea; start_time: 2025-06-12 11:30:00; end_time: 2025-06-12 14:00:00",
+        "2025-06-12T09:00Z ERROR pump",
+        "Backup of 2025-06-12, 2025-06-12",
+    ],
+)
+def test_a_day_that_a_program_wrote_is_found_as_people_say_it(text: str):
+    terms = weighted_terms(fact(text))
+    assert set(tokenize("12 June 2025")) <= terms.keys()
+    assert terms["june"] == 1.0
+    assert tokenize("June 12th") == tokenize("June 12")
+
+
+@pytest.mark.parametrize("text", ["Part 12025-06-123", "2025-13-01", "call 2025-06-912", "2025-06"])
+def test_other_figures_are_no_days(text: str):
+    assert "june" not in weighted_terms(fact(text))
+
+
+def test_of_a_text_with_many_days_the_first_are_spoken():
+    terms = weighted_terms(fact(" ".join(f"2025-{month:02}-01" for month in range(1, 13))))
+    assert "august" in terms
+    assert "septemb" not in terms
 
 
 @pytest.mark.parametrize(
