@@ -18,7 +18,7 @@ ENDINGS = [
 # So much that it can't be finished before the signal comes, on the fastest machine.
 BUOYS, FACTS = 1_500, 8_000
 LEARNING = rb"buoys\S* +([1-9]\d?) %"
-IMPORTING = rb"importing[^/]* ([1-9]\d*)/"
+IMPORTING = rb"importing[^/]*[ m]([1-9]\d*)/"
 
 
 @pytest.fixture
