@@ -28,6 +28,7 @@ CORRELATION_CHARS_MAX = 256
 UNREADABLE_BYTES_MAX = 64 * 1024
 _BYTES_SHOWN = 256
 BRIEF_S = 60.0
+ATTEMPTS_MAX = 5
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ class BusSettings:
     credential: str = field(default="", repr=False)
     """A password, key or connection string; never logged."""
     state: Path | None = None
-    """Folder for positions and dead letters of a broker that keeps none itself; None: they are gone with the process."""
+    """Folder for positions of a broker that keeps none itself; None: they are gone with the process."""
     certificate: Path | None = None
     """Authorities to trust for TLS, instead of the system's."""
     connect_timeout_s: float = 10.0
@@ -124,7 +125,7 @@ class Subscription:
     """Bytes of what waits and of what is not acknowledged; then it is as if too many waited. More lets senders fill memory."""
     inflight_max: int = 256
     """Deliveries taken and not yet acknowledged; then no more are handed out. More lets a journal commit larger groups."""
-    attempts_max: int = 5
+    attempts_max: int = ATTEMPTS_MAX
     """Deliveries of one envelope before it is a dead letter."""
     ack_wait_s: float = 30.0
     """A delivery that is not settled within this time is delivered again. Raise it for slow work, or `extend` the delivery."""
@@ -134,6 +135,17 @@ class Subscription:
     """Where a name begins that never subscribed before: with what is published from now on, or with all that is still kept."""
     is_shared: bool = False
     """Whether others of this name take turns with it. Raises `ConfigError` where the bus can't."""
+    letters: "LetterBox | None" = field(default=None, compare=False)
+    """Where what is refused is written before it is acknowledged; None: the process remembers it."""
+
+
+class LetterBox(Protocol):
+    """Where a subscriber's dead letters are: see `bus.dead_letters`, which has the one there is."""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be written there now; "" while it can."""
+        ...
 
 
 class Delivery(Protocol):
@@ -158,8 +170,11 @@ class Delivery(Protocol):
         """Deliver it again, before all that waits or after `delay_s`; after the last attempt it is a dead letter for `reason`."""
         ...
 
-    async def dead_letter(self, reason: str) -> None:
-        """It can't be handled, now or later: put it aside."""
+    async def dead_letter(self, reason: str, *, is_proven: bool = True) -> None:
+        """It can't be handled, now or later: put it aside, and acknowledge it once that is written.
+
+        Where its sender is not proven, it is only counted if there is one in that name already.
+        """
         ...
 
     def extend(self, seconds: float) -> None:
@@ -185,6 +200,8 @@ class DeadLetter:
     at_ms: int = 0
     """When, by the wall clock of the process that put it aside."""
     data: bytes = b""
+    count: int = 1
+    """How many messages it stands for."""
 
     @property
     def data_shown(self) -> str:
@@ -307,21 +324,17 @@ class EventBus(Protocol):
 
 @runtime_checkable
 class BusAdmin(Protocol):
-    """For people who look at what lies on a bus: no node needs it. A back end is one beside being a bus, or is not."""
+    """For people who look at what lies on a bus: no node needs it. A back end is one beside being a bus, or is not.
+
+    Its dead letters are those that the broker made, or a node of an earlier version: nodes keep theirs in `bus.dead_letters`.
+    """
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """Messages on the bus, by name of the subscription, sorted."""
         ...
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """Messages put aside in a hive, oldest first."""
-        ...
-
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Deliver dead letters again, each to the name it was put aside for, and as it was sent, also to others: that is signed.
-
-        How many there were; unreadable ones stay.
-        """
+        """Messages of a hive that the broker put aside, oldest first."""
         ...
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:

@@ -1,35 +1,47 @@
 """Messages read for one subscriber and not settled yet: bounded, in order, each once unless it is refused or forgotten.
 
 Everything about deliveries that does not depend on the broker is here: filters, attempts, delays, the time a subscriber has to
-answer, and the ids that were acknowledged already. A back end reads and offers; the mailbox calls it for settled messages and
-dead letters.
+answer, the ids that were acknowledged already, and dead letters. A back end reads and offers, and is called for what is settled;
+a message that was refused is settled once it is written where its subscriber keeps its dead letters.
 """
 
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, Protocol, TypeVar, cast
 
 from hive_mind.bus.base import EVERYONE, Envelope, Key, Subscription, key_of
+from hive_mind.bus.codec import misfit
+from hive_mind.bus.dead_letters import Again, DeadLetterFile, Refusal, refusal, unreadable
 
 # Acknowledged ids are remembered for 5 to 10 minutes, and this many at most: far more than a broker repeats after a connection
 # broke in the middle of sending.
 SEEN_MAX = 100_000
 SEEN_FOR_S = 600.0
+# Between two looks for letters that a person wants to be handled again, and two attempts to write on a disk that is full.
+_LETTERS_EVERY_S, _WRITE_AGAIN_S = 0.5, 1.0
 
 N = TypeVar("N")
+N_contra = TypeVar("N_contra", contravariant=True)
 
 
-class MailboxListener(Protocol[N]):
-    """Calls of a mailbox to its back end, always on the event loop. Neither may wait."""
+class MailboxListener(Protocol[N_contra]):
+    """A mailbox's back end, called on the event loop. It may not wait."""
 
-    def settled(self, mailbox: "Mailbox[N]", delivery: "MailboxDelivery[N]") -> None:
-        """It was acknowledged, or need not be seen: take it off the broker."""
+    def settled(self, native: N_contra) -> None:
+        """It was acknowledged, is written elsewhere, or need not be seen: take it off the broker."""
         ...
 
-    def put_aside(self, mailbox: "Mailbox[N]", delivery: "MailboxDelivery[N]", reason: str) -> None:
-        """It is a dead letter: keep it as such, then take it off the broker."""
-        ...
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unwritten(Generic[N]):
+    """A refusal to write, or a letter that is done with; then it is off the broker, or out of the hands of this process."""
+
+    refusal: Refusal | None
+    native: N
+    delivery: "MailboxDelivery[N] | None" = None
 
 
 class Mailbox(Generic[N]):
@@ -40,7 +52,15 @@ class Mailbox(Generic[N]):
         self.is_closed = False
         self.redelivered = 0
         self.duplicates = 0
+        self.put_aside = 0
+        """Messages that are dead letters by now, but for those of unproven senders."""
         self.unreadable = Counter[str]()
+        self.letters = cast(DeadLetterFile, subscription.letters or DeadLetterFile())
+        self._unwritten: list[_Unwritten[N]] = []
+        self._writing: asyncio.Future[None] | None = None
+        self._writing_again: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Future[list[Again]] | None = None
+        self._look_for_letters_at = 0.0
         self._on_ready, self._owner = on_ready, owner
         self._waiting: deque[MailboxDelivery[N]] = deque()
         self._delayed: dict[MailboxDelivery[N], asyncio.TimerHandle] = {}
@@ -58,11 +78,12 @@ class Mailbox(Generic[N]):
     @property
     def room(self) -> int:
         """How many more should be offered; a back end that can't stop in time may offer a few beyond it."""
-        return self.subscription.waiting_max - len(self._waiting) if self.has_room else 0
+        return self.subscription.waiting_max - len(self._waiting) - len(self._unwritten) if self.has_room else 0
 
     @property
     def has_room(self) -> bool:
-        return len(self._waiting) < self.subscription.waiting_max and self._held_bytes < self.subscription.held_bytes_max
+        waiting = len(self._waiting) + len(self._unwritten)
+        return waiting < self.subscription.waiting_max and self._held_bytes < self.subscription.held_bytes_max
 
     @property
     def is_heavy(self) -> bool:
@@ -75,12 +96,18 @@ class Mailbox(Generic[N]):
 
     @property
     def held(self) -> "tuple[MailboxDelivery[N], ...]":
-        """Everything that is not settled: the broker must not give it to others as long as this process lives."""
-        return tuple(self._held.values())
+        """Messages of the broker that are not settled: it must not give them to others as long as this process lives."""
+        return tuple(delivery for delivery in self._held.values() if not delivery.letter)
+
+    @property
+    def natives(self) -> tuple[N, ...]:
+        """The same by their names on the broker, with bytes that are no message and not written yet."""
+        unreadable = (item.native for item in self._unwritten if item.delivery is None)
+        return (*(delivery.native for delivery in self.held), *unreadable)
 
     @property
     def is_drained(self) -> bool:
-        return not self._held
+        return not self._held and not self._unwritten
 
     def is_out(self, delivery: "MailboxDelivery[N]") -> bool:
         """Whether the subscriber has it in hand."""
@@ -95,29 +122,40 @@ class Mailbox(Generic[N]):
             if timeout_s is not None:
                 return
 
-    def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0) -> None:
+    def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0, letter: int = 0) -> None:
         """Take in the broker's `attempt`-th delivery, `size` bytes. A message that need not be seen is settled at once."""
         if self.is_closed:
             return
-        delivery = MailboxDelivery(self, native, envelope, attempt, size)
+        delivery = MailboxDelivery(self, native, envelope, attempt, size, letter)
         key = delivery.key
         mailbox_delivery = self._held.get(key)
-        if mailbox_delivery is not None and mailbox_delivery.native == native:
+        if mailbox_delivery is not None and mailbox_delivery.letter == letter and mailbox_delivery.native == native:
             # The broker gives out again what is still held here, perhaps under a new lock.
             mailbox_delivery.native = native
-        elif mailbox_delivery is not None or self._knows(key):
+        elif mailbox_delivery is not None or (self._knows(key) and not letter):
             self.duplicates += 1
-            self._owner.settled(self, delivery)
+            self._settled(delivery)
+        elif envelope.hive != self.subscription.hive:
+            self._hold(delivery)
+            self._put_aside(delivery, f"it belongs to hive {envelope.hive[:64]!r}", is_proven=False)
         elif not self.wants(envelope):
-            self._owner.settled(self, delivery)
+            self._settled(delivery)
         elif attempt > self.subscription.attempts_max:
-            self._owner.put_aside(self, delivery, f"delivered {attempt - 1} times and never acknowledged")
+            self._hold(delivery)
+            self._put_aside(delivery, f"delivered {attempt - 1} times and never acknowledged")
         else:
             self.redelivered += attempt > 1
-            self._held[key] = delivery
-            self._held_bytes += size
+            self._hold(delivery)
             self._waiting.append(delivery)
             self._on_ready()
+
+    def refuse(self, native: N, data: bytes, attempt: int, reason: str) -> None:
+        """Put aside what is no envelope."""
+        if self.is_closed or any(item.native == native for item in self._unwritten if item.delivery is None):
+            return
+        self.unreadable[misfit(data)] += 1
+        self.put_aside += 1
+        self._write(_Unwritten(unreadable(data, attempt, reason), native))
 
     def wants(self, envelope: Envelope) -> bool:
         """Whether the subscriber is meant, and asked for this type."""
@@ -128,14 +166,20 @@ class Mailbox(Generic[N]):
             return envelope.sender != subscription.name
         return subscription.name in envelope.target
 
+    async def finish(self) -> None:
+        """Wait for dead letters that are being written; for no disk that is full."""
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+
     def end(self) -> None:
         """Hand out nothing more; held messages are forgotten here and stay on the broker."""
         self.is_closed = True
         for timer in self._delayed.values():
             timer.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
-        for some in (self._waiting, self._delayed, self._inflight, self._held):
+        for timer in filter(None, (self._timer, self._writing_again)):
+            timer.cancel()
+        # A write under way is done, but nothing is acknowledged any more: what comes again is found to be there.
+        for some in (self._waiting, self._delayed, self._inflight, self._held, self._unwritten):
             some.clear()
         self._held_bytes = 0
         self._notify_of_room()
@@ -144,7 +188,8 @@ class Mailbox(Generic[N]):
 
     def take(self, deliveries_max: int) -> "Sequence[MailboxDelivery[N]]":
         waiting, subscription = self._waiting, self.subscription
-        count = min(deliveries_max, len(waiting), subscription.inflight_max - len(self._inflight))
+        self._look_for_letters()
+        count = min(deliveries_max, len(waiting), subscription.inflight_max - len(self._inflight) - len(self._unwritten))
         if count <= 0:
             return ()
         deliveries = [waiting.popleft() for _ in range(count)]
@@ -164,23 +209,21 @@ class Mailbox(Generic[N]):
             return
         self._remember(delivery)
         self._let_go(delivery)
-        self._owner.settled(self, delivery)
+        self._settled(delivery)
 
-    def put_aside(self, delivery: "MailboxDelivery[N]", reason: str) -> None:
-        if self._inflight.pop(delivery, None) is None:
-            return
-        self._let_go(delivery)
-        self._owner.put_aside(self, delivery, reason)
+    def refuse_delivery(self, delivery: "MailboxDelivery[N]", reason: str, *, is_proven: bool = True) -> None:
+        if self._inflight.pop(delivery, None) is not None:
+            self._put_aside(delivery, reason, is_proven=is_proven)
 
     def put_back(self, delivery: "MailboxDelivery[N]", delay_s: float, reason: str) -> None:
         """It was refused: again, unless that was its last chance."""
         if delivery.attempt >= self.subscription.attempts_max:
-            self.put_aside(delivery, reason)
+            self.refuse_delivery(delivery, reason)
             return
         if self._inflight.pop(delivery, None) is None:
             return
         envelope = delivery.envelope
-        mailbox_delivery = MailboxDelivery(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
+        mailbox_delivery = MailboxDelivery(self, delivery.native, envelope, delivery.attempt + 1, delivery.size, delivery.letter)
         self._held[mailbox_delivery.key] = mailbox_delivery
         self.redelivered += 1
         if delay_s > 0:
@@ -193,7 +236,92 @@ class Mailbox(Generic[N]):
             self._inflight[delivery] = until = asyncio.get_running_loop().time() + seconds
             self._look_at(until)
 
+    # ── dead letters ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _put_aside(self, delivery: "MailboxDelivery[N]", reason: str, *, is_proven: bool = True) -> None:
+        self.put_aside += is_proven
+        refused = refusal(delivery.envelope, delivery.attempt, reason, is_proven=is_proven, letter=delivery.letter)
+        self._write(_Unwritten(refused, delivery.native, delivery))
+
+    def _settled(self, delivery: "MailboxDelivery[N]") -> None:
+        if delivery.letter:
+            self._write(_Unwritten(None, delivery.native, delivery))
+        else:
+            self._owner.settled(delivery.native)
+
+    def _write(self, item: "_Unwritten[N]") -> None:
+        self._unwritten.append(item)
+        if self._writing is None and self._writing_again is None:
+            self._write_all()
+
+    def _write_all(self) -> None:
+        """All that gathered while the last write was under way goes together; a disk that is full is tried again."""
+        self._writing_again = None
+        if not self._unwritten or self.is_closed:
+            return
+        items = tuple(self._unwritten)
+        refusals = [item.refusal for item in items if item.refusal]
+        done = [item.delivery.letter for item in items if item.delivery and not item.refusal]
+        work = partial(self.letters.write, refusals, done)
+        if self.letters.path is None:
+            work()
+            self._all_written(items)
+        else:
+            self._writing = asyncio.get_running_loop().run_in_executor(None, work)
+            self._writing.add_done_callback(partial(self._after_write, items))
+
+    def _after_write(self, items: "Sequence[_Unwritten[N]]", write: "asyncio.Future[None]") -> None:
+        self._writing = None
+        error = None if write.cancelled() else write.exception()
+        if self.is_closed:
+            return
+        if write.cancelled() or error is not None:
+            self._writing_again = asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self._write_all)
+            return
+        self._all_written(items)
+        self._write_all()
+
+    def _all_written(self, items: "Sequence[_Unwritten[N]]") -> None:
+        had_room = self.has_room
+        del self._unwritten[: len(items)]
+        for item in items:
+            if item.delivery is not None and item.refusal:
+                self._remember(item.delivery)
+                self._let_go(item.delivery)
+            if item.delivery is None or not item.delivery.letter:
+                self._owner.settled(item.native)
+        if not had_room and self.has_room:
+            self._notify_of_room()
+        if self._waiting:
+            self._on_ready()
+
+    def _look_for_letters(self) -> None:
+        """Take in what a person wants to be handled again."""
+        loop = asyncio.get_running_loop()
+        if self._looking is None and loop.time() >= self._look_for_letters_at:
+            self._look_for_letters_at = loop.time() + _LETTERS_EVERY_S
+            if not self.letters.has_changed():
+                return
+            if self.letters.path is None:
+                self._take_letters(self.letters.again())
+            else:
+                self._looking = loop.run_in_executor(None, self.letters.again)
+                self._looking.add_done_callback(self._after_look)
+
+    def _after_look(self, look: "asyncio.Future[list[Again]]") -> None:
+        self._looking = None
+        if not look.cancelled() and look.exception() is None:
+            self._take_letters(look.result())
+
+    def _take_letters(self, letters: Sequence[Again]) -> None:
+        for again in letters:
+            self.offer(cast(N, None), again.envelope, 1, again.size, again.letter)
+
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _hold(self, delivery: "MailboxDelivery[N]") -> None:
+        self._held[delivery.key] = delivery
+        self._held_bytes += delivery.size
 
     def _return(self, delivery: "MailboxDelivery[N]") -> None:
         self._delayed.pop(delivery, None)
@@ -248,10 +376,12 @@ class Mailbox(Generic[N]):
 class MailboxDelivery(Generic[N]):
     """See `base.Delivery`."""
 
-    __slots__ = ("_mailbox", "attempt", "envelope", "key", "native", "size")
+    __slots__ = ("_mailbox", "attempt", "envelope", "key", "letter", "native", "size")
 
-    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int, size: int) -> None:
+    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int, size: int, letter: int = 0) -> None:
         self._mailbox, self.native, self.envelope, self.attempt, self.size = mailbox, native, envelope, attempt, size
+        # The dead letter that it was, where it did not come from the broker.
+        self.letter = letter
         # Its name among everything that is sent here.
         self.key = key_of(envelope)
 
@@ -261,8 +391,8 @@ class MailboxDelivery(Generic[N]):
     async def nack(self, *, delay_s: float = 0.0, reason: str = "") -> None:
         self._mailbox.put_back(self, delay_s, reason)
 
-    async def dead_letter(self, reason: str) -> None:
-        self._mailbox.put_aside(self, reason)
+    async def dead_letter(self, reason: str, *, is_proven: bool = True) -> None:
+        self._mailbox.refuse_delivery(self, reason, is_proven=is_proven)
 
     def extend(self, seconds: float) -> None:
         self._mailbox.extend(self, seconds)

@@ -8,12 +8,9 @@ A subscriber has a queue: a mailbox, and a line of publishers before it when it 
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Protocol
-
-import msgspec
 
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
@@ -34,7 +31,7 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
 )
-from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
+from hive_mind.bus.mailbox import Mailbox
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
 
 Room = asyncio.Future[bool]
@@ -43,8 +40,6 @@ Room = asyncio.Future[bool]
 
 class QueueListener(Protocol):
     """Calls of a queue to its bus."""
-
-    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None: ...
 
     def forget(self, queue: "Queue") -> None:
         """The queue was closed."""
@@ -108,6 +103,7 @@ class Queue:
 
     async def close(self) -> None:
         """Give the name free; held messages are lost."""
+        await self.mailbox.finish()
         self.end(is_accepted=True)
 
     def end(self, *, is_accepted: bool) -> None:
@@ -120,24 +116,15 @@ class Queue:
         self._outside.clear()
         self._owner.forget(self)
 
-    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
+    def settled(self, native: int) -> None:
         """For the mailbox: nothing of it is kept anywhere else."""
-        del mailbox, delivery
-        self._owner.look_whether_drained()
-
-    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
-        """For the mailbox: make it a dead letter."""
-        self._owner.keep_dead(mailbox.subscription.name, delivery, reason)
+        del native
         self._owner.look_whether_drained()
 
 
 def _resolve(room: Room, is_accepted: bool) -> None:
     if not room.done():
         room.set_result(is_accepted)
-
-
-# Enough to see what goes wrong; the oldest are dropped first.
-DEAD_LETTERS_MAX = 1000
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "MemoryBus":
@@ -153,8 +140,6 @@ class MemoryBus:
         self._meter = Meter(measure)
         self._queues: dict[tuple[str, str], list[Queue]] = {}
         self._watchers: list[_Watcher] = []
-        self._dead: dict[str, tuple[str, DeadLetter]] = {}
-        self._numbers = count(1)
         self._is_closed = False
         self._drained: asyncio.Future[None] | None = None
 
@@ -173,7 +158,7 @@ class MemoryBus:
         """Counted over the subscriptions that are open."""
         boxes = [queue.mailbox for queue in self._all()]
         redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
-        return BusHealth(not self._is_closed, 0, redelivered, duplicates, len(self._dead))
+        return BusHealth(not self._is_closed, 0, redelivered, duplicates, sum(box.put_aside for box in boxes))
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Put each envelope into the queues of its targets. Suspends only where one is full."""
@@ -213,29 +198,17 @@ class MemoryBus:
             if its_hive == hive:
                 waiting = sum(queue.waiting for queue in queues)
                 held_count = sum(len(queue.mailbox.held) - queue.mailbox.waiting for queue in queues)
-                dead = sum(1 for where, letter in self._dead.values() if (where, letter.name) == (hive, name))
-                states.append(QueueState(name, waiting, held_count, dead))
+                states.append(QueueState(name, waiting, held_count, 0))
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """The last `DEAD_LETTERS_MAX` of all hives."""
-        return [letter for where, letter in self._dead.values() if where == hive][:limit]
-
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Put them into the queue of their name again, as they were."""
-        letters = [(letter.id, letter.name, letter.envelope) for letter in self._of(hive, ids) if letter.envelope is not None]
-        await self.drop(hive, [id for id, _, _ in letters])
-        for _, name, envelope in letters:
-            queues = self._targets(msgspec.structs.replace(envelope, target=(name,)))
-            if full := self._put(envelope, queues):
-                await _wait_for_room(full, PUBLISH_TIMEOUT_S)
-        return len(letters)
+        """It makes none."""
+        del hive, limit
+        return ()
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        letters = self._of(hive, ids)
-        for letter in letters:
-            del self._dead[letter.id]
-        return len(letters)
+        del hive, ids
+        return 0
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Wait until every queue is empty and acknowledged, or the time is up."""
@@ -245,14 +218,6 @@ class MemoryBus:
             await asyncio.wait([self._drained], timeout=drain_s)
         for queue in tuple(self._all()):
             queue.end(is_accepted=False)
-
-    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
-        letter = DeadLetter(
-            name, delivery.envelope, delivery.attempt, reason, f"{next(self._numbers)}", time.time_ns() // 1_000_000
-        )
-        self._dead[letter.id] = delivery.envelope.hive, letter
-        while len(self._dead) > DEAD_LETTERS_MAX:
-            del self._dead[next(iter(self._dead))]
 
     def forget(self, queue: Queue) -> None:
         place = queue.subscription.hive, queue.subscription.name
@@ -286,9 +251,6 @@ class MemoryBus:
             return alone
         queues_of_names = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
         return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.waiting) for queues in queues_of_names]
-
-    def _of(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
-        return [self._dead[id][1] for id in dict.fromkeys(ids) if id in self._dead and self._dead[id][0] == hive]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

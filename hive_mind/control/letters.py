@@ -1,7 +1,8 @@
 """Messages on the bus of a fleet, found from the fleet's state: its address, its hive and the names that read there.
 
-Most brokers show the same to every process; for one that keeps no dead letters each process keeps its own. So all are looked at,
-and an id says whose it is where that makes a difference.
+Most brokers show the same to every process; of one that keeps no dead letters each process of an earlier version kept its own. So
+all are looked at, and an id says whose it is where that makes a difference. What nodes refuse themselves lies beside their
+journals and needs no bus.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -33,10 +34,6 @@ class FleetBus:
         ]
         return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Each by the process that keeps it."""
-        return sum([await admin_of(bus).replay(hive, _of(part, ids)) for part, bus in self._parts.items()])
-
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         """Each by the process that keeps it."""
         return sum([await admin_of(bus).drop(hive, _of(part, ids)) for part, bus in self._parts.items()])
@@ -54,17 +51,23 @@ class FleetBus:
         return await next(iter(self._parts.values())).watch(hive, on_envelope)
 
 
+def hive_of_fleet(home: Path, fleet: str) -> str:
+    """Its newest hive. Raises `InvalidInput` where it has none."""
+    last_hive = FleetFolder(home, fleet).state().last_hive
+    if last_hive is None:
+        raise InvalidInput(f"fleet {fleet!r} has no hive, so it has no messages: apply a manifest whose topology is shared")
+    return last_hive.id
+
+
 @asynccontextmanager
 async def bus_of_fleet(home: Path, fleet: str) -> AsyncIterator[FleetBus]:
     """Open inside the block, also while the fleet is stopped. Raises `InvalidInput`, `ConfigError` or `BackendError`."""
     folder = FleetFolder(home, fleet)
-    state = folder.state()
+    state, hive = folder.state(), hive_of_fleet(home, fleet)
     configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
-    if state.last_hive is None or not configs:
-        raise InvalidInput(f"fleet {fleet!r} has no hive, so it has no messages: apply a manifest whose topology is shared")
-    if configs[0].bus.url == "memory:":
+    if not configs or configs[0].bus.url == "memory:":
         raise InvalidInput(f"the bus of fleet {fleet!r} is in its one process: ask that for dead_letters, over /v1")
-    hive, parts = state.last_hive.id, dict[str, EventBus]()
+    parts = dict[str, EventBus]()
     try:
         for name, kind, config, keeps in _looked_at(configs, folder.hive(hive)):
             kept_path = folder.hive(hive) / f"{config.process}.{kind}" if keeps else None

@@ -109,10 +109,6 @@ class Routed:
         live = [replace(letter, id=_LIVE + letter.id) for letter in await admin_of(self._live).dead_letters(hive, limit=limit)]
         return sorted([*durable, *live], key=lambda letter: letter.at_ms)[:limit]
 
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        durable, live = _parted(ids)
-        return await admin_of(self._durable).replay(hive, durable) + await admin_of(self._live).replay(hive, live)
-
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         durable, live = _parted(ids)
         return await admin_of(self._durable).drop(hive, durable) + await admin_of(self._live).drop(hive, live)

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hive_mind.bus.dead_letters import file_of, refusal
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.contract.bus_builders import envelope
 from tests.contract.test_bus_erasing import reached
 from tests.servers.forked import Forked
 from tests.servers.redis_server import RedisServer
@@ -71,6 +73,20 @@ def test_backups_are_written_anew_and_other_copies_are_owed_until_they_are_gone(
     assert (second.code, second.json["is_complete"]) == (0, True)
     assert hive_mind("restore", copies / "monday.sqlite", "--force").code == 0
     assert [fact["content"] for fact in hive_mind("facts", "list", "-o", "json").json] == [FERRY]
+
+
+def test_what_a_node_refused_is_erased_though_nobody_runs_it(hive_mind: HiveMind) -> None:
+    letters = file_of(hive_mind.home / "hives" / "harbour", "ada")
+    letters.write([refusal(envelope(text), 1, "it bites") for text in (ADA, FERRY)])
+    file = str(letters.path)
+    dry = hive_mind("erase", "--subject", "Ada Lovelace", "-o", "json").json["from"]
+    assert [(one["who"], one["episodes"]) for one in dry] == [(f"dead letters {file}", 1)]
+    assert files_with("lovelace", hive_mind.home) == [file]
+
+    told = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")
+    assert (told.code, told.json["confirmed"][-1]["who"]) == (0, f"dead letters {file}")
+    assert files_with("lovelace", hive_mind.home) == []
+    assert len(letters.letters()) == 1
 
 
 def test_what_quotes_it_is_named_and_it_is_not_called_done(hive_mind: HiveMind, tmp_path: Path) -> None:

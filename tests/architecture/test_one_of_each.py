@@ -35,7 +35,7 @@ def test_an_agent_has_two_clients_one_in_this_process_and_one_over_http() -> Non
 
 def test_a_bus_carries_and_what_lies_on_it_is_for_its_admin() -> None:
     assert members_of(EventBus) == {"capabilities", "health", "publish", "subscribe", "watch", "close"}
-    assert members_of(BusAdmin) == {"queues", "dead_letters", "replay", "drop"}
+    assert members_of(BusAdmin) == {"queues", "dead_letters", "drop"}
 
 
 def test_evaluations_retrieval_and_the_gate_of_a_fleet_work_out_paired_differences_by_one_function() -> None:

@@ -13,7 +13,8 @@ from typing import Any, cast
 import pytest
 
 from hive_mind import backends
-from hive_mind.bus.base import Delivery, Envelope, EventBus, Inbox, Subscription, type_of
+from hive_mind.bus.base import DeadLetter, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
+from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.errors import BackendError
 from hive_mind.model.messages import Message, Receipt
 from tests.contract.buses.base import BaseHarness, Fault
@@ -47,14 +48,15 @@ class World:
         bus: EventBus | None = None,
         hive: str | None = None,
         is_provided: bool = True,
+        letters: DeadLetterFile | None = None,
         **bounds: Any,
     ) -> "Listener":
         """A subscriber that is ready."""
         hive = hive or self.hive
         if is_provided:
             self.harness.provide(hive, name)
-        made = Listener(bus or self.bus, hive, self.harness.quiet_s)
-        made.inbox = await made.bus.subscribe(Subscription(hive, name, **bounds), made.ring)
+        made = Listener(bus or self.bus, hive, self.harness.quiet_s, letters or DeadLetterFile(name=name))
+        made.inbox = await made.bus.subscribe(Subscription(hive, name, letters=made.letters, **bounds), made.ring)
         return made
 
     def envelope(self, text: str | Message = "parcel", *target: str, sender: str = "ann", hive: str | None = None) -> Envelope:
@@ -144,11 +146,17 @@ def text(delivery: Delivery) -> str:
     return delivery.envelope.message.batch
 
 
+def letter_text(letter: DeadLetter) -> str:
+    assert letter.envelope is not None
+    assert isinstance(letter.envelope.message, Receipt)
+    return letter.envelope.message.batch
+
+
 class Listener:
     """Waits for deliveries as a runner does: asks only after it was called."""
 
-    def __init__(self, bus: EventBus, hive: str, quiet_s: float = 0.0) -> None:
-        self.bus, self.hive = bus, hive
+    def __init__(self, bus: EventBus, hive: str, quiet_s: float = 0.0, letters: DeadLetterFile | None = None) -> None:
+        self.bus, self.hive, self.letters = bus, hive, letters or DeadLetterFile(name="bob")
         self.inbox: Inbox
         self._quiet_s = quiet_s
         self._bell = asyncio.Event()
@@ -182,10 +190,12 @@ class Listener:
         self._bell.set()
 
 
-async def listener(bus: EventBus, name: str = "bob", hive: str = "hive", **bounds: Any) -> Listener:
+async def listener(
+    bus: EventBus, name: str = "bob", hive: str = "hive", *, letters: DeadLetterFile | None = None, **bounds: Any
+) -> Listener:
     """A subscriber of a bus that needs no preparation."""
-    made = Listener(bus, hive)
-    made.inbox = await bus.subscribe(Subscription(hive, name, **bounds), made.ring)
+    made = Listener(bus, hive, letters=letters or DeadLetterFile(name=name))
+    made.inbox = await bus.subscribe(Subscription(hive, name, letters=made.letters, **bounds), made.ring)
     return made
 
 

@@ -54,7 +54,7 @@ def over(server: RedisServer, scenario: Callable[[Buses], Awaitable[None]], url:
 
 async def subscribed(bus: RedisBus, name: str = "bob", hive: str = "hive", **bounds: Any) -> Listener:
     made = Listener(bus, hive, quiet_s=0.1)
-    made.inbox = await bus.subscribe(Subscription(hive, name, **bounds), made.ring)
+    made.inbox = await bus.subscribe(Subscription(hive, name, letters=made.letters, **bounds), made.ring)
     return made
 
 
@@ -69,10 +69,6 @@ async def nothing_pending(bus: RedisBus, name: str = "bob", but: int = 0) -> boo
 
 def nothing_is_settling(bus: RedisBus) -> bool:
     return not any(one._settling for one in bus._readers)
-
-
-async def has_letter(bus: RedisBus, hive: str) -> bool:
-    return bool(await bus.dead_letters(hive))
 
 
 def has_given_way(bus: RedisBus) -> bool:

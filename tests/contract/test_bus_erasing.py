@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from hive_mind import backends
-from hive_mind.bus.base import Envelope
+from hive_mind.bus.base import Envelope, admin_of
 from hive_mind.bus.servicebus.admin import taken_off
 from hive_mind.model.messages import Receipt
 from tests.contract.bus_builders import World, only_where, texts
+from tests.contract.buses.redis import Harness as Redis
 from tests.contract.buses.servicebus import Harness as ServiceBus
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -55,16 +55,15 @@ async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_a
 ) -> None:
     back_end = world.harness.address().backend
     only_where(back_end != "memory", "be left behind")
-    bob, cleo = await world.listener(), await world.listener("cleo")
-    await world.publish(ADA, FERRY, to=("bob", "cleo"))
-    for delivery in await bob.take(2):
-        await delivery.dead_letter("not now")
+    cleo = await world.listener("cleo")
+    await world.publish(ADA, FERRY, to=("cleo",))
     await cleo.inbox.close()
-
-    async def is_put_aside() -> bool:
-        return len(await world.bus.dead_letters(world.hive)) == 2
-
-    await until(is_put_aside)
+    if isinstance(world.harness, ServiceBus | Redis):
+        # Of the broker itself, or of a node of an earlier version. What a node refuses today is in its own file.
+        await asyncio.to_thread(world.harness.give_up, world.hive, "bob", [world.envelope(text) for text in (ADA, FERRY)])
+        bob = await world.listener()
+        assert len(await admin_of(world.bus).dead_letters(world.hive)) == 2
+        await bob.inbox.close()
     if isinstance(world.harness, ServiceBus):
         assert any(b"Lovelace" in data for data in reached(world.harness.broker.broker))
 
@@ -75,7 +74,7 @@ async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_a
         assert "retention time" in why
         return
     assert why == ""
-    letters = [letter.envelope for letter in await world.bus.dead_letters(world.hive)]
+    letters = [letter.envelope for letter in await admin_of(world.bus).dead_letters(world.hive)]
     assert not any(one is not None and is_meant(one) for one in letters)
     again = await world.listener("cleo")
     await world.publish("the end", to=("cleo",))

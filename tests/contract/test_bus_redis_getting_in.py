@@ -9,7 +9,7 @@ from hive_mind.bus import redis
 from hive_mind.bus.address import address_of
 from hive_mind.errors import BackendRejected, BackendUnavailable, InvalidInput
 from tests.contract.bus_builders import envelope
-from tests.contract.redis_builders import QUICK, Buses, has_letter, over, subscribed
+from tests.contract.redis_builders import QUICK, Buses, over, subscribed
 from tests.servers.certificates import make_certificates
 from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.waiting import until
@@ -52,7 +52,7 @@ def test_a_user_needs_no_right_but_those_to_its_hive_s_keys() -> None:
             await bus.publish([envelope("ours", hive="mine")])
             (delivery,) = await bob.take()
             await delivery.dead_letter("no")
-            await until(lambda: has_letter(bus, "mine"))
+            await until(bob.letters.letters)
             assert len(await bus.queues("mine")) == 1
             with pytest.raises(BackendRejected, match="ACL"):
                 await bus.publish([envelope("theirs", hive="other")])

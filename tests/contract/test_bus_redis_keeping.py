@@ -7,15 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from hive_mind.bus.base import EVERYONE
+from hive_mind.bus.base import ATTEMPTS_MAX, EVERYONE
 from hive_mind.bus.redis import RedisBus, keys, reader, wire
 from hive_mind.bus.redis import server as trimming
 from hive_mind.errors import InvalidInput
-from tests.contract.bus_builders import envelope, text, texts
+from tests.contract.bus_builders import envelope, letter_text, text, texts
 from tests.contract.redis_builders import (
     Buses,
     has_given_way,
-    has_letter,
     kill,
     length,
     nothing_is_settling,
@@ -337,22 +336,24 @@ async def test_an_exclusive_name_and_a_shared_one_do_not_mix_on_one_bus(buses: B
         await subscribed(bus)
 
 
-async def test_a_dead_letter_is_given_again_as_its_sender_signed_it_and_to_nobody_else(buses: Buses) -> None:
-    bus = await buses.bus()
-    bob, cid = await subscribed(bus), await subscribed(bus, "cid")
-    sent = msgspec.structs.replace(envelope("for both", "bob", "cid"), seal=b"of all of it, targets too")
-    await bus.publish([sent])
-    assert await cid.take_and_ack(1) == ["for both"]
-    (delivery,) = await bob.take(1)
-    await delivery.dead_letter("not now")
-    await until(lambda: has_letter(bus, "hive"))
-
-    (letter,) = await bus.dead_letters("hive")
-    assert await bus.replay("hive", [letter.id]) == 1
-    (again,) = await bob.take(1)
-    assert (again.envelope.target, again.envelope.seal) == (sent.target, sent.seal)
-    await again.ack()
-    assert await cid.has_nothing()
+async def test_what_was_delivered_as_often_as_it_may_be_is_listed_while_nobody_subscribes_and_can_be_dropped(
+    buses: Buses,
+) -> None:
+    looker = await buses.bus()
+    for life in range(ATTEMPTS_MAX):
+        assert await looker.dead_letters("hive") == []
+        bus = await buses.bus()
+        bob = await subscribed(bus)
+        if life == 0:
+            await bus.publish([envelope("poison"), envelope("for all", *EVERYONE)])
+        await bob.take(2)
+        kill(bus)
+    letters = await looker.dead_letters("hive")
+    assert sorted((letter.name, letter_text(letter)) for letter in letters) == [("bob", "for all"), ("bob", "poison")]
+    assert {letter.reason for letter in letters} == {f"delivered {ATTEMPTS_MAX} times and never acknowledged"}
+    assert len(await looker.dead_letters("hive", limit=1)) == 1
+    assert await looker.drop("hive", [*(letter.id for letter in letters), "inbox|bob", "7-x"]) == 2
+    assert await looker.dead_letters("hive") == []
 
 
 def calls_of(server: RedisServer, *commands: str) -> int:

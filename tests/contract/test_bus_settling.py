@@ -4,10 +4,11 @@ import asyncio
 import time
 from pathlib import Path
 
-from hive_mind.bus.base import EVERYONE
+from hive_mind.bus.base import EVERYONE, Delivery, admin_of
 from hive_mind.bus.codec import encode
+from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.runtime.secrets.keys import KeyFolder
-from tests.contract.bus_builders import World, needs, text, texts
+from tests.contract.bus_builders import World, letter_text, needs, only_where, text, texts
 from tests.contract.buses.base import BaseHarness
 from tests.waiting import until
 
@@ -82,27 +83,27 @@ async def test_no_more_is_handed_out_than_may_be_unacknowledged(world: World) ->
     assert texts(await waiting) == ["3", "4"]
 
 
-async def test_after_its_last_attempt_an_envelope_is_a_dead_letter_and_can_be_sent_again(world: World) -> None:
+async def test_after_its_last_attempt_an_envelope_is_a_dead_letter_and_can_be_handled_again(world: World) -> None:
     bob = await world.listener(attempts_max=3)
     poison = world.envelope("poison 🐝")
     await world.bus.publish([poison])
     for _ in range(3):
         (delivery,) = await bob.take()
         await delivery.nack(reason=f"attempt {delivery.attempt} failed")
-    await until(lambda: one_letter(world))
+    await until(bob.letters.letters)
 
-    (letter,) = await world.bus.dead_letters(world.hive)
+    (letter,) = bob.letters.letters()
     assert (letter.name, letter.attempts, letter.reason) == ("bob", 3, "attempt 3 failed")
     assert letter.envelope == poison
     assert await bob.has_nothing()
-    assert await world.bus.replay(world.hive, [letter.id, "no such letter"]) == 1
-    (again,) = await bob.take()
-    assert (again.envelope.message, again.attempt) == (poison.message, 1)
-    await again.ack()
-    assert await world.bus.dead_letters(world.hive) == []
+    assert bob.letters.send_again([int(letter.id)]) == 1
+    again = await until(lambda: bob.inbox.take(1))
+    assert (again[0].envelope.message, again[0].attempt) == (poison.message, 1)
+    await again[0].ack()
+    assert bob.letters.letters() == []
 
 
-async def test_a_dead_letter_that_is_sent_again_is_what_its_sender_signed_and_comes_to_its_name_alone(
+async def test_a_dead_letter_that_is_handled_again_is_what_its_sender_signed_and_comes_to_its_name_alone(
     tmp_path: Path, world: World
 ) -> None:
     keys = KeyFolder(tmp_path, "hive")
@@ -116,11 +117,11 @@ async def test_a_dead_letter_that_is_sent_again_is_what_its_sender_signed_and_co
     for delivery in await bob.take(2):
         await delivery.dead_letter("not now")
     assert await cleo.take_and_ack(2) == ["both", "all"]
-    await until(lambda: letters(world, 2))
+    kept = await until(lambda: bob.letters.letters() if len(bob.letters.letters()) == 2 else [])
 
-    kept = await world.bus.dead_letters(world.hive)
-    assert await world.bus.replay(world.hive, [letter.id for letter in kept]) == 2
-    again = await bob.take(2)
+    assert bob.letters.send_again([int(letter.id) for letter in kept]) == 2
+    again: list[Delivery] = []
+    await until(lambda: again.extend(bob.inbox.take(2)) or len(again) == 2)
     assert {text(one): one.envelope.target for one in again} == {"both": ("bob", "cleo"), "all": EVERYONE}
     now_ms = time.time_ns() // 1_000_000
     assert [signing.refusal(one.envelope, now_ms) for one in again] == ["", ""]
@@ -129,22 +130,46 @@ async def test_a_dead_letter_that_is_sent_again_is_what_its_sender_signed_and_co
     assert await cleo.has_nothing()
 
 
-async def test_what_can_not_be_handled_is_put_aside_at_once_and_can_be_forgotten(world: World) -> None:
+async def test_what_can_not_be_handled_is_put_aside_at_once_and_its_broker_has_it_no_more(world: World) -> None:
     bob = await world.listener()
     await world.publish("not ours", "fine")
     refused, fine = await bob.take(2)
     await refused.dead_letter("not for us")
     await fine.ack()
-    await until(lambda: one_letter(world))
+    await until(bob.letters.letters)
 
-    (letter,) = await world.bus.dead_letters(world.hive)
+    (letter,) = bob.letters.letters()
     assert (letter.attempts, letter.reason) == (1, "not for us")
     assert world.bus.health.dead_letters == 1
-    assert await world.bus.drop(world.hive, [letter.id]) == 1
-    assert await world.bus.drop(world.hive, [letter.id]) == 0
-    assert await world.bus.replay(world.hive, [letter.id]) == 0
-    assert await world.bus.dead_letters(world.hive) == []
-    assert await bob.has_nothing()
+    assert bob.letters.drop([int(letter.id)]) == 1
+    await bob.inbox.close()
+    again = await world.listener()
+    assert await again.has_nothing()
+    assert await admin_of(world.bus).dead_letters(world.hive) in ([], ())
+
+
+async def test_of_a_sender_that_is_not_proven_one_message_is_kept_and_all_are_taken_off(world: World) -> None:
+    bob = await world.listener()
+    await world.publish("first", "second", "third", sender="eve")
+    for delivery in await bob.take(3):
+        await delivery.dead_letter("unsigned", is_proven=False)
+    (letter,) = await until(lambda: [letter for letter in bob.letters.letters() if letter.count == 3])
+    assert (letter_text(letter), world.bus.health.dead_letters) == ("first", 0)
+
+
+async def test_what_is_written_nowhere_is_not_acknowledged(world: World, tmp_path: Path) -> None:
+    """As on a full disk. Whoever is next of this name gets it."""
+    only_where(world.bus.capabilities.is_durable, "keep what a subscriber leaves")
+    (tmp_path / "no folder").write_text("")
+    unwritable = DeadLetterFile(tmp_path / "no folder" / "bob.dlq")
+    bob = await world.listener(letters=unwritable)
+    await world.publish("refused")
+    await (await bob.take())[0].dead_letter("no")
+    await until(lambda: unwritable.trouble)
+    await bob.inbox.close()
+
+    again = await world.listener()
+    assert await again.take_and_ack() == ["refused"]
 
 
 async def test_bytes_that_are_no_envelope_are_put_aside_and_the_rest_goes_on(broker: BaseHarness, world: World) -> None:
@@ -156,19 +181,10 @@ async def test_bytes_that_are_no_envelope_are_put_aside_and_the_rest_goes_on(bro
     await world.publish("whole")
 
     assert await bob.take_and_ack() == ["whole"]
-    await until(lambda: letters(world, 5))
-    kept = await world.bus.dead_letters(world.hive)
+    kept = await until(lambda: bob.letters.letters() if len(bob.letters.letters()) == 5 else [])
     assert [letter.envelope for letter in kept] == [None] * 5
     assert all(letter.reason for letter in kept)
     assert [letter.data for letter in kept][1:3] == [b"\x00", b"\x63 from the future"]
     assert "version 99" in kept[2].reason
-    assert await world.bus.replay(world.hive, [letter.id for letter in kept]) == 0
-    assert await world.bus.drop(world.hive, [letter.id for letter in kept]) == 5
-
-
-async def letters(world: World, number: int) -> bool:
-    return len(await world.bus.dead_letters(world.hive)) == number
-
-
-async def one_letter(world: World) -> bool:
-    return await letters(world, 1)
+    numbers = [int(letter.id) for letter in kept]
+    assert (bob.letters.send_again(numbers), bob.letters.drop(numbers)) == (0, 5)

@@ -1,20 +1,83 @@
-"""A message that ends every process that takes it is put aside after five of them, and the next one lives."""
+"""A message that ends every process that handles it is put aside before the third one does, and what came with it is handled."""
 
 import asyncio
+import os
 import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus.dead_letters import DeadLetterFile, file_of
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Effect, Event, Now, Received
 from hive_mind.hive.replication.app_messages import AppMessages
-from hive_mind.model.messages import Receipt, Replicate
+from hive_mind.model.messages import FactsRequest, Message, Receipt, Replicate
 from hive_mind.runtime.members.member import MemberPlan, open_bus, open_member
+from hive_mind.runtime.node.in_hand import KILLED, InHand
 from hive_mind.runtime.settings import Settings
+from tests.contract.bus_builders import World, harness_of
+from tests.contract.buses.base import BaseHarness
 from tests.contract.wires import wire
+from tests.crash.poisoned_member import POISON
+from tests.servers.forked import Forked
+
+
+@pytest.fixture(params=["redis", "servicebus", "eventhubs"])
+def broker(request: pytest.FixtureRequest) -> Iterator[BaseHarness]:
+    harness = harness_of(request.param)
+    harness.start()
+    yield harness
+    harness.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("poison", [Replicate(POISON, ()), FactsRequest(POISON, (), 60_000)], ids=type_of)
+def test_a_message_that_kills_its_process_is_put_aside_before_a_third_one_handles_it(
+    tmp_path: Path, broker: BaseHarness, poison: Message
+) -> None:
+    hive = f"t{secrets.token_hex(4)}"
+    broker.provide(hive, "ada")
+
+    async def sent() -> None:
+        world = World(broker)
+        bus = await world.open()
+        said = [Receipt("before"), poison, Receipt("behind")]
+        await bus.publish([Envelope(f"{n}", hive, "ben", ("ada",), type_of(one), one) for n, one in enumerate(said)])
+        await world.close()
+
+    lives = [life(tmp_path, broker, hive)]
+    asyncio.run(sent())
+    file = file_of(tmp_path / "hives" / hive, "ada")
+    # Service Bus gives it to the next process when the lock of the last one has run out.
+    while not file.letters() and len(lives) < 20:
+        lives.append(life(tmp_path, broker, hive))
+    lives += [life(tmp_path, broker, hive)]
+
+    assert (lives.count("killed"), set(lives), lives[-2:]) == (2, {"alive", "killed"}, ["alive"] * 2)
+    (letter,) = file.letters()
+    assert letter.envelope is not None
+    assert (letter.envelope.message, letter.reason, letter.count) == (poison, KILLED, 1)
+
+
+def life(home: Path, broker: BaseHarness, hive: str) -> str:
+    """How a process of the member ended."""
+    address, settings = broker.address(), broker.settings()
+    environment = os.environ | {"HIVE_MIND_BUS_CREDENTIAL": settings.credential}
+    url = str(address) if not address.password else url_with_password(broker)
+    command = [sys.executable, "-m", "tests.crash.poisoned_member", str(home), url, hive]
+    with Forked(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
+        said, _ = child.communicate(timeout=110)
+    return "killed" if child.returncode == -9 else said.strip()
+
+
+def url_with_password(broker: BaseHarness) -> str:
+    address = broker.address()
+    return f"{address.backend}://{address.user}:{address.password}@{address.host}:{address.port}"
 
 
 def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
@@ -34,7 +97,7 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
     async def boot() -> bool:
         """Whether a process survived what lay there for it."""
         try:
-            member = await open_member(Settings(home=tmp_path, store="memory", ann="exact"), plan, NoEmbedder())
+            member = await open_member(Settings(home=tmp_path, ann="exact"), plan, NoEmbedder())
         except BackendError:
             return False
         try:
@@ -50,11 +113,38 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
         monkeypatch.setattr(AppMessages, "handle", breaking)
         bus = await open_bus(plan.bus)
         await bus.publish([Envelope("poison", hive, "ben", ("ada",), "replicate", Replicate("parcel", ()))])
-
-        assert [await boot() for _ in range(7)] == [False] * 5 + [True] * 2
-        (letter,) = await bus.dead_letters(hive)
-        assert letter.envelope is not None
-        assert (letter.envelope.id, letter.reason) == ("poison", "delivered 5 times and never acknowledged")
         await bus.close()
+        assert [await boot() for _ in range(4)] == [False] * 2 + [True] * 2
+        (letter,) = file_of(tmp_path / "hives" / hive, "ada").letters()
+        assert letter.envelope is not None
+        assert (letter.envelope.id, letter.reason) == ("poison", KILLED)
 
     asyncio.run(asyncio.wait_for(whole(), 300))
+
+
+def test_what_was_in_hand_once_is_handled_again_and_what_was_not_in_hand_is_nobodys_fault(tmp_path: Path) -> None:
+    letters, hand = DeadLetterFile(tmp_path / "ada.dlq"), bytes(range(16))
+    for expected in ([], [], [hand]):
+        life = InHand(letters, tmp_path / "ada.hand")
+        life.open()
+        assert [some for some in (hand, bytes(16)) if life.has_killed(some)] == expected
+        life.begin(hand)
+        life.end()
+        life.begin(hand)
+        life.close()
+    survivor = InHand(letters, tmp_path / "ada.hand")
+    survivor.open()
+    survivor.begin(hand)
+    survivor.end()
+    survivor.close()
+    assert (tmp_path / "ada.hand").read_bytes() == bytes(16)
+
+
+def test_a_node_begins_also_where_it_can_note_nothing(tmp_path: Path) -> None:
+    (tmp_path / "no folder").write_text("")
+    in_hand = InHand(DeadLetterFile(), tmp_path / "no folder" / "ada.hand")
+    in_hand.open()
+    in_hand.begin(b"x" * 16)
+    in_hand.end()
+    assert (in_hand.is_on, in_hand.current) == (False, b"")
+    in_hand.close()

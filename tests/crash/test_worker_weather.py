@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from hive_mind import CognitiveMemory
+from hive_mind.bus.base import admin_of
+from hive_mind.bus.redis import keys
 from hive_mind.errors import HiveError
 from hive_mind.runtime.workers import agents as worker_agents
+from hive_mind.runtime.workers.config import BusConfig
 from hive_mind.runtime.workers.health import reasons_not_ready
 from hive_mind.runtime.workers.worker import Worker
+from tests.servers.redis_server import RedisServer
 from tests.unit.runtime.worker_builders import agent, config, play, running, source, with_agent
 from tests.waiting import until
 
@@ -133,3 +137,32 @@ async def test_a_node_whose_journal_finds_no_room_says_so_while_its_agents_go_on
     async with running(config(home, store="sqlite")) as worker:
         await until(lambda: worker.status().is_ready and agent(worker, "ada").pending == 0)
         assert agent(worker, "ada").facts == worker.status().nodes[0].facts == len(kept)
+
+
+async def test_a_node_that_can_not_write_what_it_refuses_acknowledges_nothing_of_it_and_says_so_until_there_is_room(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "hives").symlink_to(small_disk)
+    with RedisServer() as server:
+        async with running(config(home, store="sqlite", bus=BusConfig(server.url))) as worker:
+            await until(lambda: worker.status().is_ready)
+            filler = filled(small_disk)
+            for number in range(20):
+                server.do("XADD", keys.inbox("town", "town").decode(), "*", "e", f"garbage {number}".encode())
+            await until(lambda: bool(reasons_not_ready(worker.status())))
+
+            (reason,) = reasons_not_ready(worker.status())
+            assert "refused messages can't be written, so they are not acknowledged" in reason
+            bus = worker._bus
+            assert bus is not None
+            (queue,) = [queue for queue in await admin_of(bus).queues("town") if queue.name == "town"]
+            assert queue.unacknowledged == 20
+            assert (await worker.call("ada", "search", query="blue gate"))["hits"] == [], "it still answers"
+            filler.unlink()
+            await until(lambda: worker.status().is_ready)
+            letters = (await worker.call("ada", "dead_letters", limit=100))["letters"]
+            assert len(letters) == 20
+            (queue,) = [queue for queue in await admin_of(bus).queues("town") if queue.name == "town"]
+            assert queue.unacknowledged == 0

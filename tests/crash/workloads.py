@@ -4,6 +4,7 @@ Write n is the same in every run, so whoever looks knows what each number of who
 also tells its number: the last one says how many there are, and everything else must agree with it.
 """
 
+import asyncio
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hive_mind.bus.dead_letters import DeadLetterFile, Refusal, unreadable
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.journal import sqlite as journals
 from hive_mind.ledger import sqlite as ledgers
@@ -232,7 +234,52 @@ class LedgerWorkload(Workload):
         ledgers.FORMAT = replace(ledgers.FORMAT, log_bytes=24 * ledgers.FORMAT.page_bytes)
 
 
-WORKLOADS: Mapping[str, type[Workload]] = {"journal": JournalWorkload, "record": RecordWorkload, "ledger": LedgerWorkload}
+class LettersWorkload(Workload):
+    """What a node refused: opened for each write. The last one says its number as that of its attempt."""
+
+    file = "hives/harbour/bob.dlq"
+
+    def refusals_of(self, number: int) -> list[Refusal]:
+        """Of very different lengths; some come again and again, and are counted."""
+        garbage = [unreadable(_value(number, place), number, f"malformed {number}") for place in range(2)]
+        return [*garbage, unreadable(_value(number % 7, 9), number, f"again {number}")]
+
+    def _apply(self, state: dict[object, object], number: int) -> None:
+        for refused in self.refusals_of(number):
+            _, count = state.get(refused.data, ("", 0))  # type: ignore[misc]
+            state[refused.data] = refused.reason, count + 1
+
+    async def open(self, path: Path) -> Any:
+        return Refusing(path)
+
+    async def write(self, opened: Any, number: int) -> None:
+        await asyncio.to_thread(opened.file.write, self.refusals_of(number))
+
+    async def found(self, opened: Any) -> tuple[int, State]:
+        letters = opened.file.letters(limit=1_000_000)
+        state = {letter.data: (letter.reason, letter.count) for letter in letters}
+        return max((letter.attempts for letter in letters), default=0), state
+
+    def with_small_logs(self) -> None:
+        """It is written back whenever it is closed, which is after each write."""
+
+
+class Refusing:
+    """A file that needs no closing, as the others do."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = DeadLetterFile(path)
+
+    async def close(self) -> None:
+        return
+
+
+WORKLOADS: Mapping[str, type[Workload]] = {
+    "journal": JournalWorkload,
+    "record": RecordWorkload,
+    "ledger": LedgerWorkload,
+    "letters": LettersWorkload,
+}
 
 
 def difference(found: State, expected: State) -> Sequence[str]:

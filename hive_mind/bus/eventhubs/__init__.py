@@ -1,7 +1,7 @@
 """A bus over Azure Event Hubs: one hub for any number of hives; their names are dealt out over its partitions.
 
 Every process computes the partition of a name alike and sends there by number, so every message reaches its reader, whatever
-other readers the hub has. A hub only keeps a log: the positions and dead letters of each name are kept here, in SQLite under
+other readers the hub has. A hub only keeps a log: the positions of each name are kept here, in SQLite under
 `settings.state`. After a crash at most the last second, or the last hundred, of the acknowledged events are delivered again.
 Positions are numbers of events: an event that was sent twice, in doubt, is recognised by its id within one life of a reader only.
 """
@@ -37,7 +37,7 @@ from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, client
 from hive_mind.bus.eventhubs.hub import Hub, opened
 from hive_mind.bus.eventhubs.inbox import Box, Chores, Letters, Positions, Watching
 from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
-from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, Position, keeper
+from hive_mind.bus.eventhubs.state import ConsumerName, Keeper, Position, keeper
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 
 
@@ -80,9 +80,9 @@ class EventHubsBus:
         bytes_max = hub.batch_bytes_max - AROUND_BYTES
         self._envelope_bytes_max = min(settings.envelope_bytes_max or bytes_max, bytes_max)
         self._chores = Chores()
-        self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper, self._chores)
+        self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper)
         self._boxes: dict[ConsumerName, Box | None] = {}
-        self._redelivered = self._duplicates = 0
+        self._redelivered = self._duplicates = self._put_aside = 0
         self._unreadable = Counter[str]()
         self._is_closed = False
         self._settled, self._closed = asyncio.Event(), asyncio.Event()
@@ -107,7 +107,7 @@ class EventHubsBus:
             self._hub.reconnects,
             self._redelivered + sum(box.redelivered for box in boxes),
             self._duplicates + sum(box.duplicates for box in boxes),
-            self._letters.kept,
+            self._put_aside + sum(box.put_aside for box in boxes),
             added(self._unreadable, *(box.unreadable for box in boxes)),
             self._hub.last_error,
         )
@@ -181,18 +181,8 @@ class EventHubsBus:
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """Those of this state folder."""
+        """Those that an earlier version left in this state folder."""
         return await self._letters.all(hive, limit)
-
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Send them again as they were, each to the partition of its name alone."""
-        replayed = 0
-        for letter in await self._letters.find(hive, ids):
-            if letter.envelope is not None:
-                event = Event(hive, codec.encode(letter.envelope))
-                await self._hub.send({self._hub.partition_of(letter.name): [event]}, PUBLISH_TIMEOUT_S)
-                replayed += await self._letters.forget(hive, [letter.id])
-        return replayed
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         return await self._letters.forget(hive, ids)
@@ -211,8 +201,6 @@ class EventHubsBus:
         for box in self._open_boxes():
             box.mailbox.end()
         await self._hub.close()
-        # Dead letters first: they settle what they were.
-        await self._chores.finish()
         self._positions.write()
         await self._chores.finish()
         await self._keeper.close()
@@ -224,20 +212,16 @@ class EventHubsBus:
         self._positions.moved(box, self._hub.partition_of(box.place.name), settled=settled)
         self._settled.set()
 
-    def keep_dead(self, box: Box, letter: Dead) -> None:
-        self._letters.keep(box, letter)
-
     def has_room(self, box: Box) -> None:
         self._hub.reader(self._hub.partition_of(box.place.name)).rewind(box)
 
     async def leave(self, box: Box) -> None:
         self._redelivered += box.mailbox.redelivered
         self._duplicates += box.mailbox.duplicates
+        self._put_aside += box.mailbox.put_aside
         self._unreadable.update(box.mailbox.unreadable)
         self._hub.reader(self._hub.partition_of(box.place.name)).remove(box)
         try:
-            # Dead letters first: they settle what they were.
-            await self._chores.finish()
             self.moved(box)
             self._positions.write()
             await self._chores.finish()

@@ -1,11 +1,10 @@
 """Readers: the inbox of a name, and a watch over a hive.
 
-State kept between two lives: positions, written now and then, and dead letters, written at once.
+State kept between two lives: positions, written now and then.
 """
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import OTHER_PROGRAM, DeadLetter, Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.reading import SequencedEvent, Unreadable
 from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, Position, Stop, Watermark
-from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
+from hive_mind.bus.mailbox import Mailbox
 from hive_mind.errors import BackendError
 
 _log = logging.getLogger(__name__)
@@ -30,10 +29,6 @@ class PartitionInboxListener(Protocol):
 
     def moved(self, box: "Box", settled: int = 0) -> None:
         """Its position is another, perhaps because something was settled."""
-        ...
-
-    def keep_dead(self, box: "Box", letter: Dead) -> None:
-        """Keep a dead letter, then `finish` its number."""
         ...
 
     def has_room(self, box: "Box") -> None:
@@ -73,8 +68,7 @@ class Box:
             elif self._mark.begin(number):
                 self.mailbox.offer(number, content, size=event.size)
         elif isinstance(content, Unreadable) and content.hive == self.hive and self._mark.begin(number):
-            self.mailbox.unreadable[codec.misfit(content.data)] += 1
-            self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, content.reason, _now_ms(), content.data))
+            self.mailbox.refuse(number, content.data, 1, content.reason)
         else:
             if isinstance(content, Unreadable) and not content.hive:
                 # Counted only: whose dead letter would it be?
@@ -102,18 +96,13 @@ class Box:
 
     async def close(self) -> None:
         """Give the name free; held events will be read again."""
+        await self.mailbox.finish()
         if not self.mailbox.is_closed:
             self.mailbox.end()
             await self._owner.leave(self)
 
-    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
-        del mailbox
-        self.finish(delivery.native)
-
-    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
-        del mailbox
-        data = codec.encode(delivery.envelope)
-        self._owner.keep_dead(self, Dead(0, self.place.name, delivery.native, delivery.attempt, reason, _now_ms(), data))
+    def settled(self, native: int) -> None:
+        self.finish(native)
 
 
 class Watching:
@@ -140,10 +129,6 @@ class Watching:
 
     def jump(self, number: int) -> None:
         self.next = number
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 _EVERY_S, _EVERY = 1.0, 100
@@ -217,16 +202,10 @@ class Positions:
 
 
 class Letters:
-    """Dead letters."""
+    """Dead letters that a node of an earlier version kept here."""
 
-    def __init__(self, keeper: Keeper, chores: Chores) -> None:
-        self.kept = 0
-        self._keeper, self._chores = keeper, chores
-
-    def keep(self, box: Box, letter: Dead) -> None:
-        """Keep it; once that is done, its event need not be read again."""
-        self.kept += 1
-        self._chores.add(self._keep(box, letter))
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
 
     async def counts(self, hive: str) -> dict[str, int]:
         """How many there are, by name."""
@@ -236,21 +215,9 @@ class Letters:
         """The oldest of a hive."""
         return [_letter(dead) for dead in await self._keeper.do(lambda state: state.dead(hive, limit))]
 
-    async def find(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
-        numbers = _numbers(ids)
-        return [_letter(dead) for dead in await self._keeper.do(lambda state: state.find(hive, numbers))]
-
     async def forget(self, hive: str, ids: Sequence[str]) -> int:
-        numbers = _numbers(ids)
+        numbers = [int(id) for id in dict.fromkeys(ids) if id.isdecimal()]
         return await self._keeper.do(lambda state: state.forget(hive, numbers))
-
-    async def _keep(self, box: Box, letter: Dead) -> None:
-        await self._keeper.do(lambda state: state.keep_dead(box.place, letter))
-        box.finish(letter.number)
-
-
-def _numbers(ids: Sequence[str]) -> list[int]:
-    return [int(id) for id in dict.fromkeys(ids) if id.isdecimal()]
 
 
 def _letter(dead: Dead) -> DeadLetter:

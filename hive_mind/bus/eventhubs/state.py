@@ -1,6 +1,7 @@
 """Which partition a name reads, and how far it has read: plain functions and counters, no broker.
 
-State an event hub does not keep for us: how far each name has read, and its dead letters. One SQLite file, or none.
+State an event hub does not keep for us: how far each name has read. One SQLite file, or none. Dead letters that an earlier
+version kept in it are found there still.
 
 The file may be open in several processes, such as a node and a command that looks at its dead letters. Losing the last second of
 it costs repetitions, not messages, so it is not synced at every write.
@@ -90,9 +91,6 @@ class Watermark:
 
 _log = logging.getLogger(__name__)
 
-# Enough to see what goes wrong; the oldest are dropped first.
-DEAD_LETTERS_MAX = 10_000
-
 _FILE = "eventhubs.sqlite"
 _BUSY_S = 5.0
 # Deleted bytes are overwritten: a person may want them to be forgotten.
@@ -109,8 +107,6 @@ CREATE TABLE IF NOT EXISTS dead (
 """
 _SAVE = """INSERT INTO position VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET partition = excluded.partition, next = excluded.next, open = excluded.open"""
-_KEEP = "INSERT INTO dead (hub, hive, name, number, attempts, reason, at_ms, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_FORGET_OLDEST = "DELETE FROM dead WHERE id <= (SELECT max(id) FROM dead) - ?"
 _FIND = "SELECT id, name, number, attempts, reason, at_ms, data FROM dead WHERE hub = ? AND hive = ?"
 
 
@@ -170,14 +166,6 @@ class ConsumerState:
         with _translating(self._path), transaction(self._connection):
             self._connection.executemany(_SAVE, rows)
 
-    def keep_dead(self, place: ConsumerName, letter: Dead) -> None:
-        """One more dead letter; its `id` is given here."""
-        row = (self._hub, place.hive, place.name, letter.number, letter.attempts, letter.reason, letter.at_ms, letter.data)
-        with _translating(self._path), transaction(self._connection):
-            self._connection.execute(_KEEP, row)
-            if self._connection.execute(_FORGET_OLDEST, (DEAD_LETTERS_MAX,)).rowcount > 0:
-                _log.warning("more than %d dead letters: the oldest are dropped; look at them", DEAD_LETTERS_MAX)
-
     def dead(self, hive: str, limit: int) -> list[Dead]:
         """The oldest of a hive."""
         with _translating(self._path):
@@ -189,12 +177,6 @@ class ConsumerState:
         query = "SELECT name, count(*) FROM dead WHERE hub = ? AND hive = ? GROUP BY name"
         with _translating(self._path):
             return dict(self._connection.execute(query, (self._hub, hive)).fetchall())
-
-    def find(self, hive: str, ids: Sequence[int]) -> list[Dead]:
-        """Those of these ids that are there, as they were asked for."""
-        with _translating(self._path):
-            rows = [self._connection.execute(f"{_FIND} AND id = ?", (self._hub, hive, id)).fetchone() for id in ids]
-        return [Dead(*row) for row in rows if row is not None]
 
     def forget(self, hive: str, ids: Sequence[int]) -> int:
         """Drop dead letters. How many there were."""

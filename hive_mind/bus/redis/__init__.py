@@ -41,7 +41,7 @@ from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.redis import admin, keys
 from hive_mind.bus.redis.admin import scrub
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
-from hive_mind.bus.redis.reader import DeadLetterToWrite, StreamReader
+from hive_mind.bus.redis.reader import StreamReader
 from hive_mind.bus.redis.server import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, trim
 from hive_mind.bus.redis.wire import (
     REPLY_WITHIN_S,
@@ -96,7 +96,6 @@ class RedisBus:
         self._noted: dict[tuple[str, str], float] = {}
         self._former = BusHealth(is_connected=True)
         self._vitals: BrokerVitals | None = None
-        self._letters = 0
         self._is_closed = False
         self._drained: asyncio.Future[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -119,7 +118,7 @@ class RedisBus:
             former.reconnects + self.outgoing.reconnects + sum(reader.reconnects for reader in readers),
             former.redelivered + sum(reader.mailbox.redelivered for reader in readers),
             former.duplicates + sum(reader.mailbox.duplicates for reader in readers),
-            self._letters,
+            former.dead_letters + sum(reader.mailbox.put_aside for reader in readers),
             added(former.unreadable, *(reader.mailbox.unreadable for reader in readers)),
             errors[0] if errors else "",
             self._vitals,
@@ -175,10 +174,6 @@ class RedisBus:
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         return await self._admin.ask(lambda wire: admin.listed(wire, hive, limit))
 
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Send them again, each to its name alone."""
-        return await self._admin.ask(lambda wire: admin.replayed(wire, hive, ids))
-
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         return await self._admin.ask(lambda wire: admin.dropped(wire, hive, ids))
 
@@ -200,12 +195,6 @@ class RedisBus:
         await self._admin.close()
 
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, on_kept: Callable[[], None]) -> None:
-        self._letters += 1
-        command = admin.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
-        self.outgoing.post(command, len(letter.data), on_kept)
-        self.look_whether_drained()
 
     def forget(self, reader: StreamReader) -> None:
         self._former = self._with(reader)
@@ -230,6 +219,7 @@ class RedisBus:
             reconnects=former.reconnects + reader.reconnects,
             redelivered=former.redelivered + box.redelivered,
             duplicates=former.duplicates + box.duplicates,
+            dead_letters=former.dead_letters + box.put_aside,
             unreadable=added(former.unreadable, box.unreadable),
             last_error=reader.error or former.last_error,
         )

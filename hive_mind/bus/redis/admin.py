@@ -1,4 +1,6 @@
-"""Dead letters and the state of queues in Redis: for people that look, and for those that put things right.
+"""The state of queues in Redis, and dead letters there: for people that look, and for those that put things right.
+
+Those are what nodes of an earlier version put aside, and what was delivered as often as it may be while nobody could take it.
 
 Removes all that a hive is to forget from a Redis server: in its streams, read or not, in its dead letters, in its log.
 
@@ -8,60 +10,53 @@ Dead letters are dropped, all of them: those deleted there before may still have
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import BusSettings, DeadLetter, Envelope, QueueState
-from hive_mind.bus.codec import dead_letter, decode, encode
+from hive_mind.bus.base import ATTEMPTS_MAX, BusSettings, DeadLetter, Envelope, QueueState
+from hive_mind.bus.codec import dead_letter, decode
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.wire import Command, ServerAddress, Wire, pairs, value
+from hive_mind.bus.redis.claims import Group
+from hive_mind.bus.redis.wire import ServerAddress, Wire, pairs
 from hive_mind.errors import BackendError, BackendTimeout, WireError
 
-# Enough to see what goes wrong; the oldest are dropped first.
-LETTERS_MAX = 100_000
 _PAGE = 1000
-
-
-def keeping(hive: str, name: str, attempts: int, reason: str, data: bytes) -> Command:
-    fields = ("name", name, "reason", reason, "attempts", attempts, "at", time.time_ns() // 1_000_000, keys.BODY, data)
-    return ("XADD", keys.letters(hive), "MAXLEN", "~", LETTERS_MAX, "*", *fields)
+# The id of an entry that was given up: the kind of its stream, its reader, and its id there.
+_PLACE, _INBOX, _ALL = "|", "inbox", "all"
 
 
 async def listed(wire: Wire, hive: str, limit: int) -> list[DeadLetter]:
     """The oldest."""
-    letters: list[DeadLetter] = []
-    async for id, fields in _entries(wire, keys.letters(hive)):
-        if len(letters) >= limit:
-            break
-        letters.append(_letter(id, fields))
-    return letters
-
-
-async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:
-    """Give readable ones to their names again: each is either a dead letter or sent, never both or neither."""
-    count = 0
-    for letter in await _of(wire, hive, ids):
-        if letter.envelope is None:
-            continue
-        data = encode(letter.envelope)
-        replies = await wire.call(
-            ("MULTI",),
-            ("HSETNX", keys.names(hive), letter.name, 0),
-            ("XADD", keys.inbox(hive, letter.name), "*", keys.BODY, data),
-            ("XDEL", keys.letters(hive), letter.id),
-            ("EXEC",),
-        )
-        value(replies[-1])
-        count += 1
-    return count
+    letters = [_letter(id, fields) async for id, fields in _entries(wire, keys.letters(hive))]
+    letters += [letter async for letter in _given_up(wire, hive)]
+    return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
 
 async def dropped(wire: Wire, hive: str, ids: Sequence[str]) -> int:
-    known_ids = [letter.id for letter in await _of(wire, hive, ids)]
-    return int(await wire.one("XDEL", keys.letters(hive), *known_ids)) if known_ids else 0
+    letter_ids = [id for id in dict.fromkeys(ids) if id.replace("-", "", 1).isdecimal()]
+    count = int(await wire.one("XDEL", keys.letters(hive), *letter_ids)) if letter_ids else 0
+    for kind, name, id in [id.split(_PLACE, 2) for id in dict.fromkeys(ids) if id.count(_PLACE) > 1]:
+        stream = keys.everyone(hive) if kind == _ALL else keys.inbox(hive, name)
+        count += int(await wire.one("XACK", stream, name, id))
+    return count
+
+
+async def _given_up(wire: Wire, hive: str) -> AsyncIterator[DeadLetter]:
+    """Entries that were read as often as a subscriber takes one, and never acknowledged."""
+    common = await _groups(wire, keys.everyone(hive))
+    for name in sorted(await wire.one("HKEYS", keys.names(hive))):
+        inbox = keys.inbox(hive, name.decode())
+        for kind, stream, groups in ((_INBOX, inbox, await _groups(wire, inbox)), (_ALL, keys.everyone(hive), common)):
+            group = Group(wire, stream, name.decode(), keys.ONLY_CONSUMER)
+            entries = await group.pending() if name in groups and groups[name][b"pending"] else ()
+            for entry in [entry for entry in entries if entry.deliveries >= ATTEMPTS_MAX]:
+                reason = f"delivered {entry.deliveries} times and never acknowledged"
+                id = _PLACE.join((kind, name.decode(), entry.id.decode()))
+                for _, fields in await wire.one("XRANGE", stream, entry.id, entry.id):
+                    body = pairs(fields).get(keys.BODY, b"")
+                    yield dead_letter(name.decode(), body, entry.deliveries, reason, id, keys.time_of(entry.id))
 
 
 async def states(wire: Wire, hive: str) -> list[QueueState]:
@@ -119,14 +114,6 @@ async def _entries(wire: Wire, stream: bytes) -> AsyncIterator[tuple[bytes, dict
         if len(page) < _PAGE:
             return
         start = keys.after(page[-1][0])
-
-
-async def _of(wire: Wire, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
-    letter_ids = [id for id in dict.fromkeys(ids) if all(part.isdecimal() for part in id.split("-", 1))]
-    if not letter_ids:
-        return []
-    replies = await wire.call(*(("XRANGE", keys.letters(hive), id, id) for id in letter_ids))
-    return [_letter(id, pairs(fields)) for reply in replies for id, fields in value(reply)]
 
 
 def _letter(id: bytes, fields: dict[bytes, bytes]) -> DeadLetter:

@@ -18,11 +18,10 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
-from hive_mind.bus.codec import decode, encode, misfit
+from hive_mind.bus.base import Delivery, Subscription
+from hive_mind.bus.codec import decode
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.claims import Group
@@ -137,15 +136,6 @@ Native = tuple[bytes, bytes]
 """A stream and an id in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetterToWrite:
-    """A dead letter to write."""
-
-    attempts: int
-    reason: str
-    data: bytes
-
-
 class Pace:
     """How many entries to ask for at a time: Redis counts no bytes, so it is by those that came last, and grows step by step."""
 
@@ -162,10 +152,6 @@ class StreamReaderListener(Protocol):
     """Calls of a reader to its bus."""
 
     outgoing: RedisSender
-
-    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, on_kept: Callable[[], None]) -> None:
-        """Keep a dead letter; `then` is called when it is safe."""
-        ...
 
     def forget(self, reader: "StreamReader") -> None:
         """The reader was closed."""
@@ -245,6 +231,7 @@ class StreamReader:
             return
         self._is_closed = True
         await self.stop()
+        await self.mailbox.finish()
         left = [(delivery, delivery.attempt - (not self.mailbox.is_out(delivery))) for delivery in self.mailbox.held]
         self.mailbox.end()
         self._owner.forget(self)
@@ -257,20 +244,9 @@ class StreamReader:
 
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def settled(self, mailbox: Mailbox[Native], delivery: MailboxDelivery[Native]) -> None:
-        del mailbox
-        self._acknowledge(delivery.native)
+    def settled(self, native: Native) -> None:
+        self._acknowledge(native)
         self._owner.look_whether_drained()
-
-    def put_aside(self, mailbox: Mailbox[Native], delivery: MailboxDelivery[Native], reason: str) -> None:
-        """Make it a dead letter."""
-        del mailbox
-        self._keep_dead(delivery.native, DeadLetterToWrite(delivery.attempt, reason, encode(delivery.envelope)))
-
-    def _keep_dead(self, native: Native, letter: DeadLetterToWrite) -> None:
-        if native[0] in self._keys:
-            self._settling.add(native)
-        self._owner.keep_dead(self.subscription, letter, lambda: self._acknowledge(native))
 
     def _acknowledge(self, native: Native) -> None:
         if native[0] not in self._keys:
@@ -356,8 +332,7 @@ class StreamReader:
         try:
             envelope = decode(body)
         except WireError as error:
-            self.mailbox.unreadable[misfit(body)] += 1
-            self._keep_dead(native, DeadLetterToWrite(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
+            self.mailbox.refuse(native, body, attempt, str(error))
         else:
             self.mailbox.offer(native, envelope, attempt, len(body))
 
@@ -378,7 +353,7 @@ class StreamReader:
         for group in self._groups:
             await self._take_up(group, is_first=is_first)
             if self.subscription.is_shared:
-                await group.renew({delivery.native[1] for delivery in self.mailbox.held if delivery.native[0] == group.key})
+                await group.renew({native[1] for native in self.mailbox.natives if native[0] == group.key})
                 await self._take_over(group, wait_ms)
 
     async def _sign_or_check(self) -> bool:
@@ -392,7 +367,7 @@ class StreamReader:
 
     async def _take_up(self, group: Group, *, is_first: bool) -> None:
         """Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left."""
-        held_ids = {delivery.native for delivery in self.mailbox.held} | self._settling
+        held_ids = {*self.mailbox.natives} | self._settling
         pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
         lost = [one for one in pending if (group.key, one.id) not in held_ids]
         for one in await group.claim(lost) if lost else ():
@@ -418,7 +393,7 @@ class StreamReader:
         outgoing = self._owner.outgoing
         for _ in range(_FLUSHES_MAX):
             if self._settling and outgoing.is_connected:
-                # Acknowledgements travel with whatever is sent next, those of dead letters with what comes after these.
+                # Acknowledgements travel with whatever is sent next.
                 await outgoing.send([("PING",)], 0, 0.0)
 
     async def _release(self, left: Sequence[tuple[MailboxDelivery[Native], int]]) -> None:

@@ -42,7 +42,7 @@ from hive_mind.bus.base import (
     Watch,
 )
 from hive_mind.bus.servicebus.account import NAME, Account, Missing, account_of, end, silence
-from hive_mind.bus.servicebus.admin import AdminClient, Counts, drop, letters_in, replay, scrub
+from hive_mind.bus.servicebus.admin import AdminClient, Counts, drop, letters_in, scrub
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import messages_of, name_of, ping_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import TopicSender
@@ -154,10 +154,6 @@ class ServiceBus:
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """Of the names known here, oldest first."""
         return await letters_in(self._account, await self._paths(hive), limit)
-
-    async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Send them again, then take them off."""
-        return await replay(self._account, self._outgoing, self._settings.kept_s, await self._paths(hive), ids)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         return await drop(self._account, await self._paths(hive), ids)

@@ -4,7 +4,8 @@ The development broker makes subscriptions when they are asked for, Microsoft's 
 
 Dead letters: Service Bus keeps those of a subscription in a queue beside it, a hive's are those of all its subscriptions.
 
-Looking takes nothing away. To replay or drop some, the queue is read until they are found; the others are given back.
+Looking takes nothing away. To drop some, the queue is read until they are found; the others are given back. Nodes of an earlier
+version put theirs here, too.
 
 Removes all that a hive is to forget from Service Bus: in unread subscriptions, and in their dead letters.
 
@@ -12,8 +13,7 @@ Messages in a member's hands just now it settles itself; they are gone then, or 
 """
 
 import logging
-import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +23,6 @@ from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.aio.management import ServiceBusAdministrationClient
 from azure.servicebus.management import CorrelationRuleFilter
 
-from hive_mind.bus import codec
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, BusSettings, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import NAME, Account, Missing, account_of, short, silence, translated
@@ -33,12 +32,10 @@ from hive_mind.bus.servicebus.messages import (
     data_of,
     envelope_of,
     is_ping,
-    message_to,
     subscription_of,
     target_of_all,
     text_of,
 )
-from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.errors import BackendRejected, WireError
 from hive_mind.regex import regex
 
@@ -122,28 +119,11 @@ _PAGE = 200
 READ_MAX = 10_000
 # Those that are there come at once; the first may have to wait for its link.
 _PATIENCE_S = 3.0
+# As nodes of an earlier version wrote it beside the reason.
 _DESCRIPTION = regex(r"(\d+) attempts, at (\d+)")
-
-Act = Callable[[ServiceBusReceivedMessage], Awaitable[bool]]
-"""Does something with a dead letter; whether it is to be taken off."""
-
-_REPLAY_S = 10.0
 
 Paths = Mapping[str, str]
 """Of subscriptions, by the node's name."""
-
-
-def description_of(attempts: int, at_ms: int) -> str:
-    """The description beside the reason of a dead letter."""
-    return f"{attempts} attempts, at {at_ms}"
-
-
-def revived(message: ServiceBusReceivedMessage) -> tuple[Envelope, str] | None:
-    """A dead letter's envelope, and what makes its message id a new one: the broker would take it for a duplicate."""
-    try:
-        return envelope_of(message), f"#{secrets.token_hex(4)}"
-    except WireError:
-        return None
 
 
 class DeadLetters:
@@ -157,11 +137,11 @@ class DeadLetters:
         async with self._receiver() as receiver:
             return [self._letter(message) for message in await peek(receiver, limit)]
 
-    async def each(self, numbers: Collection[int], act: Act) -> int:
-        """Do something with some of them. How many were taken off. Raises `BackendError`."""
+    async def drop(self, numbers: Collection[int]) -> int:
+        """Take some off. How many there were. Raises `BackendError`."""
         async with self._receiver() as receiver:
             sequence_numbers = {message.sequence_number for message in await peek(receiver, READ_MAX)}
-            return await taken_off(receiver, sequence_numbers.intersection(numbers), act)
+            return await taken_off(receiver, sequence_numbers.intersection(numbers))
 
     def _letter(self, message: ServiceBusReceivedMessage) -> DeadLetter:
         envelope, data = None, b""
@@ -199,39 +179,27 @@ async def peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusRecei
     return messages
 
 
-async def taken_off(receiver: ServiceBusReceiver, numbers: set[int | None], act: Act) -> int:
-    """Do something with some, and give back what had to be read on the way. How many were taken off."""
-    messages: list[ServiceBusReceivedMessage] = []
-    try:
-        return await _take_off(receiver, numbers, messages, act)
-    finally:
-        for message in messages:
-            with suppress(Exception):
-                await receiver.abandon_message(message)
-
-
-async def forget(_: ServiceBusReceivedMessage) -> bool:
-    """An `Act`: take it off, no more."""
-    return True
-
-
-async def _take_off(
-    receiver: ServiceBusReceiver, numbers: set[int | None], others_read: list[ServiceBusReceivedMessage], act: Act
-) -> int:
+async def taken_off(receiver: ServiceBusReceiver, numbers: set[int | None]) -> int:
+    """Take some off, and give back what had to be read on the way. How many were taken off."""
+    others_read: list[ServiceBusReceivedMessage] = []
     taken_count = 0
-    while numbers and len(others_read) < READ_MAX:
-        messages = await receiver.receive_messages(1, max_wait_time=_PATIENCE_S)
-        if not messages:
-            break
-        for message in messages:
-            if message.sequence_number in numbers:
-                numbers.discard(message.sequence_number)
-                if await act(message):
+    try:
+        while numbers and len(others_read) < READ_MAX:
+            messages = await receiver.receive_messages(1, max_wait_time=_PATIENCE_S)
+            if not messages:
+                break
+            for message in messages:
+                if message.sequence_number in numbers:
+                    numbers.discard(message.sequence_number)
                     await receiver.complete_message(message)
                     taken_count += 1
-                    continue
-            others_read.append(message)
-    return taken_count
+                else:
+                    others_read.append(message)
+        return taken_count
+    finally:
+        for message in others_read:
+            with suppress(Exception):
+                await receiver.abandon_message(message)
 
 
 def _enqueued_ms(message: ServiceBusReceivedMessage) -> int:
@@ -248,38 +216,13 @@ async def letters_in(account: Account, paths: Paths, limit: int) -> Sequence[Dea
     return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
 
-async def replay(account: Account, outgoing: TopicSender, kept_s: float, paths: Paths, ids: Sequence[str]) -> int:
-    """Send some again, each to its name alone, and take them off. Raises `BackendError`."""
-    return await _each(account, paths, ids, lambda name: _sending_to(name, outgoing, kept_s))
-
-
 async def drop(account: Account, paths: Paths, ids: Sequence[str]) -> int:
     """Take some off. Raises `BackendError`."""
-    return await _each(account, paths, ids, lambda _: forget)
-
-
-async def _each(account: Account, paths: Paths, ids: Sequence[str], doing: Callable[[str], Act]) -> int:
     numbers: dict[str, set[int]] = {}
     for path, _, number in (id.rpartition("/") for id in ids):
         if number.isascii() and number.isdigit():
             numbers.setdefault(path, set()).add(int(number))
-    count = 0
-    for name, path in paths.items():
-        if path in numbers:
-            count += await DeadLetters(account, path, name).each(numbers[path], doing(name))
-    return count
-
-
-def _sending_to(name: str, outgoing: TopicSender, kept_s: float) -> Act:
-    async def send_again(message: ServiceBusReceivedMessage) -> bool:
-        revived_letter = revived(message)
-        if revived_letter is None:
-            return False
-        envelope, suffix = revived_letter
-        await outgoing.publish([message_to(name, envelope, codec.encode(envelope), kept_s, suffix)], _REPLAY_S)
-        return True
-
-    return send_again
+    return sum([await DeadLetters(account, path, name).drop(numbers[path]) for name, path in paths.items() if path in numbers])
 
 
 # Members go on meanwhile: they pass on what is to be forgotten, and read what they have in hand.
@@ -320,7 +263,7 @@ async def _scrubbed(
         messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
         for _ in range(_PASSES):
             if messages:
-                await taken_off(receiver, {message.sequence_number for message in messages}, forget)
+                await taken_off(receiver, {message.sequence_number for message in messages})
                 messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
         return messages
     except Exception as error:

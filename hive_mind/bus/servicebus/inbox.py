@@ -7,7 +7,6 @@ subscription gets its messages; any other message proves it as well.
 import asyncio
 import logging
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -16,9 +15,8 @@ from azure.servicebus import ServiceBusReceivedMessage
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription, added
-from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
+from hive_mind.bus.mailbox import Mailbox
 from hive_mind.bus.servicebus.account import NAME, Account
-from hive_mind.bus.servicebus.admin import description_of
 from hive_mind.bus.servicebus.messages import (
     TARGET,
     LockedMessage,
@@ -81,7 +79,6 @@ class ServiceBusInbox:
             ahead=subscription.inflight_max,
             reconnect_s_max=settings.reconnect_s_max,
         )
-        self.dead_letters = 0
         self.is_draining = False
         self._outgoing, self._topic, self._owner = outgoing, account.topic, owner
         self._lock_s = _LOCK_S_MAX
@@ -126,7 +123,7 @@ class ServiceBusInbox:
             reconnects=health.reconnects + self.reader.reconnects,
             redelivered=health.redelivered + self.mailbox.redelivered,
             duplicates=health.duplicates + self.mailbox.duplicates,
-            dead_letters=health.dead_letters + self.dead_letters,
+            dead_letters=health.dead_letters + self.mailbox.put_aside,
             unreadable=added(health.unreadable, self.mailbox.unreadable),
             last_error=self.reader.error or health.last_error,
         )
@@ -136,21 +133,22 @@ class ServiceBusInbox:
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
         deliveries = self.mailbox.take(deliveries_max)
         for delivery in deliveries:
-            delivery.native.is_taken = True
+            if not delivery.letter:
+                delivery.native.is_taken = True
         if deliveries:
             self.reader.ring()
         return deliveries
 
     async def close(self) -> None:
+        await self.mailbox.finish()
         if self.mailbox.is_closed:
             return
-        deliveries = self.mailbox.held
+        natives = self.mailbox.natives
         self.mailbox.end()
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.wait([self._renewing])
-        for delivery in deliveries:
-            locked = delivery.native
+        for locked in natives:
             # A message not handed out was not delivered: it must not lose one of its attempts.
             self.reader.settle(Settlement(locked.message, "give back" if locked.is_taken else "release"))
         await self.reader.close()
@@ -158,13 +156,8 @@ class ServiceBusInbox:
 
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def settled(self, mailbox: Mailbox[LockedMessage], delivery: MailboxDelivery[LockedMessage]) -> None:
-        del mailbox
-        self.reader.settle(Settlement(delivery.native.message, "complete"))
-
-    def put_aside(self, mailbox: Mailbox[LockedMessage], delivery: MailboxDelivery[LockedMessage], reason: str) -> None:
-        del mailbox
-        self._bury(delivery.native.message, reason, delivery.attempt)
+    def settled(self, native: LockedMessage) -> None:
+        self.reader.settle(Settlement(native.message, "complete"))
 
     # ── for the reader ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -182,14 +175,12 @@ class ServiceBusInbox:
         if is_ping(message):
             self.reader.settle(Settlement(message, "complete"))
             return
-        data = data_of(message)
+        data, locked = data_of(message), LockedMessage(message, asyncio.get_running_loop().time())
         try:
             envelope = codec.decode(data)
         except WireError as error:
-            self.mailbox.unreadable[codec.misfit(data)] += 1
-            self._bury(message, f"{_UNDECODABLE}: {error}", attempt_of(message))
+            self.mailbox.refuse(locked, data, attempt_of(message), f"{_UNDECODABLE}: {error}")
         else:
-            locked = LockedMessage(message, asyncio.get_running_loop().time())
             self.mailbox.offer(locked, envelope, attempt_of(message), len(data))
 
     def all_settled(self) -> None:
@@ -206,16 +197,11 @@ class ServiceBusInbox:
         if self._sign is not None and not self._sign.done():
             self._sign.set_result(None)
 
-    def _bury(self, message: ServiceBusReceivedMessage, reason: str, attempts: int) -> None:
-        self.dead_letters += 1
-        description = description_of(attempts, time.time_ns() // 1_000_000)
-        self.reader.settle(Settlement(message, "bury", reason[:1024], description))
-
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(self._lock_s / 8, _LOOK_S))
-            for locked in [delivery.native for delivery in self.mailbox.held]:
+            for locked in self.mailbox.natives:
                 if loop.time() - locked.locked_at >= self._lock_s / 2:
                     await self._renew_one(locked)
 

@@ -10,7 +10,7 @@ Entities have at most 50 characters, and upper and lower case are the same there
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -60,14 +60,14 @@ def messages_of(envelope: Envelope, data: bytes, kept_s: float) -> list[ServiceB
     return [message_to(name, envelope, data, kept_s) for name in envelope.target]
 
 
-def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float, suffix: str = "") -> ServiceBusMessage:
-    """It has everything filters and people want to see outside. `suffix` makes it one that is new."""
+def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float) -> ServiceBusMessage:
+    """It has everything filters and people want to see outside."""
     kept_s = min(kept_s, BRIEF_S) if envelope.is_brief else kept_s
     time_to_live = timedelta(seconds=max(kept_s, _KEPT_S_MIN)) if kept_s < _KEPT_S_MAX else None
     target, key = target_of(envelope.hive, name), key_of(envelope)
     return ServiceBusMessage(
         data,
-        message_id=message_id_of(envelope.hive, replace(key, id=key.id + suffix), target),
+        message_id=message_id_of(envelope.hive, key, target),
         application_properties={TARGET: target, "type": envelope.type},
         content_type="application/vnd.msgpack",
         correlation_id=envelope.correlation_id[:128] or None,

@@ -30,7 +30,7 @@ _OPEN_S = 10.0
 # Sent ahead of being asked for. More would be locked while nobody looks at it, less would wait for the network each time.
 _AHEAD_MAX = 64
 
-Deed = Literal["complete", "bury", "give back", "release"]
+Deed = Literal["complete", "give back", "release"]
 
 # Of one request; an answer takes milliseconds.
 _REQUEST_S = 10.0
@@ -75,8 +75,6 @@ class Settlement:
 
     message: ServiceBusReceivedMessage
     deed: Deed
-    reason: str = ""
-    description: str = ""
 
 
 class QueueReaderHost(Protocol):
@@ -244,8 +242,6 @@ async def _settle(receiver: ServiceBusReceiver, settlement: Settlement) -> None:
         match settlement.deed:
             case "complete":
                 await receiver.complete_message(message)
-            case "bury":
-                await receiver.dead_letter_message(message, reason=settlement.reason, error_description=settlement.description)
             case "give back":
                 await receiver.abandon_message(message)
             case "release":

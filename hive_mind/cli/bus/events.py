@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 
 from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState, admin_of
 from hive_mind.bus.codec import as_cloud_event
+from hive_mind.bus.dead_letters import files_in
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
@@ -21,7 +22,7 @@ from hive_mind.cli.options import Format, examples, refuse_ineffective
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
@@ -29,6 +30,7 @@ from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from hive_mind.control.letters import FleetBus
+    from hive_mind.runtime.dead_letters import HiveLetters
 
 _CLOSE_S = 2.0
 # Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
@@ -47,7 +49,7 @@ Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_
 Hive = Annotated[str, typer.Option("--hive", help="The hive of the messages.")]
 State = Annotated[
     Path | None,
-    typer.Option("--state", help="Folder where a member keeps its dead letters, for a bus that keeps none (Event Hubs)."),
+    typer.Option("--state", help="Folder of a member's positions on Event Hubs, where an earlier version kept its dead letters."),
 ]
 Fleet = Annotated[
     str,
@@ -78,9 +80,8 @@ class OneHive:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[tuple["EventBus | FleetBus", str]]:
         """Its bus and its name. Raises `InvalidInput` where they are given twice, or not at all."""
+        self._refuse_both()
         if self.fleet:
-            if self.bus or self.state is not None or self.hive != HIVE:
-                raise InvalidInput("the fleet says which bus and hive: leave --bus, --hive and --state out, or --fleet")
             from hive_mind.control.letters import bus_of_fleet
 
             home = fleets.home_of(self.home)
@@ -89,6 +90,33 @@ class OneHive:
             return
         async with _opened(self.bus, self.state) as opened:
             yield opened, self.hive
+
+    def _refuse_both(self) -> None:
+        if self.fleet and (self.bus or self.state is not None or self.hive != HIVE):
+            raise InvalidInput("the fleet says which bus and hive: leave --bus, --hive and --state out, or --fleet")
+
+    @asynccontextmanager
+    async def letters(self, *, is_bus_needed: bool = False) -> AsyncIterator["HiveLetters"]:
+        """Its dead letters. Those of the nodes whose journals are here are there while its bus is not."""
+        from hive_mind.runtime.dead_letters import HiveLetters
+
+        self._refuse_both()
+        home, hive = fleets.home_of(self.home), self.hive
+        if self.fleet:
+            from hive_mind.control.letters import hive_of_fleet
+
+            hive = hive_of_fleet(home, fleets.chosen_fleet(home, self.fleet))
+        folder = home / "hives" / hive
+        async with AsyncExitStack() as stack:
+            try:
+                opened, hive = await stack.enter_async_context(self.opened())
+            except (InvalidInput, BackendError) as error:
+                if is_bus_needed or not files_in(folder):
+                    raise
+                say(f"only what nodes refused here, for its bus can't be looked at: {error}", style="yellow")
+                yield HiveLetters(hive, None, folder)
+                return
+            yield HiveLetters(hive, admin_of(opened), folder if folder.is_dir() else None)
 
 
 def show_line(envelope: Envelope, output: Format) -> None:
@@ -112,12 +140,13 @@ def queue_row(queue: QueueState) -> tuple[str, ...]:
 def letter_row(letter: DeadLetter) -> tuple[str, ...]:
     """A line of the list of dead letters."""
     kind = "unreadable" if letter.envelope is None else letter.envelope.type
-    return letter.id, letter.name, _time(letter.at_ms), str(letter.attempts), kind, letter.reason
+    return letter.id, letter.name, _time(letter.at_ms), str(letter.attempts), str(letter.count), kind, letter.reason
 
 
 def letter_fields(letter: DeadLetter) -> dict[str, Any]:
     """A dead letter as JSON, without its message."""
-    fields = {"id": letter.id, "name": letter.name, "attempts": letter.attempts, "reason": letter.reason, "at_ms": letter.at_ms}
+    names = ("id", "name", "attempts", "count", "reason", "at_ms")
+    fields = {name: getattr(letter, name) for name in names}
     if letter.envelope is None:
         return {**fields, "data": letter.data}
     return {**fields, "type": letter.envelope.type, "sender": letter.envelope.sender, "envelope": letter.envelope.id}
@@ -140,7 +169,7 @@ def show_letters(letters: Sequence[DeadLetter], output: Format) -> None:
 
 def show_letter(letter: DeadLetter) -> None:
     rows = [("id", letter.id), ("for", letter.name), ("put aside", _time(letter.at_ms)), ("attempts", str(letter.attempts))]
-    rows.append(("reason", letter.reason))
+    rows += [("count", str(letter.count) if letter.count > 1 else ""), ("reason", letter.reason)]
     if (envelope := letter.envelope) is not None:
         rows += [("type", envelope.type), ("from", envelope.sender), ("to", ", ".join(envelope.target))]
         rows += [("envelope", envelope.id), ("belongs to", envelope.correlation_id), ("trace", envelope.trace)]
@@ -191,8 +220,8 @@ async def tail(count: Count = None, output: options.Output = Format.TEXT, *, of:
 @command
 async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """Show how much waits for each member."""
-    async with of.opened() as (opened, hive):
-        queues = await admin_of(opened).queues(hive)
+    async with of.letters(is_bus_needed=True) as letters:
+        queues, hive = await letters.queues(), letters.hive
     if output is Format.JSON:
         show_json(plain(queues))
     elif not queues:
@@ -224,7 +253,9 @@ async def dlq(
 ) -> None:
     """List dead letters, messages that could not be handled, the oldest first; show those that are named, send or drop them.
 
-    --replay delivers them again, each to the name it was put aside for; unreadable ones stay. --drop forgets them, for good.
+    Those that nodes refused lie beside their journals, so they are there while a node is down or can't start; the broker's are
+    listed with them. --replay lets the node handle a letter again, now or when it runs; unreadable ones stay. --drop forgets
+    them, for good.
     """
     if replay and drop:
         raise InvalidInput("--replay and --drop are mutually exclusive")
@@ -233,43 +264,45 @@ async def dlq(
         refuse_ineffective("a list: add --replay or --drop, or", all=is_all, yes=is_sure)
     if ids or is_changing:
         refuse_ineffective("letters that are named", limit=limit)
-    async with of.opened() as (opened, hive):
+    async with of.letters() as letters:
         if is_changing:
-            letters = await _chosen(opened, hive, ids or [], is_all=is_all)
+            chosen = await _chosen(letters, ids or [], is_all=is_all)
             question = (
-                f"forget {counted(len(letters), 'message')} for good?"
+                f"forget {counted(len(chosen), 'message')} for good?"
                 if drop
-                else f"deliver {counted(len(letters), 'message')} again?"
+                else f"deliver {counted(len(chosen), 'message')} again?"
             )
             _ask(question, is_needed=is_all and not is_sure)
-            await (_drop if drop else _replay)(opened, hive, letters, output)
+            await (_drop if drop else _replay)(letters, chosen, output)
             return
         if ids:
-            show_letters(await _chosen(opened, hive, ids, is_all=False), output)
+            show_letters(await _chosen(letters, ids, is_all=False), output)
             return
-        listed = await admin_of(opened).dead_letters(hive, limit=limit or _LIMIT)
+        listed, pushed_out = await letters.listed(limit or _LIMIT), await letters.pushed_out()
     if output is Format.JSON:
         show_json([letter_fields(letter) for letter in listed])
     elif not listed:
-        show(f"no dead letters in hive {hive!r}")
+        show(f"no dead letters in hive {letters.hive!r}")
     else:
-        show_table(["id", "for", "when", "attempts", "type", "reason"], map(letter_row, listed), right=(3,))
+        show_table(["id", "for", "when", "attempts", "count", "type", "reason"], map(letter_row, listed), right=(3, 4))
+    if pushed_out:
+        say(f"{counted(pushed_out, 'older letter')} went for want of room", style="yellow")
 
 
-async def _replay(opened: "EventBus | FleetBus", hive: str, letters: Sequence[DeadLetter], output: Format) -> None:
-    replayed = await admin_of(opened).replay(hive, [letter.id for letter in letters])
+async def _replay(letters: "HiveLetters", chosen: Sequence[DeadLetter], output: Format) -> None:
+    replayed = await letters.replay([letter.id for letter in chosen])
     if output is Format.JSON:
-        show_json({"replayed": replayed, "chosen": len(letters)})
+        show_json({"replayed": replayed, "chosen": len(chosen)})
     else:
-        show(f"{replayed} of {len(letters)} sent again")
-    if replayed < len(letters):
+        show(f"{replayed} of {len(chosen)} sent again")
+    if replayed < len(chosen):
         raise CommandError("the others can't be read by this version; `dlq ID` says why")
 
 
-async def _drop(opened: "EventBus | FleetBus", hive: str, letters: Sequence[DeadLetter], output: Format) -> None:
-    dropped = await admin_of(opened).drop(hive, [letter.id for letter in letters])
+async def _drop(letters: "HiveLetters", chosen: Sequence[DeadLetter], output: Format) -> None:
+    dropped = await letters.drop([letter.id for letter in chosen])
     if output is Format.JSON:
-        show_json({"dropped": dropped, "chosen": len(letters)})
+        show_json({"dropped": dropped, "chosen": len(chosen)})
     else:
         show(f"{dropped} dropped")
 
@@ -286,15 +319,17 @@ async def _opened(url: str, state: Path | None) -> AsyncIterator[EventBus]:
         await opened.close(drain_s=_CLOSE_S)
 
 
-async def _chosen(opened: "EventBus | FleetBus", hive: str, ids: Sequence[str], *, is_all: bool) -> list[DeadLetter]:
+async def _chosen(letters: "HiveLetters", ids: Sequence[str], *, is_all: bool) -> list[DeadLetter]:
     """The dead letters that are meant. Raises `InvalidInput` where none are named, `CommandError` where one is not there."""
     if bool(ids) == is_all:
         raise InvalidInput("which dead letters? Give their ids, as `dlq` lists them, or --all")
-    letters = await admin_of(opened).dead_letters(hive, limit=_LETTERS_MAX)
-    dead_letters = {letter.id: letter for letter in letters}
-    if missing := [id for id in ids if id not in dead_letters]:
-        raise CommandError(f"hive {hive!r} has no dead letter {', '.join(missing)}; `dlq` lists those there are")
-    return [dead_letters[id] for id in dict.fromkeys(ids or dead_letters)]
+    if is_all:
+        return await letters.listed(_LETTERS_MAX)
+    chosen = await letters.find(ids)
+    present = {letter.id for letter in chosen}
+    if missing := [id for id in ids if id not in present]:
+        raise CommandError(f"hive {letters.hive!r} has no dead letter {', '.join(missing)}; `dlq` lists those there are")
+    return chosen
 
 
 def _ask(question: str, *, is_needed: bool) -> None:

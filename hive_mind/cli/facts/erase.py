@@ -16,7 +16,13 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.erasure.erasing_at_home import Erased, erase_from_agents, erase_from_copies, look_for_residue
+from hive_mind.runtime.erasure.erasing_at_home import (
+    Erased,
+    erase_from_agents,
+    erase_from_copies,
+    erase_from_letters,
+    look_for_residue,
+)
 from hive_mind.runtime.erasure.receipts import Receipt, is_own, kept, now_ms, read, signed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
@@ -72,6 +78,7 @@ async def erase(
     erased = Erased(texts={subject} - {""})
     running = await _erased_from_fleets(settings, fleet, erasures, erased, timeout_s=timeout_s, is_dry=not yes)
     await erase_from_agents(settings, _agents_but(settings, running), erasures, erased, is_dry=not yes)
+    erase_from_letters(settings.home, erasures, erased, is_dry=not yes)
     await erase_from_copies(settings.home, erasures, erased, is_dry=not yes)
     if not yes:
         _show_dry(erased, output)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from hive_mind.bus.base import Envelope
 from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import erased_key
@@ -18,6 +19,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erased_from import lacking
 from hive_mind.memory.erasure.erasing import ErasureScope
 from hive_mind.model.erasure import Erasure, Erasures, read_key
+from hive_mind.runtime.erasure.copies import quotes
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +42,8 @@ class Memory(Protocol):
 class Runner(Protocol):
     """The runner of the node."""
 
-    async def scrub(self) -> None:
-        """Leave no byte in the journal of what the node let go of."""
+    async def scrub(self, is_meant: Callable[[Envelope], bool]) -> None:
+        """Leave no byte of what the node let go of in the journal, nor of what is meant in what it refused."""
         ...
 
     async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
@@ -90,7 +92,7 @@ class Eraser:
             return
         if held():
             raise BackendUnavailable(self._node, "its journal still has some of it")
-        await self._runner.scrub()
+        await self._runner.scrub(quotes(erasures))
         value = msgspec.json.encode({"agents": sorted(agents), "facts": facts, "episodes": episodes, "at_ms": now_ms}).decode()
         refusals = await self._runner.write([(erased_key(self._node, erasure), value) for erasure in unconfirmed], self._node)
         if reason := next(filter(None, refusals), ""):

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import cast
 
 from hive_mind import backends
+from hive_mind.bus.dead_letters import SUFFIX, DeadLetterFile
 from hive_mind.errors import HiveError
 from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.replacing import abandoned, remove_abandoned
-from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted, residue
+from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted, quotes, residue
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
@@ -51,6 +52,18 @@ async def erase_from_agents(
                 erased.note(f"agent {agent}", await _done(store, erasures, everything=everything, is_dry=is_dry))
         except HiveError as error:
             erased.owed.append(Owed(f"agent {agent}", str(error)))
+
+
+def erase_from_letters(home: Path, erasures: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
+    """Of all that nodes refused, whether they run or not."""
+    for path in sorted((home / "hives").glob(f"*/*{SUFFIX}")):
+        try:
+            count = DeadLetterFile(path).erase(quotes(erasures), is_dry=is_dry)
+        except HiveError as error:
+            erased.owed.append(Owed(str(path), str(error)))
+        else:
+            if count:
+                erased.confirmed.append(Confirmed(f"dead letters {path}", 0, count, now_ms()))
 
 
 async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:

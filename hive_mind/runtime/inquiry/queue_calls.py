@@ -16,6 +16,7 @@ from hive_mind.runtime.replies import fact_reply
 if TYPE_CHECKING:
     from hive_mind.bus.base import DeadLetter
     from hive_mind.judge.items import Decision, ItemView
+    from hive_mind.runtime.dead_letters import HiveLetters
 
 # A person reads the beginning; `hive-mind events dlq ID` has the whole.
 _CHARACTERS_SHOWN = 2000
@@ -99,28 +100,29 @@ class BusCalls(AskedAgent):
     """A part of `runtime.calls.AgentCalls`."""
 
     async def _do_dead_letters(self, request: api.DeadLetters) -> Any:
-        runner = self._member.runner
-        from hive_mind.bus.base import admin_of
-
-        admin = admin_of(runner.bus)
-        letters = await admin.dead_letters(runner.hive, limit=request.limit)
-        queues = await admin.queues(runner.hive)
+        letters = self._dead_letters()
+        queues = await letters.queues()
         queue_replies = (
             {"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues
         )
-        return {"letters": [_letter_reply(letter) for letter in letters], "queues": list(queue_replies)}
+        return {
+            "letters": [_letter_reply(letter) for letter in await letters.listed(request.limit)],
+            "queues": list(queue_replies),
+        }
 
     async def _do_replay(self, request: api.Replay) -> Any:
-        runner = self._member.runner
-        from hive_mind.bus.base import admin_of
-
-        return {"count": await admin_of(runner.bus).replay(runner.hive, request.letters)}
+        return {"count": await self._dead_letters().replay(request.letters)}
 
     async def _do_drop(self, request: api.Drop) -> Any:
-        runner = self._member.runner
-        from hive_mind.bus.base import admin_of
+        return {"count": await self._dead_letters().drop(request.letters)}
 
-        return {"count": await admin_of(runner.bus).drop(runner.hive, request.letters)}
+    def _dead_letters(self) -> "HiveLetters":
+        from hive_mind.bus.base import admin_of
+        from hive_mind.runtime.dead_letters import HiveLetters
+
+        runner = self._member.runner
+        folder = runner.letters.path.parent if runner.letters.path else None
+        return HiveLetters(runner.hive, admin_of(runner.bus), folder, runner.letters)
 
 
 def _letter_reply(letter: "DeadLetter") -> DeadLetterJson:

@@ -14,6 +14,7 @@ from functools import partial
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.bus.base import EventBus
+from hive_mind.bus.dead_letters import file_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
@@ -326,6 +327,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
             settings=replace(plan.runner, hive=plan.hive),
             knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
             signing=signing,
+            letters=None if settings.store == "memory" else file_of(settings.home / "hives" / plan.hive, plan.name),
         )
         await runner.start()
     except BaseException:

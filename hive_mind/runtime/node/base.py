@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hive_mind.bus.base import Subscription
+from hive_mind.bus.base import LetterBox, Subscription
 from hive_mind.hive.effects import Now
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
@@ -35,7 +35,7 @@ class RunnerSettings:
     ack_wait_s: float = _SUBSCRIPTION.ack_wait_s
     start: Literal["new", "earliest"] = _SUBSCRIPTION.start
 
-    def subscription(self, name: str) -> Subscription:
+    def subscription(self, name: str, letters: LetterBox | None = None) -> Subscription:
         return Subscription(
             self.hive,
             name,
@@ -44,6 +44,7 @@ class RunnerSettings:
             attempts_max=self.attempts_max,
             ack_wait_s=self.ack_wait_s,
             start=self.start,
+            letters=letters,
         )
 
 

@@ -20,6 +20,7 @@ from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Now, Outcome, SearchLocal, Send, Shared
 from hive_mind.identity.envelopes import Signing
 from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
+from hive_mind.runtime.node.in_hand import InHand
 from hive_mind.runtime.observing.logs import hop
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class PutAside(msgspec.Struct, frozen=True):
 
     delivery: str
     reason: str
+    is_proven: bool = True
 
 
 class Post(msgspec.Struct, frozen=True):
@@ -47,6 +49,8 @@ class Answer(msgspec.Struct, frozen=True):
     reply_to: str
     due_ms: int
     trace: str
+    hand: bytes
+    """The message that asks."""
 
 
 Work = Effect | PutAside | Post | Answer
@@ -83,7 +87,10 @@ class EffectHost(Protocol):
 class EffectExecutor:
     """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both."""
 
-    def __init__(self, name: str, hive: str, outgoing: Outlet, host: EffectHost, signing: Signing | None = None) -> None:
+    def __init__(
+        self, name: str, hive: str, outgoing: Outlet, host: EffectHost, in_hand: InHand, signing: Signing | None = None
+    ) -> None:
+        self._in_hand = in_hand
         self._name, self._hive, self._outgoing, self._host, self._signing = name, hive, outgoing, host, signing
         self._ids = unique_ids()
         self._waiting: deque[Answer | Acknowledge | PutAside | SearchLocal] = deque()
@@ -129,7 +136,10 @@ class EffectExecutor:
                 return
             elif (delivery := self.deliveries.pop(task_due.delivery, None)) is not None:
                 try:
-                    await (delivery.dead_letter(task_due.reason) if isinstance(task_due, PutAside) else delivery.ack())
+                    if isinstance(task_due, PutAside):
+                        await delivery.dead_letter(task_due.reason, is_proven=task_due.is_proven)
+                    else:
+                        await delivery.ack()
                 except BackendError as error:
                     _log.debug("node %s: the bus was not told of a delivery, so it comes again: %s", self._name, error)
 
@@ -157,7 +167,7 @@ class EffectExecutor:
         if isinstance(effect, Send):
             return Post(self.envelope(effect.to, effect.message, now, trace))
         if isinstance(effect, SearchLocal) and effect.reply_to != self._name:
-            return Answer(effect.request, effect.reply_to, now.mono_ms + effect.request.left_ms, trace)
+            return Answer(effect.request, effect.reply_to, now.mono_ms + effect.request.left_ms, trace, self._in_hand.current)
         return effect
 
     def _carry(self, work: Work) -> None:
@@ -188,11 +198,14 @@ class EffectExecutor:
         now = self._host.now()
         if now.mono_ms > answer.due_ms:
             self.answers_late += 1
-        elif answer.trace:
+            return
+        self._in_hand.begin(answer.hand)
+        if answer.trace:
             with tracing.span("hive answer", parent=answer.trace, kind="server") as span:
                 self._reply(answer, now, span.traceparent or answer.trace)
         else:
             self._reply(answer, now, "")
+        self._in_hand.end()
 
     def _reply(self, answer: Answer, now: Now, trace: str) -> None:
         if _log.isEnabledFor(logging.DEBUG):

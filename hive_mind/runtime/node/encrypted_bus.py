@@ -25,8 +25,6 @@ from hive_mind.bus.base import (
 from hive_mind.identity.cipher import LOCKED, OVERHEAD_BYTES, Cipher
 from hive_mind.runtime.routes import Routed
 
-# Why it was refused may quote it, and is kept on the bus.
-_REASON = "the node refuses it: its log says why"
 # A new key comes within seconds. A message that waits longer is sent again by its sender, or of no use any more.
 _LOCKED_MAX, _LOCKED_S = 64, 10.0
 
@@ -65,7 +63,7 @@ class EncryptedBus:
         await self._bus.publish([self._cipher.encrypted(envelope) for envelope in envelopes], timeout_s=timeout_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """The inbox of messages that can be read. The rest is acknowledged and counted."""
+        """The inbox of messages that can be read. The rest is counted, and one of each sender put aside."""
         return _Opening(await self._bus.subscribe(subscription, on_ready), self._cipher, self._refused, on_ready)
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
@@ -107,7 +105,7 @@ class _Opening:
             return None
         self._locked.pop(delivery, None)
         self._refused[envelope] += 1
-        self._begin(delivery.ack())
+        self._begin(delivery.dead_letter(envelope, is_proven=False))
         return None
 
     @property
@@ -135,11 +133,10 @@ class _Opened:
         await self.delivery.ack()
 
     async def nack(self, *, delay_s: float = 0.0, reason: str = "") -> None:
-        await self.delivery.nack(delay_s=delay_s, reason=_REASON if reason else "")
+        await self.delivery.nack(delay_s=delay_s, reason=reason)
 
-    async def dead_letter(self, reason: str) -> None:
-        del reason
-        await self.delivery.dead_letter(_REASON)
+    async def dead_letter(self, reason: str, *, is_proven: bool = True) -> None:
+        await self.delivery.dead_letter(reason, is_proven=is_proven)
 
     def extend(self, seconds: float) -> None:
         self.delivery.extend(seconds)

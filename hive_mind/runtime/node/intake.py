@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, Inbox
+from hive_mind.bus.dead_letters import hand_of
 from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
 from hive_mind.identity.envelopes import Signing
 from hive_mind.model.messages import Encrypted
 from hive_mind.runtime.node.effect_executor import EffectExecutor, PutAside, unique_ids
+from hive_mind.runtime.node.in_hand import KILLED, InHand
 from hive_mind.runtime.observing.timings import Timings
 
 _log = logging.getLogger(__name__)
@@ -32,7 +34,7 @@ class Counts:
     echoes: int = 0
     """In this node's own name, which it sends nothing to; passed over."""
     unproven: Counter[str] = field(default_factory=Counter)
-    """Not proven to be from whom they say, by reason; passed over where that is required."""
+    """Not proven to be from whom they say, by reason; where that is required, one of each sender is put aside."""
     refused: Counter[str] = field(default_factory=Counter)
     """That the node could not take, by type; put aside."""
 
@@ -48,8 +50,10 @@ class Intake:
         handle: Handle,
         knows: Callable[[str], bool],
         timings: Timings,
+        in_hand: InHand,
         signing: Signing | None = None,
     ) -> None:
+        self._in_hand = in_hand
         self._node, self._hive, self._executor = node, hive, executor
         self._handle, self._knows, self._timings, self._signing = handle, knows, timings, signing
         self._ids = unique_ids()
@@ -59,7 +63,9 @@ class Intake:
 
     def take(self, inbox: Inbox, deliveries_max: int, now: Now) -> None:
         for delivery in inbox.take(deliveries_max):
-            self._take_one(delivery, now)
+            self._in_hand.begin(hand := hand_of(delivery.envelope) if self._in_hand.is_on else b"")
+            self._take_one(delivery, hand, now)
+        self._in_hand.end()
 
     def stop(self, error: Callable[[], Exception]) -> None:
         """Nothing comes any more; waiting receivers get an `error`."""
@@ -67,7 +73,7 @@ class Intake:
             if not expected.done():
                 expected.set_exception(error())
 
-    def _take_one(self, delivery: Delivery, now: Now) -> None:
+    def _take_one(self, delivery: Delivery, hand: bytes, now: Now) -> None:
         name, envelope = next(self._ids), delivery.envelope
         self._executor.deliveries[name] = delivery
         if self.expected and (expected := self.expected.pop(envelope.id, None)) is not None:
@@ -81,13 +87,15 @@ class Intake:
             self.counts.echoes += 1
             self._executor.carry((Acknowledge(name),))
             return
+        if self._in_hand.has_killed(hand):
+            self._refuse(name, envelope, KILLED)
+            return
         if self._signing is not None:
             self._signing.learn(envelope)
         if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
             self._log_unproven(envelope, why)
             if self._signing.is_required:
-                # Not put aside: a stranger would fill what keeps it.
-                self._executor.carry((Acknowledge(name),))
+                self._executor.carry((PutAside(name, why, is_proven=False),))
                 return
         self._count(envelope, now)
         try:
@@ -102,10 +110,13 @@ class Intake:
             else:
                 self._handle(event, now, "")
         except HiveError as error:
-            self.counts.refused[envelope.type] += 1
-            about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
-            _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, error, extra=about)
-            self._executor.carry((PutAside(name, str(error)),))
+            self._refuse(name, envelope, str(error))
+
+    def _refuse(self, name: str, envelope: Envelope, reason: str) -> None:
+        self.counts.refused[envelope.type] += 1
+        about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
+        _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, reason, extra=about)
+        self._executor.carry((PutAside(name, reason),))
 
     def _log_unproven(self, envelope: Envelope, why: str) -> None:
         self.counts.unproven[why] += 1

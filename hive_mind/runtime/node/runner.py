@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any, get_args
 
 from hive_mind import tracing
-from hive_mind.bus.base import DRAIN_S, BusHealth, EventBus, Inbox
+from hive_mind.bus.base import DRAIN_S, BusHealth, Envelope, EventBus, Inbox
+from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import (
     Ask,
@@ -37,6 +38,7 @@ from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
 from hive_mind.runtime.node.effect_executor import EffectExecutor, SharedListener, Work
 from hive_mind.runtime.node.group_commit import Barrier
+from hive_mind.runtime.node.in_hand import SUFFIX, InHand
 from hive_mind.runtime.node.intake import Intake
 from hive_mind.runtime.node.outgoing import Alarm, Bell
 from hive_mind.runtime.node.requests import Requests
@@ -73,14 +75,19 @@ class NodeRunner(Requests):
         settings: RunnerSettings | None = None,
         knows: Callable[[str], bool] = lambda _: True,
         signing: Signing | None = None,
+        letters: DeadLetterFile | None = None,
     ) -> None:
+        self.letters = letters or DeadLetterFile(name=node.name)
+        """Messages that it refused."""
+        folder = self.letters.path.parent if self.letters.path and bus.capabilities.is_durable else None
+        self._in_hand = InHand(self.letters, folder / f"{node.name}{SUFFIX}" if folder else None)
         self._settings = settings = settings or RunnerSettings()
         super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
         self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
         self._barrier = Barrier(journal, release=self._released, fail=self._fail)
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
-        self._executor = EffectExecutor(node.name, settings.hive, self._outgoing, self, signing)
-        self._intake = Intake(node.name, settings.hive, self._executor, self._handle, knows, self.timings, signing)
+        self._executor = EffectExecutor(node.name, settings.hive, self._outgoing, self, self._in_hand, signing)
+        self._intake = Intake(node.name, settings.hive, self._executor, self._handle, knows, self.timings, self._in_hand, signing)
         self._alarm = Alarm(self._on_time)
         self._reconnects, self._look_at_ms = 0, 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -161,7 +168,8 @@ class NodeRunner(Requests):
     async def start(self) -> None:
         """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
         journal = with_damage_set_aside(await self._journal.load())
-        inbox = await self._bus.subscribe(self._settings.subscription(self._node.name), self.ring)
+        await asyncio.to_thread(self._in_hand.open)
+        inbox = await self._bus.subscribe(self._settings.subscription(self._node.name, self.letters), self.ring)
         self._reconnects = self._bus.health.reconnects
         self._begin(f"node {self._node.name}", self._run(inbox))
         self._begin(f"sends of {self._node.name}", self._outgoing.run())
@@ -172,13 +180,14 @@ class NodeRunner(Requests):
         with_start = [aside, *self._node.start(journal, self._clock()), Done(request, ())]
         await self._wait_for(request, lambda: self._barrier.hold(self._executor.prepared(with_start, self._clock())))
 
-    async def scrub(self) -> None:
-        """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
+    async def scrub(self, is_meant: Callable[[Envelope], bool]) -> None:
+        """Leave no byte of what the node let go of, nor of what is meant in what it refused. Raises `BackendError`."""
         self._check_running()
         # Facts that it just let go of may be on their way there.
         request = next(self._ids)
         await self._wait_for(request, lambda: self._barrier.hold([Done(request, ())]))
         await self._journal.scrub()
+        await asyncio.to_thread(self.letters.erase, is_meant)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Take no more requests, finish those there are, at the latest after `drain_s`; close the journal. Twice is fine."""
@@ -207,6 +216,7 @@ class NodeRunner(Requests):
                 await asyncio.wait(self._tasks)
             await self._barrier.finish()
         finally:
+            self._in_hand.close()
             await self._journal.close()
 
     async def _drained(self) -> None:
@@ -332,6 +342,7 @@ class NodeRunner(Requests):
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to everybody who relies on this node
             # It may have changed half of what it wanted to: from here on it could promise what is not in the journal.
+            self._in_hand.close()
             self._fail(error)
             return
         if any(type(effect) is Persist for effect in effects) or (self._barrier.is_standing and not _is_search(event)):

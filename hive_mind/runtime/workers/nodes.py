@@ -187,6 +187,8 @@ class WorkerNode:
         runner = self.running.runner
         if runner.failure:
             return f"node {self.name} has stopped: {runner.failure}"
+        if trouble := runner.letters.trouble:
+            return f"refused messages can't be written, so they are not acknowledged: {trouble}"
         return f"the bus takes nothing: {runner.refusal}" if self.is_connected and runner.refusal else ""
 
     def _trouble(self) -> str:

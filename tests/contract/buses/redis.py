@@ -2,13 +2,15 @@
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import get_args
 
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings
+from hive_mind.bus.base import BusSettings, Envelope
+from hive_mind.bus.codec import encode
+from hive_mind.bus.redis import keys
 from tests.contract.buses.base import BaseHarness, Fault
 from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.servers.tcp_proxy import TcpProxy
@@ -91,3 +93,9 @@ class Harness(BaseHarness):
 
     def publish_bytes(self, hive: str, name: str, data: bytes) -> None:
         self._server.do("XADD", f"hive:{hive}:inbox:{name}", "*", "e", data)
+
+    def give_up(self, hive: str, name: str, envelopes: Sequence[Envelope]) -> None:
+        """Dead letters of a name, as a node of an earlier version wrote them."""
+        for envelope in envelopes:
+            fields = ("name", name, "reason", "not now", "attempts", "1", "at", "1700000000000", "e", encode(envelope))
+            self._server.do("XADD", keys.letters(hive).decode(), "*", *fields)

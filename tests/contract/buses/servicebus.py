@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings
+from hive_mind.bus.base import BusSettings, Envelope
+from hive_mind.bus.codec import encode
 from hive_mind.bus.servicebus.messages import subscription_of, target_of_all
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
@@ -61,12 +62,12 @@ class Harness(BaseHarness):
         # Subscriptions of a real service stay, whoever made them.
         return "contract" if self._azure else super().new_hive()
 
-    def provide(self, hive: str, name: str) -> None:
+    def provide(self, hive: str, name: str, deliveries_max: int = 100) -> None:
         path = subscription_of(hive, name)
         if self._azure or path in self._provided:
             return
         self._provided.add(path)
-        self._make_subscription(path)
+        add_subscription(self.broker, _TOPIC, path, lock=self.lock, deliveries_max=deliveries_max)
 
     def figures(self) -> dict[str, int]:
         """What the broker counted."""
@@ -129,6 +130,21 @@ class Harness(BaseHarness):
         ):
             sender.send_messages(message)
 
+    def give_up(self, hive: str, name: str, envelopes: Sequence[Envelope]) -> None:
+        """The broker itself makes these dead letters: its subscription allows one delivery."""
+        from azure.servicebus import ServiceBusClient
+
+        self.provide(hive, name, deliveries_max=1)
+        for envelope in envelopes:
+            self.publish_bytes(hive, name, encode(envelope))
+        with (
+            ServiceBusClient.from_connection_string(self.broker.connection_string()) as client,
+            client.get_subscription_receiver(_TOPIC, subscription_of(hive, name)) as receiver,
+        ):
+            for _ in envelopes:
+                for message in receiver.receive_messages(1, max_wait_time=20):
+                    receiver.abandon_message(message)
+
     def _bring_back(self) -> None:
         """It keeps nothing; members find their subscriptions there as the cloud's would be."""
         self.broker.start()
@@ -143,10 +159,12 @@ class Harness(BaseHarness):
         add_subscription(self.broker, _TOPIC, path, lock=self.lock)
 
 
-def add_subscription(broker: BrokerThread, topic: str, path: str, targets: Sequence[str] = (), lock: str = "PT5S") -> None:
+def add_subscription(
+    broker: BrokerThread, topic: str, path: str, targets: Sequence[str] = (), lock: str = "PT5S", deliveries_max: int = 100
+) -> None:
     """One of a node, as `hive-mind broker` or an administrator makes it."""
     rules: list[dict[str, Any]] = []
     for name, target in zip(("own", "everyone"), targets or (path, target_of_all(path)), strict=False):
         condition = {"FilterType": "Correlation", "CorrelationFilter": {"Properties": {"target": target}}}
         rules.append({"Name": name, "Properties": condition})
-    broker.add_subscription(topic, path, rules, LockDuration=lock, MaxDeliveryCount=100)
+    broker.add_subscription(topic, path, rules, LockDuration=lock, MaxDeliveryCount=deliveries_max)

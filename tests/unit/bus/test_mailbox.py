@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.bus import dead_letters
 from hive_mind.bus import mailbox as mailbox_module
 from hive_mind.bus.base import EVERYONE, Subscription
+from hive_mind.bus.dead_letters import DeadLetterFile, Refusal
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
+from hive_mind.errors import BackendError
 from hive_mind.model.messages import Replicate
-from tests.contract.bus_builders import envelope, texts
+from tests.contract.bus_builders import envelope, letter_text, texts
+from tests.waiting import until
 
 
 class Kept:
@@ -22,20 +27,18 @@ class Kept:
 
     def __init__(self, **bounds: Any) -> None:
         self.settled_natives: list[int] = []
-        self.letters: list[tuple[int, int, str]] = []
         self.rings = 0
         self.box: Mailbox[int] = Mailbox(Subscription("hive", "bob", **bounds), self.ring, self)
 
     def ring(self) -> None:
         self.rings += 1
 
-    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
-        assert mailbox is self.box
-        self.settled_natives.append(delivery.native)
+    def settled(self, native: int) -> None:
+        self.settled_natives.append(native)
 
-    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
-        assert mailbox is self.box
-        self.letters.append((delivery.native, delivery.attempt, reason))
+    @property
+    def letters(self) -> list[tuple[str, int, str]]:
+        return [(letter_text(letter), letter.attempts, letter.reason) for letter in self.box.letters.letters()]
 
 
 # No timer of these tests is longer than a moment.
@@ -106,8 +109,8 @@ async def test_what_a_broker_delivered_too_often_is_put_aside_unseen() -> None:
     kept.box.offer(2, envelope("third"), 3)
 
     assert [(delivery.native, delivery.attempt) for delivery in kept.box.take(10)] == [(1, 2)]
-    assert kept.letters == [(2, 3, "delivered 2 times and never acknowledged")]
-    assert kept.box.redelivered == 1
+    assert kept.letters == [("third", 3, "delivered 2 times and never acknowledged")]
+    assert (kept.box.redelivered, kept.settled_natives) == (1, [2])
 
 
 async def test_what_is_forgotten_by_its_subscriber_is_given_out_again_until_it_is_a_dead_letter() -> None:
@@ -122,9 +125,9 @@ async def test_what_is_forgotten_by_its_subscriber_is_given_out_again_until_it_i
     while not kept.letters:  # noqa: ASYNC110 - timers are what is tested
         await asyncio.sleep(0.001)
 
-    assert kept.letters == [(7, 2, "not acknowledged within 0.01 s")]
+    assert kept.letters == [("forgotten", 2, "not acknowledged within 0.01 s")]
     await second.ack()
-    assert kept.settled_natives == []
+    assert kept.settled_natives == [7]
     assert kept.box.is_drained
 
 
@@ -176,7 +179,7 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
         sent = [envelope(str(n)) for n in range(count)]
         offered = 0
         out: list[MailboxDelivery[int]] = []
-        while len(kept.settled_natives) + len(kept.letters) < count:
+        while len(kept.settled_natives) < count:
             if offered < count and kept.box.room:
                 kept.box.offer(offered, sent[offered])
                 offered += 1
@@ -184,9 +187,8 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
                 # The broker repeats itself.
                 again = rng.randrange(offered)
                 before = len(kept.settled_natives)
-                if again not in [native for native, _, _ in kept.letters]:
-                    kept.box.offer(again, sent[again])
-                    del kept.settled_natives[before:]
+                kept.box.offer(again, sent[again])
+                del kept.settled_natives[before:]
             out += kept.box.take(rng.randrange(1, 4))
             assert len(out) <= inflight_max
             if out and rng.random() < 0.8:
@@ -201,9 +203,9 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
                 )()
             await asyncio.sleep(0)
 
-        everything = kept.settled_natives + [native for native, _, _ in kept.letters]
-        assert sorted(everything) == list(range(count))
+        assert sorted(kept.settled_natives) == list(range(count))
         assert kept.box.is_drained
+        assert len(kept.letters) == kept.box.put_aside
         assert all(attempts <= attempts_max for _, attempts, _ in kept.letters)
 
     in_a_loop(scenario)
@@ -229,7 +231,7 @@ async def test_a_few_large_ones_fill_it_as_many_small_ones_do_until_they_are_set
     await third.dead_letter("unwanted")
     for delivery in kept.box.take(10):
         await delivery.ack()
-    assert (kept.box.room, kept.letters) == (1000, [(2, 1, "unwanted")])
+    assert (kept.box.room, kept.letters) == (1000, [("2", 1, "unwanted")])
 
 
 async def test_one_that_is_larger_than_all_its_room_is_taken_in_alone() -> None:
@@ -251,3 +253,114 @@ async def test_what_is_settled_unseen_takes_no_room() -> None:
 
     assert kept.settled_natives == [1, 3]
     assert kept.box.has_room
+
+
+async def test_bytes_that_are_no_envelope_and_mail_of_another_hive_are_put_aside_and_settled() -> None:
+    kept = Kept()
+    kept.box.refuse(1, b"\x00", 3, "malformed")
+    for native in (2, 3):
+        kept.box.offer(native, envelope("elsewhere", hive="other"))
+
+    assert kept.settled_natives == [1, 2, 3]
+    letters = {letter.reason: letter for letter in kept.box.letters.letters()}
+    assert (letters["malformed"].data, letters["malformed"].attempts) == (b"\x00", 3)
+    assert letters["it belongs to hive 'other'"].count == 2
+    assert (kept.box.put_aside, kept.box.unreadable) == (1, {"of another version": 1})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> DeadLetterFile:
+    return DeadLetterFile(tmp_path / "bob.dlq")
+
+
+async def test_what_is_refused_is_settled_once_it_is_on_disk_and_what_gathers_meanwhile_shares_a_write(
+    file: DeadLetterFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[int] = []
+    write = file.write
+
+    def counted(refusals: Sequence[Refusal], done: Sequence[int] = ()) -> None:
+        write(refusals, done)
+        writes.append(len(refusals))
+
+    monkeypatch.setattr(file, "write", counted)
+    kept = Kept(letters=file, inflight_max=20)
+    for native in range(20):
+        kept.box.offer(native, envelope(str(native)))
+    for delivery in kept.box.take(20):
+        await delivery.dead_letter("no")
+    assert (kept.settled_natives, kept.box.is_drained, len(kept.box.held)) == ([], False, 20)
+
+    await until(lambda: kept.box.is_drained)
+    assert sorted(kept.settled_natives) == list(range(20))
+    assert (len(kept.letters), writes) == (20, [1, 19])
+
+
+async def test_on_a_disk_that_takes_nothing_nothing_is_settled_and_no_more_is_handed_out_until_there_is_room(
+    file: DeadLetterFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailbox_module, "_WRITE_AGAIN_S", 0.01)
+    is_full = True
+    opened = dead_letters._opened
+
+    def refusing(path: Path) -> object:
+        if is_full:
+            raise BackendError("sqlite", "the disk is full")
+        return opened(path)
+
+    monkeypatch.setattr(dead_letters, "_opened", refusing)
+    kept = Kept(letters=file, inflight_max=2)
+    for native in range(3):
+        kept.box.offer(native, envelope(str(native)))
+    kept.box.refuse(9, b"garbage", 1, "malformed")
+    (first,) = kept.box.take(10)
+    await first.dead_letter("no")
+    await until(lambda: bool(file.trouble))
+    assert list(kept.box.take(10)) == []
+    assert (kept.settled_natives, set(kept.box.natives)) == ([], {0, 1, 2, 9})
+
+    is_full = False
+    await until(lambda: kept.settled_natives == [9, 0])
+    assert (file.trouble, texts(kept.box.take(10))) == ("", ["1", "2"])
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_letter_that_a_person_wants_again_is_handled_like_any_message_and_is_gone_when_it_was(
+    file: DeadLetterFile, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailbox_module, "_LETTERS_EVERY_S", 0.0)
+    letters = file if is_kept else DeadLetterFile()
+    kept = Kept(letters=letters)
+    kept.box.offer(1, envelope("one"))
+    await kept.box.take(1)[0].dead_letter("not now")
+    await until(lambda: kept.settled_natives == [1])
+    for outcome in ("refused", "acknowledged"):
+        letters.send_again([int(letter.id) for letter in letters.letters()])
+        taken = await until(lambda: kept.box.take(1))
+        assert (texts(taken), taken[0].attempt, kept.box.held) == (["one"], 1, ())
+        await (taken[0].dead_letter("still not") if outcome == "refused" else taken[0].ack())
+        await until(lambda: kept.box.is_drained)
+        assert [reason for _, _, reason in kept.letters] == (["still not"] if outcome == "refused" else [])
+    assert kept.settled_natives == [1]
+    kept.box.end()
+
+
+async def test_before_its_end_what_is_being_written_can_be_waited_for(file: DeadLetterFile) -> None:
+    kept = Kept(letters=file)
+    for native in range(3):
+        kept.box.offer(native, envelope(str(native)))
+    for delivery in kept.box.take(3):
+        await delivery.dead_letter("no")
+    await kept.box.finish()
+    assert sorted(kept.settled_natives) == [0, 1, 2]
+    await kept.box.finish()
+
+
+async def test_after_its_end_nothing_is_settled_though_a_write_was_under_way(file: DeadLetterFile) -> None:
+    kept = Kept(letters=file)
+    kept.box.offer(1, envelope("one"))
+    await kept.box.take(1)[0].dead_letter("no")
+    kept.box.end()
+    await until(lambda: bool(file.letters()))
+    await asyncio.sleep(0.05)
+    assert kept.settled_natives == []

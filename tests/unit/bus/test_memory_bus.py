@@ -1,4 +1,4 @@
-"""What the memory bus has besides the contract: publishers that wait for room, bounded dead letters, and its traffic counted."""
+"""What the memory bus has besides the contract: publishers that wait for room, and its traffic counted."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hive_mind.bus import memory
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, correlation_of, type_of
-from hive_mind.bus.memory import DEAD_LETTERS_MAX, MemoryBus, Traffic
+from hive_mind.bus.memory import MemoryBus, Traffic
 from hive_mind.errors import BackendThrottled, BackendUnavailable
 from hive_mind.model.messages import FactsRequest, Message, Receipt
 from tests.contract.bus_builders import envelope, listener, text, texts
@@ -133,20 +133,6 @@ def test_whatever_is_refused_everything_is_delivered_and_first_deliveries_are_in
                 assert [what for what in first if what[0] == sender] == some
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
-
-
-async def test_only_so_many_dead_letters_are_kept(bus: MemoryBus) -> None:
-    bob = await listener(bus, waiting_max=2 * DEAD_LETTERS_MAX)
-    await bus.publish([envelope(str(n)) for n in range(DEAD_LETTERS_MAX + 1)])
-    for _ in range(DEAD_LETTERS_MAX + 1):
-        await (await bob.take())[0].dead_letter("not ours")
-
-    kept = await bus.dead_letters("hive", limit=2 * DEAD_LETTERS_MAX)
-    assert [letter.envelope.message for letter in kept if letter.envelope] == [
-        Receipt(str(n)) for n in range(1, DEAD_LETTERS_MAX + 1)
-    ]
-    assert len(await bus.dead_letters("hive", limit=3)) == 3
-    assert await bus.dead_letters("another") == []
 
 
 async def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:

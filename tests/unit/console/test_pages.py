@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.bus.base import Envelope
+from hive_mind.bus.dead_letters import refusal
 from hive_mind.console.rendering import brief
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report import write_report
@@ -329,18 +330,14 @@ async def test_an_item_of_a_run_shows_its_signals_and_what_follows(tmp_path):
 
 async def test_dead_letters_are_shown_sent_again_and_forgotten(tmp_path):
     async with looking(tmp_path, topology="sharded") as browser:
-        bus = browser.worker._nodes["ada"].running.runner.bus
-        taken: list[Delivery] = []
-        inbox = await bus.subscribe(Subscription("town", "zoe"), lambda: None)
-        await bus.publish([Envelope(f"id-{number}", "town", EVIL, ("zoe",), EVIL, Receipt(EVIL)) for number in range(2)])
-        for _ in range(2):
-            await until(lambda: bool(taken.extend(inbox.take(1)) or taken))
-            await taken.pop().dead_letter(EVIL)
+        file = browser.worker._nodes["ada"].running.runner.letters
+        messages = [Envelope(f"id-{number}", "town", EVIL, ("ada",), "receipt", Receipt(EVIL)) for number in range(2)]
+        file.write([refusal(message, 1, EVIL) for message in messages])
         await browser.until_page("messages?agent=ada", "Dead letters of its hive (2)")
         page = (await browser.get("messages?agent=ada"))[1]
         assert "<script>alert" not in page
         letters = (await browser.worker.call("ada", "dead_letters"))["letters"]
-        assert {one["name"] for one in letters} == {"zoe"}
+        assert {one["name"] for one in letters} == {"ada"}
 
         form = {"agent": "ada", "letter": letters[0]["id"], "csrf": await browser.csrf("messages?agent=ada")}
         assert (await browser.post("messages/move", {**form, "how": "drop"}))[0] == 400

@@ -171,7 +171,7 @@ async def test_a_message_the_node_refuses_is_a_dead_letter_with_its_reason() -> 
         await stage.say(Receipt("good"))
         assert await stage.said() == [Receipt("good")]
         await turns()
-        assert [letter.reason for letter in await stage.bus.dead_letters("hive")] == ["not of this hive"]
+        assert [letter.reason for letter in stage.runner.letters.letters()] == ["not of this hive"]
 
 
 async def test_listeners_hear_what_is_shared_until_they_stop_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:

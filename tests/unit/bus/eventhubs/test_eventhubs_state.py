@@ -4,7 +4,9 @@ Partitions of names, and places in them, without a broker.
 """
 
 import random
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus.eventhubs import state as _eventhubs_state
 from hive_mind.bus.eventhubs.state import ConsumerName, ConsumerState, Dead, Position, Stop, Watermark, partition_of
 from hive_mind.errors import BackendError
 
@@ -37,29 +38,25 @@ def test_positions_are_kept_by_hub_hive_and_name(tmp_path: Path) -> None:
     elsewhere.close()
 
 
-def test_dead_letters_outlive_the_process_and_are_found_by_their_id(tmp_path: Path) -> None:
-    state = ConsumerState(tmp_path, "hub")
+def test_dead_letters_that_an_earlier_version_kept_are_found(tmp_path: Path) -> None:
     for number in range(3):
-        state.keep_dead(ConsumerName("hive", "bob"), letter(number))
-    state.keep_dead(ConsumerName("hive", "cid"), letter(9, "cid"))
-    state.keep_dead(ConsumerName("other", "bob"), letter(4))
-    state.close()
+        kept_formerly(tmp_path, "hive", letter(number))
+    kept_formerly(tmp_path, "hive", letter(9, "cid"))
+    kept_formerly(tmp_path, "other", letter(4))
 
     again = ConsumerState(tmp_path, "hub")
     kept = again.dead("hive", 10)
     assert [replace(dead, id=0) for dead in kept] == [letter(0), letter(1), letter(2), letter(9, "cid")]
     assert again.dead_counts("hive") == {"bob": 3, "cid": 1}
-    assert again.find("hive", [kept[1].id, 4242]) == [kept[1]]
-    assert again.find("other", [kept[1].id]) == []
     assert again.forget("hive", [kept[1].id, kept[1].id, 4242]) == 1
     assert again.dead("hive", 2) == [kept[0], kept[2]]
     again.close()
 
 
 def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
-    state = ConsumerState(tmp_path, "hub")
     for number in range(20):
-        state.keep_dead(ConsumerName("hive", "bob"), replace(letter(number), data=b"Ada Lovelace" * 300))
+        kept_formerly(tmp_path, "hive", replace(letter(number), data=b"Ada Lovelace" * 300))
+    state = ConsumerState(tmp_path, "hub")
     assert any(b"Lovelace" in path.read_bytes() for path in tmp_path.iterdir())
 
     assert state.forget("hive", [dead.id for dead in state.dead("hive", 100)]) == 20
@@ -68,24 +65,23 @@ def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
     state.close()
 
 
-def test_dead_letters_have_a_bound_and_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_eventhubs_state, "DEAD_LETTERS_MAX", 2)
-    state = ConsumerState(tmp_path, "hub")
-    for number in range(4):
-        state.keep_dead(ConsumerName("hive", "bob"), letter(number))
-
-    assert [dead.number for dead in state.dead("hive", 10)] == [2, 3]
-    state.close()
-
-
 def test_two_processes_may_have_the_file_open(tmp_path: Path) -> None:
     one, two = ConsumerState(tmp_path, "hub"), ConsumerState(tmp_path, "hub")
-    one.keep_dead(ConsumerName("hive", "bob"), letter(1))
-    two.keep_dead(ConsumerName("hive", "bob"), letter(2))
+    one.write([(ConsumerName("hive", "bob"), Stop(1, Position(7)))])
+    two.write([(ConsumerName("hive", "cid"), Stop(2, Position(8)))])
 
-    assert [dead.number for dead in one.dead("hive", 10)] == [1, 2]
+    assert one.positions("hive") == {"bob": Stop(1, Position(7)), "cid": Stop(2, Position(8))}
     one.close()
     two.close()
+
+
+def kept_formerly(folder: Path, hive: str, dead: Dead) -> None:
+    """As an earlier version wrote it."""
+    ConsumerState(folder, "hub").close()
+    row = ("hub", hive, dead.name, dead.number, dead.attempts, dead.reason, dead.at_ms, dead.data)
+    with closing(sqlite3.connect(folder / "eventhubs.sqlite")) as connection, connection:
+        statement = "INSERT INTO dead (hub, hive, name, number, attempts, reason, at_ms, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        connection.execute(statement, row)
 
 
 def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from hive_mind.api import requests as api
+from hive_mind.bus.dead_letters import file_of, refusal, unreadable
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
+from tests.contract.bus_builders import envelope
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
@@ -31,6 +33,14 @@ def files_with(folder: Path, text: str) -> list[str]:
     return [str(file.relative_to(folder)) for file in files if wanted in file.read_bytes().lower()]
 
 
+def refuse(folder: Path) -> None:
+    """Each node once refused a message that says it, and one that says something else."""
+    for journal in list(folder.rglob("hives/*/*.sqlite")):
+        letters = file_of(journal.parent, journal.stem)
+        letters.write([refusal(envelope(text), 1, "it bites") for text in (ADA, FERRY)])
+        letters.write([unreadable(f"\0{ADA}".encode(), 1, "malformed")])
+
+
 def has_confirmed(seen_by: RunningMember, name: str) -> bool:
     return bool(seen_by.member.node.registry.get(erased_key(name, SUBJECT)))
 
@@ -44,6 +54,7 @@ async def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path, 
     await cleo.memory.local_store_fact("ada", PRIVATE)
     await until(lambda: all(len(one.member.node.partitions.shares["all"]) == 2 for one in (ann, ben, cleo)))
     await cleo.close()
+    refuse(tmp_path)
     assert len({file.split("/")[0] for file in files_with(tmp_path, "lovelace")}) == 2
 
     calls = AgentCalls(ann.agent, ann, is_kept=True)
@@ -67,6 +78,7 @@ async def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path, 
     await until(cleo_has_confirmed)
 
     assert files_with(tmp_path, "lovelace") == []
+    assert [len(one.runner.letters.letters()) for one in (ann, ben, cleo)] == [1] * 3
     assert [fact.content for fact in await cleo.memory.get_all_facts()] == [FERRY]
 
 

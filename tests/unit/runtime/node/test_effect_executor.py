@@ -4,9 +4,11 @@ from typing import cast
 
 import pytest
 
+from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.hive.effects import Now
 from hive_mind.model.messages import AppMessage, FactsReply, FactsRequest, Heartbeat, Message, Receipt
 from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, Outlet
+from hive_mind.runtime.node.in_hand import InHand
 
 
 @pytest.mark.parametrize(
@@ -20,5 +22,5 @@ from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, O
     ],
 )
 def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
-    executor = EffectExecutor("ann", "hive", cast("Outlet", None), cast("EffectHost", None))
+    executor = EffectExecutor("ann", "hive", cast("Outlet", None), cast("EffectHost", None), InHand(DeadLetterFile(), None))
     assert executor.envelope(("bob",), message, Now(0, 0)).is_brief == is_brief

@@ -152,7 +152,7 @@ async def test_scrubbing_waits_for_what_is_on_its_way_to_the_journal() -> None:
         promoting = asyncio.create_task(stage.runner.promote([PROMOTION]))
         await turns()
         again = asyncio.create_task(stage.runner.promote([PROMOTION]))
-        scrubbing = asyncio.create_task(stage.runner.scrub())
+        scrubbing = asyncio.create_task(stage.runner.scrub(lambda _: True))
         await turns()
         assert "scrubbed" not in trace
 
@@ -160,10 +160,10 @@ async def test_scrubbing_waits_for_what_is_on_its_way_to_the_journal() -> None:
         await asyncio.gather(promoting, again, scrubbing)
         assert trace[-3:] == ["wrote", "wrote", "scrubbed"]
 
-        await stage.runner.scrub()
+        await stage.runner.scrub(lambda _: True)
         assert trace[-2:] == ["scrubbed", "scrubbed"]
     with pytest.raises(BackendUnavailable, match="not running"):
-        await stage.runner.scrub()
+        await stage.runner.scrub(lambda _: True)
 
 
 async def test_searches_do_not_wait_for_the_disk() -> None:

@@ -325,5 +325,6 @@ class Smuggled:
         del deliveries_max
         return [self]
 
-    async def dead_letter(self, reason: str) -> None:
+    async def dead_letter(self, reason: str, *, is_proven: bool = True) -> None:
+        assert is_proven
         self.reasons.append(reason)
