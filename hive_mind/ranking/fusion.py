@@ -1,8 +1,9 @@
 """Several rankings into one. Pure functions over the arms' results; the finder and the place play no part.
 
-`linear` is the default: cosine as it is, BM25 as a share of the query's best. It needs no pool and no minimum, so adding a weak
-candidate never moves the others. By name there is reciprocal rank fusion (Cormack et al. 2009) too: `reciprocal` of the two arms,
-`rrf_merge` of any lists. Ranks mean something only over everything: fuse where all raw scores came together.
+`balanced` is the default: both arms as shares of the query's best, and meaning counts as far as it tells texts apart. It needs no
+minimum of a pool, so adding a weak candidate never moves the others. By name there are the plain sum, `linear`, and reciprocal
+rank fusion (Cormack et al. 2009): `reciprocal` of the two arms, `rrf_merge` of any lists. Ranks mean something only over
+everything: fuse where all raw scores came together.
 """
 
 from collections.abc import Hashable, Sequence
@@ -21,6 +22,12 @@ CONFIRMATIONS_FULL = 5
 TRUST_MAX = 2.0
 """Upper end of an agent's trust."""
 
+_COSINE_OF_BEST = 0.75
+"""The best by meaning counts as this cosine, which it has where a model reads the texts well."""
+_TELLS_APART, _CONTRAST_FULL, _CONTRAST_LEAST = 10, 0.15, 0.1
+"""Meaning counts in full where the tenth best is this share behind the best, and where that is little, never less than the last
+(docs/adr/0003-ranking.md)."""
+
 SEMANTIC_WEIGHT = 0.5
 CONFIRMATION_WEIGHT = 0.3
 TRUST_WEIGHT = 0.2
@@ -37,6 +44,20 @@ def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[S
     # fmax takes the number where the other is NaN.
     cosine = np.minimum(np.fmax(semantic, np.float32(0.0)), np.float32(1.0))
     return np.float32(1.0 - semantic_weight) * share, np.float32(semantic_weight) * cosine
+
+
+def balanced(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[Scores, Scores]:
+    """As `linear`, with the cosine as a share of the query's best, and less of it where the tenth best is nearly as good.
+
+    A model that doesn't read code gives lower cosines there, and texts that are all of one kind all have high ones.
+    """
+    cosine = np.fmax(semantic, np.float32(0.0))
+    best = float(cosine.max(initial=0.0))
+    if best <= 0.0 or semantic_weight >= 1.0:
+        return linear(keyword, semantic, semantic_weight)
+    tenth = float(-np.partition(-cosine, _TELLS_APART - 1)[_TELLS_APART - 1]) if len(cosine) >= _TELLS_APART else 0.0
+    contrast = min(1.0, max(_CONTRAST_LEAST, (1.0 - tenth / best) / _CONTRAST_FULL))
+    return linear(keyword, cosine * np.float32(_COSINE_OF_BEST / best), semantic_weight * contrast)
 
 
 def reciprocal(

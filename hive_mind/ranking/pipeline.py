@@ -4,7 +4,8 @@ The same for one agent and for a hive. Score of a fact, in [0, 1] unless it name
 it:
 
     (relevance + others) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
-    relevance  = 0.4 · BM25 / best BM25 + 0.6 · cosine
+    relevance  = (1 - w) · BM25 / best BM25 + w · 0.75 · cosine / best cosine
+    w          = 0.6, or less where the tenth best cosine is within 0.15 of the best
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
                         + 0.2 where the question names the speaker)
                  + 0.2 · share of the best second hop's, where that is on (0.5 of one by another identifier)
@@ -25,7 +26,7 @@ from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import METHOD, Method
 from hive_mind.model.scores import ComponentScores, Contributions
 from hive_mind.model.setting import SHARE, Setting
-from hive_mind.ranking.fusion import RRF_K, linear, reciprocal
+from hive_mind.ranking.fusion import RRF_K, balanced, reciprocal
 from hive_mind.ranking.related.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best
 
@@ -163,7 +164,7 @@ def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) ->
     weight = _semantic_weight(pool, method, settings)
     if settings.fusion == "rrf" and 0.0 < weight < 1.0:
         return reciprocal(pool.keyword, pool.semantic, pool.ids, settings.depth_for(method, limit), settings.rrf_k)
-    return linear(pool.keyword, pool.semantic, weight)
+    return balanced(pool.keyword, pool.semantic, weight)
 
 
 def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> float:

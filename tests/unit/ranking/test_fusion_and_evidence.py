@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hive_mind.model.probe import Pool
 from hive_mind.ranking import fusion
-from hive_mind.ranking.fusion import confirmation_share, hybrid_score_weighted, linear, rrf_merge, trust_share
+from hive_mind.ranking.fusion import balanced, confirmation_share, hybrid_score_weighted, linear, rrf_merge, trust_share
 from hive_mind.ranking.pipeline import RankingSettings, rank
 from hive_mind.ranking.seed import Collected, seed_federated
 from tests.supports import FactSupport, alike, by_id
@@ -54,8 +54,21 @@ def test_reciprocal_ranks_add_up():
 @given(ROWS, SHARE)
 def test_both_parts_of_a_fusion_stay_in_bounds(rows, weight: float):
     candidates = pool(rows)
-    keyword, semantic = linear(candidates.keyword, candidates.semantic, weight)
-    assert ((keyword >= 0) & (semantic >= 0) & (keyword + semantic <= 1 + 1e-6)).all()
+    for fuse in (linear, balanced):
+        keyword, semantic = fuse(candidates.keyword, candidates.semantic, weight)
+        assert ((keyword >= 0) & (semantic >= 0) & (keyword + semantic <= 1 + 1e-6)).all()
+
+
+def test_how_high_the_cosines_of_a_model_are_says_nothing():
+    parts = [balanced(*np.array([(3, 1, 0), (0.2 * high, 0.5 * high, high)], np.float32), 0.6)[1] for high in (0.3, 0.9)]
+    assert parts[0].tolist() == pytest.approx(parts[1].tolist())
+
+
+def test_meaning_counts_less_where_it_hardly_tells_texts_apart():
+    words = np.array([4, 3.9, *range(10)], np.float32)
+    apart, alike = (np.array([0.5, 0.8, *np.linspace(0.8 - width, 0.8, 10)], np.float32) for width in (0.7, 0.02))
+    assert balanced(words, apart, 0.6)[1][1] > 3 * balanced(words, alike, 0.6)[1][1] > 0
+    assert balanced(words, alike, 1.0)[1].tolist() == alike.tolist()
 
 
 def test_a_weak_candidate_more_moves_no_other():
@@ -108,7 +121,7 @@ def test_a_fact_others_confirm_wins_over_its_equal():
 )
 def test_confirmations_lift_more_than_trust(confirmations: float, trust: float, lift: float):
     (found,) = rank(pool([(3.0, 1.0)]), lambda of: alike(of, FactSupport(confirmations, trust)), 1)
-    assert found.score == pytest.approx(lift / 1.1)
+    assert found.score == pytest.approx((0.4 + 0.6 * 0.75) * lift / 1.1)
 
 
 def test_ties_break_by_confidence_and_then_by_id():
