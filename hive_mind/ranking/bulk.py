@@ -48,14 +48,22 @@ def joined(parts: Sequence[Terms]) -> Terms:
     return Terms(names, rows[order], numbers[order], weights, np.concatenate([part.lengths for part in parts]))
 
 
+# Some 250 bytes each.
+_CHUNKS_MAX = 1 << 16
 # In front of a chunk, which holds none: it stands in a text that is not English.
 _OTHER = " "
 
 
 class Vocabulary:
-    """Words met so far: keep it from one batch of documents to the next, and forget it with the last."""
+    """Words met so far: keep it from one batch of documents to the next, and forget it with the last.
+
+    It begins anew when it has met very many: most come once, and those that come again are soon learned.
+    """
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
         # Whether a term adds to the length of its document.
@@ -67,6 +75,8 @@ class Vocabulary:
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
         """The result of `form.weighted_terms` for each."""
+        if len(self._chunks) > _CHUNKS_MAX:
+            self._begin()
         texts = chain.from_iterable(
             (own_text(document), document.before, document.concept, document.speaker) for document in documents
         )

@@ -77,7 +77,8 @@ class Bm25Index:
     def __init__(self, settings: Bm25Settings | None = None) -> None:
         """Without `settings` they follow the statistics that scores are made by."""
         self._settings = settings
-        self._postings: dict[str, bytearray] = {}
+        # Of a term that came once, as most do, as bytes: they need less than half the room.
+        self._postings: dict[str, bytearray | bytes] = {}
         # How many of a term's documents have been removed since; usually nothing.
         self._removed: Counter[str] = Counter()
         # A removed document gets infinite length: BM25 then gives it exactly 0, so no mask is needed.
@@ -98,9 +99,11 @@ class Bm25Index:
             # Most terms of a document have one of a few weights.
             entry = packed.get(weight) or packed.setdefault(weight, _packed(position, weight))
             if (posting := postings.get(term)) is None:
-                postings[term] = bytearray(entry)
-            else:
+                postings[term] = entry
+            elif isinstance(posting, bytearray):
                 posting += entry
+            else:
+                postings[term] = bytearray(posting) + entry
         # Grams say again what words say.
         self._lengths[position] = sum(weight for term, weight in terms.items() if not term.startswith(GRAM))
         self._size += 1
@@ -124,9 +127,11 @@ class Bm25Index:
         bounds = pairwise([*(firsts * _ENTRY.itemsize).tolist(), len(packed)])
         for number, (start, end) in zip(numbers[firsts].tolist(), bounds, strict=True):
             if (posting := postings.get(term := terms.names[number])) is None:
-                postings[term] = bytearray(packed[start:end])
-            else:
+                postings[term] = packed[start:end]
+            elif isinstance(posting, bytearray):
                 posting += packed[start:end]
+            else:
+                postings[term] = bytearray(posting) + packed[start:end]
         self._lengths[first : first + count] = terms.lengths
         self._size += count
         self._documents += count

@@ -34,6 +34,7 @@ _SIGNED = ((0x0900, 0x1CFF), (0xA800, 0xABFF), (0x11000, 0x11FFF))
 _HAS_SIGNS = regex("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _SIGNED) + "]")
 # Pairs of neighbouring characters stand in for words. Where a character is a letter, three do (docs/adr/0003-ranking.md).
 _UNSPACED = regex(f"([{UNSPACED}]+)")
+_UNSPACED_BEGIN = "\u0e00"
 _LETTERS_END = "\u3000"
 # Where kana or Han meet Latin letters or figures, which are words of their own. Patterns that begin with a set are looked for
 # quickly.
@@ -142,8 +143,6 @@ def terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
 
 
 def _piece_of(chunk: str) -> _Piece:
-    if chunk.isascii() and chunk.isalnum():
-        return leaning([chunk]), _word(chunk)
     runs = _runs(chunk)
     return leaning(runs), tuple([word for run in runs for word in _split(run)])
 
@@ -175,6 +174,8 @@ _known_terms_of = remembered(_KNOWN_MAX)(_terms_of)
 
 def _runs(text: str) -> list[str]:
     """Of a folded text."""
+    if _is_word(text):
+        return [text]
     if text.isascii() or _HAS_SIGNS.search(text) is None:
         return _RUN.findall(text)
     return _signed_run().findall(text)
@@ -224,7 +225,14 @@ def _is_accent(character: str) -> bool:
     return unicodedata.combining(character) == _NUKTA or _HAS_SIGNS.match(character) is None
 
 
+def _is_word(run: str) -> bool:
+    """Whether it is plainly one word, of letters and of a script with spaces: most are, and are done with sooner."""
+    return run.isalnum() if run.isascii() else run.isalpha() and max(run) < _UNSPACED_BEGIN
+
+
 def _split(run: str) -> tuple[str, ...]:
+    if _is_word(run):
+        return _word(run)
     if run.endswith(NAMED) and (bare := run.rstrip(NAMED)).isalpha() and (len(bare) == 1 or bare in STOP_WORDS):
         return (bare,)
     parts = _PART.findall(run)
@@ -249,7 +257,10 @@ def _grams_of(run: str, is_english: bool, **step: int) -> list[str]:
     """Of the words of a run, in Latin letters only where the text around is not English."""
     if is_english and run.isascii():
         return []
-    words = [word for part in _PART.findall(run) for word in (_UNSPACED.sub(" ", part).split() if not part.isascii() else [part])]
+    words = [run]
+    if not _is_word(run):
+        parts = _PART.findall(run)
+        words = [word for part in parts for word in (_UNSPACED.sub(" ", part).split() if not part.isascii() else [part])]
     return [
         gram
         for word in words

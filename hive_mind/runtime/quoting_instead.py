@@ -33,7 +33,7 @@ class QuotingInstead:
     def __init__(
         self,
         reader: Reader | ConfigError,
-        quoting: ExtractiveReader | None = None,
+        quoting: Reader | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader, self._quoting = reader, quoting or ExtractiveReader()

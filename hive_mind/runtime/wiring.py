@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, cast
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
-from hive_mind.cognition.answering.quoting import QuotingSettings
-from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.ledger.base import Ledger
@@ -29,6 +28,7 @@ from hive_mind.model.query import Answering
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
+from hive_mind.runtime.late_reader import LateReader
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
 
@@ -167,11 +167,18 @@ async def open_agent(
     return LearningAgent(agent, memory, answering, release=release)
 
 
-def quoting_reader(settings: Settings) -> ExtractiveReader:
+def quoting_reader(settings: Settings) -> Reader:
     """The reader without a model, as readily as the settings say. Raises `InvalidInput`."""
     if settings.answering not in LEAST_ODDS:
         raise InvalidInput(f"HIVE_MIND_ANSWERING is {', '.join(LEAST_ODDS)}, not {settings.answering[:40]!r}")
-    return ExtractiveReader(quoting=QuotingSettings(answering=cast(Answering, settings.answering)))
+
+    def load() -> Reader:
+        from hive_mind.cognition.answering.quoting import QuotingSettings
+        from hive_mind.cognition.extractive import ExtractiveReader
+
+        return ExtractiveReader(quoting=QuotingSettings(answering=cast(Answering, settings.answering)))
+
+    return LateReader(load)
 
 
 @opening

@@ -136,7 +136,7 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 def grams(word: str, step: int = _GRAM_STEP) -> list[str]:
     """Stretches of four characters of a word, of which the first and the last say so; nothing for a short one or a number."""
-    if len(word) < _GRAMS_OF_MIN or any(map(str.isdigit, word)):
+    if len(word) < _GRAMS_OF_MIN or (not word.isalpha() and any(map(str.isdigit, word))):
         return []
     bounded = f"_{word}_"
     return [GRAM + bounded[i : i + _GRAM_CHARACTERS] for i in range(0, len(bounded) - _GRAM_CHARACTERS + 1, step)]

@@ -37,6 +37,16 @@ def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guess
     assert {"hive_mind.memory.gate.sensitive", "charset_normalizer"}.isdisjoint(ended.stdout.split())
 
 
+def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(monkeypatch, tmp_path):
+    monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path))
+    monkeypatch.setenv("HIVE_MIND_EMBED", "none")
+    modules = loaded("facts", "list")
+    assert "hive_mind.memory.recall" in modules
+    assert not [
+        name for name in modules if name.startswith(("hive_mind.cognition.answering.q", "hive_mind.cognition.extraction."))
+    ]
+
+
 def test_a_command_does_not_load_the_others():
     assert loaded("stats", "--help") & COMMANDS == {"hive_mind.cli.facts.stats"}
 
