@@ -35,7 +35,7 @@ from hive_mind.bus.base import (
 )
 from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, clients_for
 from hive_mind.bus.eventhubs.hub import Hub, opened
-from hive_mind.bus.eventhubs.inbox import Box, Chores, Letters, Positions, Watching
+from hive_mind.bus.eventhubs.inbox import Box, Chores, Positions, Watching
 from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
 from hive_mind.bus.eventhubs.state import ConsumerName, Keeper, Position, keeper
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
@@ -80,7 +80,7 @@ class EventHubsBus:
         bytes_max = hub.batch_bytes_max - AROUND_BYTES
         self._envelope_bytes_max = min(settings.envelope_bytes_max or bytes_max, bytes_max)
         self._chores = Chores()
-        self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper)
+        self._positions = Positions(keeper, self._chores)
         self._boxes: dict[ConsumerName, Box | None] = {}
         self._redelivered = self._duplicates = self._put_aside = 0
         self._unreadable = Counter[str]()
@@ -170,7 +170,7 @@ class EventHubsBus:
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """All names that ever subscribed. Of events not read here yet, all on a name's partition count as waiting for it."""
         self._positions.write()
-        stops, dead = await self._positions.all(hive), await self._letters.counts(hive)
+        stops, dead = await self._positions.all(hive), await self._keeper.do(lambda state: state.dead_counts(hive))
         partitions = sorted({stop.partition for stop in stops.values() if stop.partition < self._hub.partitions})
         all_bounds = await asyncio.gather(*(self._hub.reader(partition).bounds() for partition in partitions))
         ends = {partition: bounds.end for partition, bounds in zip(partitions, all_bounds, strict=True)}
@@ -182,10 +182,12 @@ class EventHubsBus:
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """Those that an earlier version left in this state folder."""
-        return await self._letters.all(hive, limit)
+        letters = await self._keeper.do(lambda state: state.dead(hive, limit))
+        return [codec.dead_letter(dead.name, dead.data, dead.attempts, dead.reason, str(dead.id), dead.at_ms) for dead in letters]
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        return await self._letters.forget(hive, ids)
+        numbers = [int(id) for id in dict.fromkeys(ids) if id.isdecimal()]
+        return await self._keeper.do(lambda state: state.forget(hive, numbers))
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Wait for what was read and is not acknowledged, write the positions, end all threads."""

@@ -9,10 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import OTHER_PROGRAM, DeadLetter, Delivery, Envelope, Key, Subscription, key_of
+from hive_mind.bus.base import OTHER_PROGRAM, Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.reading import SequencedEvent, Unreadable
-from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, Position, Stop, Watermark
+from hive_mind.bus.eventhubs.state import ConsumerName, Keeper, Position, Stop, Watermark
 from hive_mind.bus.mailbox import Mailbox
 from hive_mind.errors import BackendError
 
@@ -199,26 +198,3 @@ class Positions:
             await self._keeper.write(list(stops.items()))
         finally:
             self._is_writing = False
-
-
-class Letters:
-    """Dead letters that a node of an earlier version kept here."""
-
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
-
-    async def counts(self, hive: str) -> dict[str, int]:
-        """How many there are, by name."""
-        return await self._keeper.do(lambda state: state.dead_counts(hive))
-
-    async def all(self, hive: str, limit: int) -> list[DeadLetter]:
-        """The oldest of a hive."""
-        return [_letter(dead) for dead in await self._keeper.do(lambda state: state.dead(hive, limit))]
-
-    async def forget(self, hive: str, ids: Sequence[str]) -> int:
-        numbers = [int(id) for id in dict.fromkeys(ids) if id.isdecimal()]
-        return await self._keeper.do(lambda state: state.forget(hive, numbers))
-
-
-def _letter(dead: Dead) -> DeadLetter:
-    return codec.dead_letter(dead.name, dead.data, dead.attempts, dead.reason, str(dead.id), dead.at_ms)
