@@ -65,7 +65,8 @@ ON CONFLICT (mark) DO UPDATE SET count = count + 1, attempts = excluded.attempts
 at_ms = excluded.at_ms, is_again = excluded.is_again"""
 _PUSH_OUT = """DELETE FROM letter WHERE kind = ?1 AND id <= (SELECT max(id) FROM (SELECT id,
 sum(length(data)) OVER (ORDER BY id DESC) AS bytes, row_number() OVER (ORDER BY id DESC) AS place FROM letter WHERE kind = ?1)
-WHERE bytes > ?2 OR place > ?3)"""
+WHERE place > 1 AND (bytes > ?2 OR place > ?3))"""
+_SIZE = "SELECT count(*), coalesce(sum(length(data)), 0) FROM letter WHERE kind = ?"
 _COUNT = "INSERT INTO pushed_out VALUES (?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count"
 _KILLED = """INSERT INTO killer VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET count = count + 1, at_ms = excluded.at_ms"""
 _FORGET_KILLERS = "DELETE FROM killer WHERE hand NOT IN (SELECT hand FROM killer ORDER BY at_ms DESC LIMIT ?)"
@@ -133,6 +134,8 @@ class DeadLetterFile:
         # Letters in the hands of this process, to be handled again; and how the file was when they were looked for.
         self._out: set[int] = set()
         self._seen: object = None
+        # Letters and bytes of a kind that fit before all have to be counted again.
+        self._spare: dict[Kind, tuple[int, int]] = {}
 
     # ── for the node ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -233,10 +236,21 @@ class DeadLetterFile:
             [(r.mark, r.hand, r.kind, r.attempts, r.reason, at_ms, is_again, r.data) for r in refusals],
         )
         for kind in {refused.kind for refused in refusals}:
-            count = connection.execute(_PUSH_OUT, (kind, LETTERS_BYTES_MAX, LETTERS_MAX)).rowcount
-            if count > 0:
-                connection.execute(_COUNT, (kind, count))
-                _log.warning("%s keeps no more dead letters (%s): the oldest go; look at them", self.path or "the process", kind)
+            sizes = [len(refused.data) for refused in refusals if refused.kind == kind]
+            letters, size = self._spare.get(kind, (0, 0))
+            self._spare[kind] = letters - len(sizes), size - sum(sizes)
+            if min(self._spare[kind]) < 0:
+                self._make_room(connection, kind)
+
+    def _make_room(self, connection: sqlite3.Connection, kind: Kind) -> None:
+        """Push out a tenth where there is too much, so that not all are counted for each that comes."""
+        letters, size = connection.execute(_SIZE, (kind,)).fetchone()
+        if letters > LETTERS_MAX or size > LETTERS_BYTES_MAX:
+            bounds = (LETTERS_BYTES_MAX * 9 // 10, LETTERS_MAX * 9 // 10)
+            connection.execute(_COUNT, (kind, connection.execute(_PUSH_OUT, (kind, *bounds)).rowcount))
+            letters, size = connection.execute(_SIZE, (kind,)).fetchone()
+            _log.warning("%s keeps no more dead letters (%s): the oldest go; look at them", self.path or "the process", kind)
+        self._spare[kind] = LETTERS_MAX - letters, LETTERS_BYTES_MAX - size
 
     def _number(self, query: str) -> int:
         with self._reading() as connection:
