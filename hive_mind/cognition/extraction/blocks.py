@@ -203,6 +203,7 @@ class _Layouter:
         self._headings: tuple[Heading, ...] = ()
         self._headings_seen = 0
         self._lead = ""
+        self._table_topic = ""
         self._indent = 0
         self._item_indent = 0
         self._parents: list[tuple[int, str]] = []
@@ -319,10 +320,14 @@ class _Layouter:
     def _read_row(self, line: str) -> Iterator[Block]:
         if _TABLE_RULE.fullmatch(line):
             if self._open is not None and self._open.layout is Layout.ROW:
+                above = (self._heading, self._lead.rstrip(":")) if self._lead.endswith(":") else ()
+                self._table_topic = ": ".join(filter(None, above))
                 self._lead, self._open = self._open.text, None
             yield from self._closed(keep_lead=True)
             return
-        yield from self._start(Block(line, Layout.ROW))
+        yield from self._start(
+            Block(line, Layout.ROW, topic=self._table_topic if len(self._table_topic) <= _HEADING_CHARS_MAX else "")
+        )
 
     def _continues(self, line: str) -> bool:
         # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
@@ -363,9 +368,12 @@ class _Layouter:
         if block.layout is not Layout.ITEM or not self._parents:
             return self._lead, block.topic
         titles = [title.rstrip(":") for _, title in self._parents]
-        heading = self._headings[-1].title if self._headings else self._lead.rstrip(":")
-        path = ": ".join(filter(None, (heading, *titles)))
+        path = ": ".join(filter(None, (self._heading or self._lead.rstrip(":"), *titles)))
         return path, path if len(path) <= _HEADING_CHARS_MAX else titles[-1]
+
+    @property
+    def _heading(self) -> str:
+        return self._headings[-1].title if self._headings else ""
 
     def _begin_section(self, title: str, level: int) -> None:
         self._headings_seen += 1

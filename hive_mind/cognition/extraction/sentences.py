@@ -7,7 +7,7 @@ Cutting: blocks into the pieces that may become facts: a sentence, an utterance,
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.extraction.blocks import STOPS_OF_SCRIPTS, UNSPACED_STOPS, Block, Layout
@@ -45,6 +45,9 @@ _OPENING = regex(r"(?<![:;=\-])\((?=\S)")
 
 CODE_CHARS_MAX = 4000
 """Half a command is another command: code stays whole while it can be read at a glance, and longer code is cut between lines."""
+
+# A list is read at a glance, and so is the command or the address that a sentence introduces.
+_LIST_CHARS_MAX, _INTRODUCED_CHARS_MAX = 600, 200
 
 # A row or a log line is a statement, however few words it has, and separate from the text around it.
 STATED = (Layout.RECORD, Layout.LOG)
@@ -162,21 +165,49 @@ class Piece:
 
 
 def introduced(layout: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with the sentence that ends in a colon as the first line of the code that it introduces."""
+    """The blocks, with the sentence that ends in a colon as the first line of what it introduces: code, a list, or a sentence."""
     waiting: Block | None = None
+    items: list[Block] = []
     for block in layout:
-        if waiting is not None and block.layout is Layout.CODE and block.headings == waiting.headings:
-            *before, last = sentences(waiting.text)
-            if before:
-                yield replace(waiting, text=" ".join(before))
-            waiting, block = None, replace(block, text=f"{last}\n{block.text}")
-        if waiting is not None:
-            yield waiting
-        waiting = block if block.layout in (Layout.PROSE, Layout.ITEM) and block.text.endswith((":", "：")) else None
+        if waiting is not None and _goes_on(waiting, items, block):
+            items.append(block)
+            continue
+        yield from _together(waiting, items)
+        waiting, items = (block if _introduces(block) else None), []
         if waiting is None:
             yield block
-    if waiting is not None:
-        yield waiting
+    yield from _together(waiting, items)
+
+
+def _introduces(block: Block) -> bool:
+    return block.layout in (Layout.PROSE, Layout.ITEM) and block.text.endswith((":", "："))
+
+
+def _goes_on(lead: Block, blocks: Sequence[Block], block: Block) -> bool:
+    """Whether a block belongs to what a lead introduces."""
+    if block.headings != lead.headings or (blocks and not block.layout is blocks[0].layout is Layout.ITEM):
+        return False
+    if lead.layout is Layout.PROSE and block.layout is Layout.PROSE:
+        is_short = len(block.text) <= _INTRODUCED_CHARS_MAX and len(sentences(block.text)) == 1
+        return is_short and not _introduces(block) and not block.text.endswith("?")
+    return block.layout is Layout.CODE or (lead.layout is Layout.PROSE and block.layout is Layout.ITEM)
+
+
+def _together(lead: Block | None, blocks: Sequence[Block]) -> Iterator[Block]:
+    """A lead with what it introduces. Items stand for themselves besides; those of long or nested lists do so alone."""
+    if lead is None:
+        return
+    *before, last = sentences(lead.text)
+    text = "\n".join([last, *(block.text for block in blocks)])
+    is_list = bool(blocks) and blocks[0].layout is Layout.ITEM
+    if not blocks or (is_list and (len(text) > _LIST_CHARS_MAX or any(block.topic for block in blocks))):
+        yield lead
+    else:
+        if before:
+            yield replace(lead, text=" ".join(before))
+        is_code = blocks[0].layout is Layout.CODE
+        yield replace(blocks[0] if is_code else lead, text=text, layout=Layout.CODE if is_list or is_code else Layout.PROSE)
+    yield from blocks if is_list else ()
 
 
 def cut(layout: Iterable[Block], sentence_chars_max: int, utterance_chars_max: int) -> Iterator[Piece]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.sentences import CODE_CHARS_MAX, SENTENCE_CHARS_MAX
 from hive_mind.memory.entities import entities
+from hive_mind.model import normal_form
 from hive_mind.model.ids import canonical
 from tests.growth import costly
 from tests.unit.cognition.reading import candidates
@@ -36,15 +37,18 @@ TEXTS = st.one_of(
 @given(TEXTS)
 @example("Ana: I see\n|---|\nthat")
 @example("```\nx = 1\n> y\nz")
+@example("Ana likes this:\n- tea\n- bread and salt")
+@example("? 0‘")
 @example('a\tb c\td\n1\t2;"\t3\n4\t5 6\t7')
 def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
     # Tabs between the fields of a row are kept as semicolons.
     shown = (lambda told: re.sub(r'[\s;"]', "", canonical(told))) if "\t" in text else canonical
-    words = shown(text)
+    words = shown(normal_form.shown(text))
 
     for candidate in candidates(text):
-        # A question and its answer stand on two lines, with a name and a time between them, as titles do.
-        assert all(shown(part) in words for part in canonical(candidate.content).split(": "))
+        # A question and its answer stand on two lines, with a name and a time between them, as titles do; items have their marks.
+        lines = candidate.content.split("\n") if candidate.keeps_lines else [candidate.content]
+        assert all(shown(part) in words for line in lines for part in canonical(line).split(": "))
         _, _, before = candidate.before.partition(": ")
         told = (candidate.before, before)
         assert any(shown(one) in words for one in told) or all(shown(one) in words for one in candidate.before.split(": "))
