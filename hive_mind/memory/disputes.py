@@ -4,6 +4,7 @@ Nothing is left out for it: a reader sees both, which is newer, and which has mo
 (status "disputed"); here the facts of one answer are compared, because two that disagree may be kept by different nodes.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,11 +21,21 @@ from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
 from hive_mind.off_loop import off_loop
 from hive_mind.ornament import ornament
+from hive_mind.regex import regex
 
 # Every two of them are compared, and nobody reads further.
 _COMPARED_MAX = 50
 _RIVALS_SHOWN_MAX = 2
 _CHARACTERS_SHOWN_MAX = 120
+# "No, it is 9443 now."
+_CORRECTING = regex(
+    r"^(?:no|nope|nein|non|correction|korrektur|actually|sorry|wait)\b[,.:! ]|"
+    r"^(?:it|he|she|they|that|es|er|sie|das)\b[^.!?]{0,60}\b(?:now|instead|jetzt|inzwischen|stattdessen)\b",
+    re.IGNORECASE,
+)
+_LABEL = regex(r"^[^\W\d_][\w .'’-]{0,40}: ")
+_FIGURE = regex(r"\d")
+_VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
 
 
 @ornament(lambda hits, *_: list(hits))
@@ -67,8 +78,25 @@ def later_first(hits: Sequence[Hit]) -> list[Hit]:
     return placed
 
 
+def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit]) -> list[Hit]:
+    """The candidates that correct one of the hits in words that say nothing without it: "No, on Monday now."."""
+    ids = {hit.fact.id for hit in hits}
+    left = (hit for hit in candidates if hit.fact.id not in ids and hit.fact.before)
+    return [hit for hit in left if any(_corrects_last(hit.fact, corrected.fact) for corrected in hits)]
+
+
+def _corrects_last(later: Fact, earlier: Fact) -> bool:
+    """Whether a fact follows another, or answers it, and gives another value in its place."""
+    message, former = (_LABEL.sub("", fact.content, count=1) for fact in (later, earlier))
+    if former not in later.before or not _CORRECTING.search(message):
+        return False
+    return bool((_FIGURE if _FIGURE.search(former) else _VALUE).search(message))
+
+
 def replaces(later: Fact, earlier: Fact) -> bool:
-    """Whether a fact says anew what one of the same source said before."""
+    """Whether a fact says anew what one of the same source said before, or what it answers."""
+    if _corrects_last(later, earlier):
+        return True
     is_later = not set(later.sources).isdisjoint(earlier.sources) and _later(later, earlier) > 0
     return is_later and corrects(Statement(**said_of(later)), Statement(**said_of(earlier)))
 

@@ -37,7 +37,7 @@ from hive_mind.cognition.dates.temporal import moments, relative_moments
 from hive_mind.cognition.extraction.log_patterns import is_note
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
-from hive_mind.memory.disputes import dispute_text, later_first, replaces
+from hive_mind.memory.disputes import corrections_of, dispute_text, later_first, replaces
 from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.fact import Fact
@@ -207,8 +207,9 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     parts = [asked_of(part) for part in asked_parts]
     best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, judged_hit) for judged_hit, _ in ranked)), parts)
     judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
-    sources = tuple(later_first([judged_hit.hit for judged_hit in best]))
-    quoted = [judgements[hit.fact.id] for hit in sources]
+    hits_chosen = [judged_hit.hit for judged_hit in best]
+    sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
+    quoted = [judgements.get(hit.fact.id) or Relevant(hit, _UNJUDGED, answers=True) for hit in sources]
     confidence = max(_certainty(judged_hit.hit, judged_hit.found) for judged_hit in quoted)
     return Answer(
         "\n".join(

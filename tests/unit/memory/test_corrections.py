@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind import Content
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.memory.disputes import later_first, replaces
+from hive_mind.memory.disputes import corrections_of, later_first, replaces
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.fact import Fact
 from tests.texts import hit_of
@@ -25,6 +25,9 @@ async def said(text: str) -> list[Fact]:
         "Lea: I say we start at 10:00.\nLea: Sorry, I say we start at 11:30.",
         "# 2026-05-04 Minutes\n\nThe rent is 900 euros.\n\n# 2026-06-01 Minutes\n\nThe rent is 950 euros.",
         "[2026-05-04 10:00] Lea: The hall has 40 chairs.\n[2026-05-09 10:00] Lea: Correction: the hall has 60 chairs.",
+        "Lea: The fair is on Friday.\nBo: No, on Sunday now.",
+        "# Minutes\n\nLea: Gateway B7 listens on port 8443.\n\nBo: It is 9443 now.",
+        "[2026-05-04 10:00] Lea: The hall opens at 10:00.\n[2026-05-04 10:09] Bo: Correction: it is 11:00.",
         "Lea: The boat is ready.\nBo: It is a nice boat for us.\nLea: Actually, the boat isn't ready.",
     ],
 )
@@ -41,6 +44,8 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
     [
         "Lea: I was born in 1990.\nBo: I was born in 1985.",
         "Lea: The hall has 40 chairs.\nBo: I like it there.\nLea: The barn has 60 chairs.",
+        "Lea: The fair is on Friday.\nBo: No, you are wrong.",
+        "Lea: The hall has 40 chairs.\nBo: No, the chairs are old now.",
         "Lea: The fair is on Friday.\nBo: You are right.\nLea: Yes, the fair is on Friday.",
     ],
 )
@@ -52,3 +57,11 @@ async def test_what_is_about_another_thing_or_says_the_same_replaces_nothing(tex
 async def test_other_sources_replace_nothing():
     (old,), (new,) = await said("The rent is 900 euros."), await said("The rent is 950 euros.")
     assert not replaces(replace(new, sources=("other.md",), learned_at_us=9), old)
+
+
+async def test_a_correction_that_says_nothing_alone_comes_with_what_it_corrects():
+    friday, sunday, other = map(
+        hit_of, await said("Lea: The fair is on Friday.\nBo: No, on Sunday now.\nLea: The mill is in Porto.")
+    )
+    assert corrections_of([friday], [sunday, other, friday]) == [sunday]
+    assert corrections_of([other], [sunday, friday]) == []
