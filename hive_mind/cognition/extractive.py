@@ -177,7 +177,7 @@ def _states(sentence: str, piece: Piece) -> bool:
     if block.layout is Layout.CODE or is_statement(sentence):
         return any(map(str.isalnum, sentence))
     # Its meaning comes from the item it hangs on.
-    hangs = bool(block.headings or block.lead) and block.layout in (Layout.PROSE, Layout.ITEM)
+    hangs = bool(block.lead) or (bool(block.headings) and block.layout in (Layout.PROSE, Layout.ITEM))
     return hangs and is_brief_statement(sentence)
 
 

@@ -9,7 +9,7 @@ Dialogue: which lines of a text are somebody speaking, the speaker, and the time
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
@@ -135,7 +135,8 @@ class Block:
     """`text` is verbatim up to white space. `stamp` is the time in front of an utterance or a log line, as it was written.
 
     `headings` are those it stands under, the highest first. `lead` is the line that introduces a list, or the header of a table.
-    `topic` is the first field of a record, or the items above one in a list.
+    `topic` is the first field of a record, or the items above one in a list. `is_quoted`: a mark in front says that it is from
+    another text.
     """
 
     text: str
@@ -145,6 +146,7 @@ class Block:
     stamp: str = ""
     lead: str = ""
     topic: str = ""
+    is_quoted: bool = False
 
     @property
     def heading(self) -> str:
@@ -192,7 +194,23 @@ def blocks(text: str) -> list[Block]:
     head = front_matter(lines)
     layouter = _Layouter(speakers_of(lines if head is None else lines[head.lines :]))
     stated = [] if head is None else list(layouter.stated(head))
-    return stated + list(layouter.blocks(lines if head is None else lines[head.lines :]))
+    return stated + list(_answering(layouter.blocks(lines if head is None else lines[head.lines :])))
+
+
+def _answering(layout: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with what is quoted right before a message as its lead: somebody else said that, elsewhere."""
+    quoted: list[Block] = []
+    for block in layout:
+        if block.is_quoted:
+            quoted.append(block)
+            continue
+        if quoted and block.layout is Layout.UTTERANCE and block.stamp and block.headings == quoted[-1].headings:
+            block = replace(block, lead=" ".join(part.text for part in quoted))
+        else:
+            yield from quoted
+        quoted = []
+        yield block
+    yield from quoted
 
 
 class _Layouter:
@@ -306,7 +324,7 @@ class _Layouter:
         elif self._continues(line):
             self._parts.append(line)
         else:
-            yield from self._start(Block(line, Layout.PROSE))
+            yield from self._start(Block(line, Layout.PROSE, is_quoted=self._is_quoted))
 
     def _start_item(self, text: str) -> Iterator[Block]:
         """An item that is set in further than the last one stands under it."""
@@ -355,7 +373,7 @@ class _Layouter:
         if block is not None:
             text = " ".join(self._parts)
             lead, topic = self._above(block)
-            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic)
+            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
             if block.layout is not Layout.ITEM:

@@ -1,15 +1,18 @@
 """E-mail: one message (.eml) or a box of them (.mbox), as what its senders say at a time, under its subject.
 
-Left out are attachments, and lines quoted from other messages: somebody else said those.
+Left out are attachments. Lines quoted from other messages are no statements, as somebody else made those; the last of them stand
+before what answers them.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from email.utils import parseaddr, parsedate_to_datetime
+from itertools import groupby
 
 from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document
@@ -29,6 +32,19 @@ _WROTE = regex(
     re.MULTILINE,
 )
 _NAME_WORDS_MAX = 4
+# "On Mon, 2 Mar 2026 at 09:30, Ana Lopes <ana@example.org> wrote:"
+_AUTHOR = regex(r"(?P<name>[^\W\d_][\w .'’-]{0,40}?)\s{0,3}<[^<>\n]{1,100}>[^\n]{0,40}:\s*\Z")
+_GREETING = regex(r"(?:\S+ ?){1,4},|[A-Z]\S{0,30}")
+_SENTENCE_ENDS = regex(r"(?<=[.!?])\s+")
+_QUOTED_WORDS_MIN, _QUOTED_CHARS_MAX = 3, 350
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotation:
+    """What a message quotes to answer it, and who wrote that, or ""."""
+
+    text: str
+    author: str
 
 
 def is_one(body: bytes) -> bool:
@@ -51,12 +67,23 @@ def _messages(body: bytes) -> Iterator[EmailMessage]:
 
 def _shown(message: EmailMessage, left_out: Counter[str]) -> str:
     subject = " ".join(str(message.get("subject", "")).split())
-    said = "\n\n".join(_paragraphs(_body(message), left_out))
+    who = _who(message)
+    turns = [_turn(who, paragraph, answered) for paragraph, answered in _paragraphs(_body(message), left_out)]
     if attached := sum(1 for _ in message.iter_attachments()):
         left_out["attachment"] += attached
-    who = _who(message)
-    turns = "\n\n".join(f"{who}{one}" if _is_prose(one) else one for one in said.split("\n\n"))
-    return (f"# {subject}\n\n" if subject else "") + turns
+    return (f"# {subject}\n\n" if subject else "") + "\n\n".join(turns)
+
+
+def _turn(who: str, paragraph: str, answered: _Quotation | None) -> str:
+    """A paragraph with its sender, behind what it answers: a question as its asker's, for else it is only quoted."""
+    if not _is_prose(paragraph):
+        return paragraph
+    turn = f"{who}{paragraph}"
+    if answered is None or not who:
+        return turn
+    is_asked = answered.author and answered.text.endswith("?")
+    before = f"{answered.author}: {_SENTENCE_ENDS.split(answered.text)[-1]}" if is_asked else f"> {answered.text}"
+    return f"{before}\n\n{turn}"
 
 
 def _body(message: EmailMessage) -> str:
@@ -71,15 +98,35 @@ def _body(message: EmailMessage) -> str:
     return text_of_html(text) if part.get_content_type() == "text/html" else text
 
 
-def _paragraphs(text: str, left_out: Counter[str]) -> Iterator[str]:
+def _paragraphs(text: str, left_out: Counter[str]) -> Iterator[tuple[str, _Quotation | None]]:
+    """The paragraphs that the sender wrote; the first behind a quotation with that, or the first of all with one below."""
     lines = _SIGNATURE.sub("", text.replace("\r\n", "\n")).split("\n")
+    parts = ["\n".join(part) for _, part in groupby(lines, key=lambda line: line.startswith(">"))]
+    quotations = {
+        place: _quotation(part, parts[place - 1] if place else "") for place, part in enumerate(parts) if part[:1] == ">"
+    }
     if quoted := sum(line.startswith(">") for line in lines):
         left_out["quoted line"] += quoted
-    own = _WROTE.sub("", "\n".join("" if line.startswith(">") else line for line in lines).strip())
-    for paragraph in re.split(r"\n\s*\n", own):
-        # Lines of a message are as long as a screen was wide; those of a list stand for themselves.
-        if found := paragraph.strip("\n"):
-            yield " ".join(found.split()) if _is_prose(found) else found
+    # What a message answers as a whole stands below it; a question in that may be answered anywhere.
+    below = next((replace(found, author="") for found in quotations.values() if found), None)
+    for place, part in enumerate(parts):
+        if place in quotations:
+            continue
+        answered = quotations.get(place - 1) or below
+        for paragraph in re.split(r"\n\s*\n", _WROTE.sub("", part.strip())):
+            # Lines of a message are as long as a screen was wide; those of a list stand for themselves.
+            if own := paragraph.strip("\n"):
+                yield " ".join(own.split()) if _is_prose(own) else own, None if _GREETING.fullmatch(own) else answered
+                answered, below = (answered if _GREETING.fullmatch(own) else None), None
+
+
+def _quotation(part: str, above: str) -> _Quotation | None:
+    """The last paragraph that a part quotes, and its author as the line above it says; None for one that is quoted in it."""
+    text = "\n".join(line[1:].strip() for line in part.split("\n") if not line[1:].lstrip().startswith(">"))
+    paragraphs = [" ".join(found.split()) for found in re.split(r"\n\s*\n", text)]
+    author = _AUTHOR.search(above)
+    last = next((found for found in reversed(paragraphs) if len(found.split()) >= _QUOTED_WORDS_MIN), "")
+    return _Quotation(last[-_QUOTED_CHARS_MAX:], " ".join(author["name"].split()) if author else "") if last else None
 
 
 def _is_prose(paragraph: str) -> bool:

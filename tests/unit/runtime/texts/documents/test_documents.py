@@ -88,7 +88,7 @@ def test_a_message_is_what_its_sender_says_then_under_its_subject() -> None:
     found = document_in(Path("a.eml"), mail.as_bytes())
 
     assert found == Document(
-        "# The pump\n\n[2025-03-10 09:30] Ana Lopes: I moved the pump to hall 3.\n\n- bring the seal",
+        "# The pump\n\n> Where is the pump?\n\n[2025-03-10 09:30] Ana Lopes: I moved the pump to hall 3.\n\n- bring the seal",
         {"quoted line": 1, "attachment": 1},
     )
 
