@@ -13,6 +13,12 @@ from collections.abc import Callable
 
 from hive_mind.regex import regex
 
+HAN = "\u3005-\u3007\u303b\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+"""With the marks that repeat a letter or stand for one: 々, 〆, 〇. As all of these, ranges for the brackets of a pattern."""
+KANA = "\u3040-\u30ff"
+UNSPACED = f"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{KANA}{HAN}\uac00-\ud7af"
+"""Scripts written without spaces, or nearly so: with Hangul, and Thai, Lao, Burmese and Khmer, where a character is a letter."""
+
 # Characters of a text are few; of all there are, a million, nobody may make us remember each.
 _REMEMBERED_MAX = 1 << 14
 # Hyphens and minus signs; longer dashes stand between words.

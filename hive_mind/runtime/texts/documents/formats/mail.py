@@ -41,7 +41,7 @@ _QUOTED_WORDS_MIN, _QUOTED_CHARS_MAX = 3, 350
 
 @dataclass(frozen=True, slots=True)
 class _Quotation:
-    """What a message quotes to answer it, and who wrote that, or ""."""
+    """Words that a message quotes to answer them, and their author, or ""."""
 
     text: str
     author: str
@@ -107,7 +107,7 @@ def _paragraphs(text: str, left_out: Counter[str]) -> Iterator[tuple[str, _Quota
     }
     if quoted := sum(line.startswith(">") for line in lines):
         left_out["quoted line"] += quoted
-    # What a message answers as a whole stands below it; a question in that may be answered anywhere.
+    # A message as a whole answers the text below it; a question in that may be answered anywhere.
     below = next((replace(found, author="") for found in quotations.values() if found), None)
     for place, part in enumerate(parts):
         if place in quotations:
