@@ -13,14 +13,16 @@ from hive_mind.cognition.answering.described import described_in
 from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
 from hive_mind.cognition.answering.reading_limit import ReadingLimit
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
+from hive_mind.cognition.answering.tallying import FACTS_MAX, Tally, needs_tally, tallied_answer, tally_of
 from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
-from hive_mind.model.aggregation import Aggregated
+from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
+from hive_mind.off_loop import off_loop
 
 OnFound = Callable[[SearchResult], None]
 """Takes what was found for a question, at most as many facts as are wanted."""
@@ -109,7 +111,20 @@ class AnsweringSteps:
             return collected_answer(decided.collected)
         result = decided.found
         answer = await self.reader.synthesise(decided.question, result)
-        return replace(answer, completeness=result.completeness, gathered=result.gathered, note=result.note)
+        text, tally = decided.question.text, None if decided.question.as_of_us else tally_of(decided.question.text)
+        if tally and needs_tally(text, tally, answer):
+            answer = await self._tallied(tally) or answer
+        completeness = min(answer.completeness, result.completeness)
+        return replace(answer, completeness=completeness, gathered=result.gathered, note=result.note)
+
+    async def _tallied(self, tally: Tally) -> Answer | None:
+        """The answer that all facts together give; None where there are too many of them, or nothing in them is counted."""
+        whole = await self.memory.aggregate(Aggregation("count"))
+        if whole.count > FACTS_MAX:
+            return None
+        facts = await self.memory.get_all_facts()
+        whole = replace(whole, completeness=min(whole.completeness, facts.completeness))
+        return await off_loop(sum(len(fact.content) for fact in facts), tallied_answer, tally, facts, whole)
 
 
 def _together(result: SearchResult, further: SearchResult) -> SearchResult:

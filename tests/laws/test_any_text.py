@@ -23,6 +23,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
 from hive_mind.cognition.answering.quoting import QuotingSettings, quotation, quoted_answer
 from hive_mind.cognition.answering.relevance import RelevanceSettings
+from hive_mind.cognition.answering.tallying import tallied_answer, tally_of
 from hive_mind.cognition.extraction.blocks import Block, blocks
 from hive_mind.cognition.extraction.sentences import Piece, cut
 from hive_mind.cognition.extractive import ExtractiveReader
@@ -34,6 +35,7 @@ from hive_mind.memory.disputes import disputed, with_rivals
 from hive_mind.memory.gate.promotion import decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing.conversion import statement_of
+from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.evidence import Statement
@@ -60,7 +62,7 @@ REFUSALS = (HiveError, UnusableReplyError)
 # These are given patterns, numbers, indexes and results: the way through all of them (`go_through`) meets them with texts.
 OF_NO_TEXT = (
     "iso.compiled iso.month_number iso.time_of iso.value_of iso.written_day iso.written_month iso.written_quarter "
-    "iso.written_week iso.written_weekend iso.written_year collecting.collected_answer quoting.strong quoting.ordered "
+    "iso.written_week iso.written_weekend iso.written_year collecting.collected_answer quoting.strong "
     "quoting.chosen quoting.names_only described.answering_names aggregating.aggregated_of "
     "aggregating.first_of aggregating.shown_of aggregating.statistics_of aggregating.together intake.take_in intake.superseding "
     "former.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
@@ -68,6 +70,7 @@ OF_NO_TEXT = (
     "replies.asked_patiently replies.found_reply replies.refusal "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
     "feedback.as_asked_once feedback.expanded editions.edits_of likelihood.evidence_of likelihood.likelihoods "
+    "collecting.missing_members tallying.needs_tally tallying.tallied_answer "
     "form.mixed_vector neighbours.gained second_hop.lent second_hop.may_hop second_hop.naming_all second_hop.second_probe "
     "second_hop.unscored "
 ).split()
@@ -230,6 +233,8 @@ def go_through(text: str, question: str) -> None:
         assert conflicts(one, other) == conflicts(other, one)
     quoted_answer(Question(question), with_rivals(hits, {}), QuotingSettings())
     disputed(hit.fact for hit in hits)
+    for tally in filter(None, map(tally_of, (question, f"how many {question}", "how many facts per month"))):
+        tallied_answer(tally, [hit.fact for hit in hits], Aggregated(Aggregation(), len(hits)))
 
 
 @pytest.mark.data

@@ -16,7 +16,7 @@ from hive_mind.model.scores import ComponentScores
 from hive_mind.regex import regex
 
 LISTED_MAX = 30
-_QUESTION_CHARS_MAX = 300
+WORDING_CHARS_MAX = 300
 
 _FACTS = r"(?:facts|notes|entries|things|statements|messages|records|reports|mentions|news)"
 _FACT = r"(?:fact|note|entry|thing|statement|message|record|report|mention)"
@@ -39,7 +39,7 @@ _MARKS = "?!. \"'“”„‘’"
 
 def aggregations_of(question: str) -> Iterator[Aggregation]:
     """Aggregations that a question wants, in the order in which to try: its subject as it is written, then in the singular."""
-    one_line = " ".join(question[:_QUESTION_CHARS_MAX].split()).strip(_MARKS)
+    one_line = " ".join(question[:WORDING_CHARS_MAX].split()).strip(_MARKS)
     for kind, pattern in _COMPILED:
         if match := pattern.fullmatch(one_line):
             about = _ARTICLE.sub("", match["about"].strip(_MARKS))
@@ -65,14 +65,15 @@ def _summary(collected: Aggregated) -> str:
         "latest": f"The latest of {facts}",
         "earliest": f"The earliest of {facts}",
     }[aggregation.kind]
-    return f"{heading}{_missing(collected)}{':' if collected.facts else '.'}"
+    return f"{heading}{missing_members(collected)}{':' if collected.facts else '.'}"
 
 
-def _missing(collected: Aggregated) -> str:
+def missing_members(collected: Aggregated) -> str:
+    """The share of the hive that was asked and who was silent; "" for all of it."""
     if collected.completeness >= 1:
         return ""
     names = ", ".join(collected.silent[:IN_A_LINE]) + (", …" if len(collected.silent) > IN_A_LINE else "")
-    missing_members = (
+    silent_members = (
         f"{counted(len(collected.silent), 'member')} did not answer ({names})" if names else "the hive did not answer"
     )
-    return f" in {collected.completeness:.0%} of the hive; {missing_members}"
+    return f" in {collected.completeness:.0%} of the hive; {silent_members}"

@@ -1,8 +1,8 @@
 """Likelihood: how likely a fact answers a question, by a small model that was calibrated on questions with known answers.
 
 A search ranks and doesn't judge. This weighs a few figures of a fact and its question: how much of the question it says, by its
-rare words; whether a name is asked for that nothing found has; whether it holds the form of answer that is wanted; how far it
-leads; and what a second look says, where one was taken. The weights stand in `calibration`.
+rare words; whether a name is asked for that nothing found has; whether it holds the form of answer that is wanted; how close it
+is to the best; and what a second look says, where one was taken. The weights stand in `calibration`.
 
 Rarity is seen in the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
 no fact, and one that all have says little.
@@ -30,9 +30,6 @@ _TERMS_MAX = 40
 FACTS_MIN = 12
 """Facts by which rarity is estimated: with fewer it can't be, and more of them are about other things."""
 
-# Facts that the best is compared with, and how much of its score those have that were not found.
-_OTHERS, _OTHERS_SHARE = 5, 0.75
-_LEAD_MAX = 1.0
 # Logarithm of the usual score by words of a fact that answers.
 _KEYWORD = 2.9
 # A term that differs in an ending or a letter counts less than the term itself; of less likeness than this not at all.
@@ -59,10 +56,8 @@ class Evidence:
     """Logarithm of its score by words above the usual."""
     name_unseen: float
     """A name in the question that none of the facts found has."""
-    word_unseen: float
-    """Other words that none has."""
-    number_missed: float
-    """The fact tells another number, or another year."""
+    year_contradicted: float
+    """The fact tells another year, and not the one that is asked about."""
     replaced: float
     """Words of the question that it lacks beside words that it has: it tells of another one of the kind."""
     denied: float
@@ -71,12 +66,8 @@ class Evidence:
     """It holds nothing of the form that is wanted."""
     said_by_other: float
     """Somebody is asked about who speaks in these facts, and another one says this."""
-    lead: float
-    """How far the best of the ranking is ahead; 0 for all others."""
     rank: float
     """The score as a share of the best."""
-    terms: float
-    """How much is asked, in tens of terms."""
     rules: float
     """The rules of `relevance` say that it answers."""
     sure: float
@@ -90,11 +81,10 @@ FIGURES = tuple(field.name for field in fields(Evidence))
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The terms of a question, those of names and those with digits among them."""
+    """The terms of a question, and those of names among them."""
 
     terms: tuple[str, ...]
     names: frozenset[str]
-    numbers: frozenset[str]
     years: frozenset[str]
     pairs: tuple[tuple[str, str], ...]
     """Terms of words that stand side by side."""
@@ -140,12 +130,11 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
         for shares, terms in zip(met, around, strict=True)
     ]
     rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
-    unseen = {term: 1.0 - max((shares[term] for shares in near[:FACTS_MIN]), default=0.0) for term in terms_of_question.terms}
-    words = [term for term in terms_of_question.terms if term not in terms_of_question.names]
-    name_unseen = max((unseen[term] for term in terms_of_question.names), default=0.0)
-    word_unseen = sum(unseen[term] for term in words) / max(1, len(words))
+    name_unseen = max(
+        (1.0 - max((shares[term] for shares in near[:FACTS_MIN]), default=0.0) for term in terms_of_question.names), default=0.0
+    )
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
-    best, lead = max((hit.score for hit in hits), default=0.0), _lead(hits)
+    best = max((hit.score for hit in hits), default=0.0)
     result = []
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
@@ -158,15 +147,12 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 near_share - met_share,
                 math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
                 name_unseen,
-                word_unseen,
-                float(_misses_number(terms_of_question, hit.fact, own_terms[number] | around[number])),
+                float(_contradicts_year(terms_of_question, hit.fact)),
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(hit.fact.content)),
                 float(lacks_form(question, hit.fact)),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
-                lead if number == 0 else 0.0,
                 hit.score / best if best > 0 else 0.0,
-                len(terms_of_question.terms) / 10,
                 float(judged is not None and judged.answers),
                 float(judged is not None and judged.answers and judged.found.is_sure),
                 float(judged is not None),
@@ -182,12 +168,11 @@ def _asked(question: str) -> _Asked:
     # Where nearly all begin with a capital, as nouns of German do, it says nothing.
     is_plain = len(capitals) * 2 > len(words) or is_german(question)
     terms = tuple(dict.fromkeys(tokenize(question)))[:_TERMS_MAX]
-    numbers = frozenset(term for term in terms if _DIGIT.search(term))
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     side_by_side = [(last[-1], first[0]) for last, first in pairwise(map(tokenize, words)) if last and first]
     pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))
     names = named_terms & frozenset(term for term in terms if not term.isdigit())
-    return _Asked(terms, names, numbers, frozenset(_YEAR.findall(question)), pairs, _denies(question))
+    return _Asked(terms, names, frozenset(_YEAR.findall(question)), pairs, _denies(question))
 
 
 def _denies(text: str) -> bool:
@@ -243,18 +228,8 @@ def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
     return sum(rarity[term] * shares[term] for term in rarity) / max(sum(rarity.values()), 1e-9)
 
 
-def _misses_number(terms_of_question: _Asked, fact: Fact, terms: frozenset[str]) -> bool:
-    if any(number not in terms and number not in fact.said_at for number in terms_of_question.numbers):
-        return True
+def _contradicts_year(terms_of_question: _Asked, fact: Fact) -> bool:
     stated = frozenset(_YEAR.findall(fact.content))
-    return bool(terms_of_question.years and stated) and terms_of_question.years.isdisjoint(stated)
-
-
-def _lead(hits: Sequence[Hit]) -> float:
-    """Logarithm of how much higher the best scores than those behind it on average."""
-    if not hits or hits[0].score <= 0:
-        return 0.0
-    best = hits[0].score
-    scores_behind = [hit.score for hit in hits[1 : 1 + _OTHERS]]
-    scores_behind += [best * _OTHERS_SHARE] * (_OTHERS - len(scores_behind))
-    return min(_LEAD_MAX, math.log(best / max(sum(scores_behind) / _OTHERS, best * 1e-3)))
+    return bool(terms_of_question.years and stated) and terms_of_question.years.isdisjoint(
+        {*stated, *_YEAR.findall(fact.said_at)}
+    )

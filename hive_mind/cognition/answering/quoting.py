@@ -4,20 +4,16 @@ Nothing between the quotation marks is ours. Our own words (a resolved date, "no
 
 Selection: which of the relevant facts are quoted, and in what order.
 
-The ranking knows the question's words and not what kind of answer it wants. Two things that it can't see speak for a fact: the
-one who is asked about says it, and it holds a date or a figure where a date or a figure is asked for.
-
 Coverage: the few facts that together say most of what a question asks, and nothing twice.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.answer_forms import lacks_form
-from hive_mind.cognition.answering.calibration import BEYOND_RULES, LEAST_ODDS
+from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.measures import measured_in
@@ -33,7 +29,7 @@ from hive_mind.cognition.answering.relevance import (
 from hive_mind.cognition.answering.siblings import about_what_is_named
 from hive_mind.cognition.answering.wordings import REFERRING, met_in
 from hive_mind.cognition.dates.iso import readable
-from hive_mind.cognition.dates.temporal import moments, relative_moments
+from hive_mind.cognition.dates.temporal import relative_moments
 from hive_mind.cognition.extraction.log_patterns import is_note
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
@@ -149,30 +145,8 @@ PREFACE = "Quoted from memory, not reasoned:"
 NOT_KNOWN = "I don't know: nothing in memory answers this for certain."
 _CLOSEST = 3
 
-# Scores go up to 1. Speakers say "I" where the question has their name, so their own statements lack the word that others have.
-# Enough to decide between neighbours and too little to lift a poor match; on LoCoMo either bonus brings evidence forward.
-_SPEAKER_BONUS = 0.2
-_FORM_BONUS = 0.2
-
 # A fact that answers by itself may be this much weaker than one that only shares words; weaker still, it is about something else.
 _STATES_MORE_SHARE = 0.5
-
-_WANTS_FIGURE = regex(
-    r"\bhow (?:many|much|often|old|big|large|heavy|strong|fast|far|long|wide|tall|high|deep|expensive)\b|"
-    r"\b(?:costs?|price|temperature|percentage|what number|which number|number of)\b",
-    re.IGNORECASE,
-)
-# A number of its own; the digits of "T2" are a name.
-_FIGURE = regex(
-    r"(?<![\w-])\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|once|twice|hundred|thousand|half)\b", re.IGNORECASE
-)
-_WANTS_CAUSE = regex(r"^(?:and |so |but )?why\b|\b(?:cause|reason)\b|\bwhat (?:made|makes|led to|was wrong)\b", re.IGNORECASE)
-_CAUSE = regex(
-    r"\b(?:because|caused?|causes|reasons?|due to|thanks to|on account of|since|so that|as a result|therefore|was wrong|"
-    r"trouble)\b",
-    re.IGNORECASE,
-)
-
 
 # For one that only its likelihood speaks for: it shares enough words to be quoted.
 _UNJUDGED = Judgement(0.0, 0.5, is_named=False)
@@ -203,7 +177,8 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     if not judged:
         return not_known(hits)
     terms = asked_of(as_in_memory)
-    ranked = strong(ordered(text, terms, judged), settings.score_share_min)
+    by_score = sorted(((judged_hit, judged_hit.hit.score) for judged_hit in judged), key=lambda pair: -pair[1])
+    ranked = strong(by_score, settings.score_share_min)
     parts = [asked_of(part) for part in asked_parts]
     best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, judged_hit) for judged_hit, _ in ranked)), parts)
     judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
@@ -211,16 +186,9 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
     quoted = [judgements.get(hit.fact.id) or Relevant(hit, _UNJUDGED, answers=True) for hit in sources]
     confidence = max(_certainty(judged_hit.hit, judged_hit.found) for judged_hit in quoted)
+    quotations = [quotation(judged_hit.hit, is_carried=judged_hit.found.is_carried, hits_beside=sources) for judged_hit in quoted]
     return Answer(
-        "\n".join(
-            [
-                PREFACE,
-                *(
-                    quotation(judged_hit.hit, is_carried=judged_hit.found.is_carried, hits_beside=sources)
-                    for judged_hit in quoted
-                ),
-            ]
-        ),
+        "\n".join([PREFACE, *quotations, *_left_open(parts_of(text), now, sources, settings)]),
         sources,
         "quoted",
         round(confidence, 2),
@@ -232,8 +200,8 @@ def _decided(
 ) -> list[Relevant]:
     """The facts that answer and those on topic beside them; none where no fact is likely enough to answer.
 
-    A fact that the rules don't accept answers where it is much likelier and holds the form of answer that is wanted. Of a few
-    facts nothing tells which words are rare, so there the rules decide alone.
+    Where one is, all answer that the rules accept, and those that are likely enough, may be meant and hold the form of answer
+    that is wanted. Of a few facts nothing tells which words are rare, so there the rules decide alone.
     """
     if len(hits) < FACTS_MIN:
         return list(judged)
@@ -241,11 +209,33 @@ def _decided(
     odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
     ids_meant, decided = about_what_is_named(questions[0], hits), []
     for hit in hits:
-        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least + BEYOND_RULES and hit.fact.id in ids_meant
+        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in ids_meant
         answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))
         if answers or relevant:
             decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
     return decided if any(judged_hit.answers and odds[judged_hit.hit.fact.id] >= least for judged_hit in decided) else []
+
+
+def _left_open(parts: Sequence[str], hits: Sequence[Hit], sources: Sequence[Hit], settings: QuotingSettings) -> list[str]:
+    """A line on the parts of a question that nothing answers: no fact by itself, and no quote by a word that only they have."""
+    terms = {part: frozenset(tokenize(part)) for part in parts}
+    of_sources = [terms_in(hit.fact.content) | terms_in(hit.fact.before) | measured_in(hit.fact.content) for hit in sources]
+
+    def is_known(part: str) -> bool:
+        own = terms[part].difference(*(terms[other] for other in parts if other != part))
+        if not own or any(met_in(own, held) for held in of_sources):
+            return True
+        judged = relevant(part, hits, settings.relevance)
+        if len(hits) < FACTS_MIN:
+            return any(judged_hit.answers for judged_hit in judged)
+        odds = likelihoods([part], hits, {judged_hit.hit.fact.id: judged_hit for judged_hit in judged})
+        return max(odds.values()) >= LEAST_ODDS[settings.answering]
+
+    known = [part for part in parts if is_known(part)]
+    if not known or len(known) == len(parts):
+        return []
+    named, unknown = (", ".join(f"“{part}”" for part in group) for group in (known, [p for p in parts if p not in known]))
+    return [f"Partly: {named} is answered, {unknown} is not."]
 
 
 def _may_answer(question: str, fact: Fact) -> bool:
@@ -320,13 +310,6 @@ def _is_row(fact: Fact) -> bool:
     return is_table_row(fact) or record_of(fact) is not None
 
 
-def ordered(question: str, terms: QuestionTerms, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
-    """Facts with a score that also knows who is asked about and what form the answer has, the best first."""
-    forms = _forms_wanted(question)
-    fitted = [(relevant, relevant.hit.score + _bonus(terms, forms, relevant.hit)) for relevant in judged]
-    return sorted(fitted, key=lambda pair: -pair[1])
-
-
 def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[tuple[Relevant, float]]:
     """Without what lies below this share of the best that answers; half of it is enough for what tells the answer itself.
 
@@ -342,22 +325,3 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
         for pair, score in zip(ranked, own_scores, strict=True)
         if score >= floor or (pair[0].states_more and score >= floor * _STATES_MORE_SHARE)
     ]
-
-
-@ornament(lambda *_: 0.0)
-def _bonus(terms: QuestionTerms, forms: frozenset[str], hit: Hit) -> float:
-    speaks = not terms.names.isdisjoint(tokenize(hit.fact.speaker))
-    return _SPEAKER_BONUS * speaks + _FORM_BONUS * _has_form(forms, hit)
-
-
-def _forms_wanted(question: str) -> frozenset[str]:
-    forms = {"date"} if intent_of(question).kind is Kind.TEMPORAL else set()
-    forms |= {"figure"} if _WANTS_FIGURE.search(question) else set()
-    return frozenset(forms | {"cause"} if _WANTS_CAUSE.search(question) else forms)
-
-
-def _has_form(forms: frozenset[str], hit: Hit) -> bool:
-    message = hit.fact.content.removeprefix(f"{hit.fact.speaker}: ")
-    if ("figure" in forms and _FIGURE.search(message)) or ("cause" in forms and _CAUSE.search(message)):
-        return True
-    return "date" in forms and bool(moments(message, hit.fact.said_at))

@@ -193,10 +193,7 @@ def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozens
 
 
 def _kinds_stated(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
-    """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell.
-
-    A row has a column for what it tells.
-    """
+    """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell."""
     if not terms.kinds or record_of(fact) is not None:
         return frozenset()
     wanted = terms.words | terms.names | terms.identifiers
@@ -264,9 +261,14 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
 
 @ornament(lambda *_: False)
 def may_be_meant(question: str, fact: Fact) -> bool:
-    """Whether a fact states anything about those who are asked about."""
-    says = bool(terms_in(fact.content.removeprefix(f"{fact.speaker}: ")))
-    return says and not _only_asks(fact) and only_about(asked_of(question).named, fact) is not None
+    """Whether a fact states anything about those who are asked about, and of several the one that is picked."""
+    says, terms = bool(terms_in(fact.content.removeprefix(f"{fact.speaker}: "))), asked_of(question)
+    return says and not _only_asks(fact) and only_about(terms.named, fact) is not None and _is_picked(question, terms, fact)
+
+
+def _is_picked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
+    terms = _terms_of(fact)
+    return all(_is_stated(term, terms) for term in asked.roles | asked.deeds | _qualifiers(question))
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
@@ -319,10 +321,8 @@ def _only_asks(fact: Fact) -> bool:
 
 def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact is about the one that is meant, and holds what such a question is answered with."""
-    terms = _terms_of(hit.fact)
-    is_meant = all(_is_stated(term, terms) for term in asked.roles | asked.deeds | _qualifiers(question))
     return (
-        is_meant
+        _is_picked(question, asked, hit.fact)
         and _is_on_topic(question, asked, hit, settings)
         and _is_of_that_time(question, hit.fact)
         and may_define(question, hit.fact)
@@ -390,7 +390,6 @@ def _qualifiers(question: str) -> frozenset[str]:
 
 
 def _is_of_that_time(question: str, fact: Fact) -> bool:
-    """Whether a fact may be of the year that is asked about: it says none, or that one."""
     asked, stated = (frozenset(_YEAR.findall(text)) for text in (question, message_of(fact.content)))
     return not asked or not stated or not asked.isdisjoint(stated)
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.question_terms import asked_of
-from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, ordered, quotation, strong
+from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, quotation, strong
 from hive_mind.cognition.answering.relevance import Judgement, Relevant
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import Contributions
@@ -159,16 +158,6 @@ def test_a_row_is_quoted_with_the_names_of_its_columns(separator: str):
     assert f"“{row}” ({header})" in found.text
 
 
-def test_the_cause_is_quoted_where_why_is_asked():
-    stopped = hit("The pump stopped at 21:48.", 1.0, keyword=9.0)
-    others = [hit(f"The pump was seen by {name}.", 0.75, keyword=4.0) for name in ("Ana", "Ben", "Cem")]
-    cause = hit("The pump was blocked, because of kelp.", 0.65, keyword=4.0)
-
-    found = answer("Why did the pump stop?", stopped, *others, cause)
-
-    assert cause.fact.content in found.text
-
-
 def test_what_begins_with_a_word_for_what_stands_before_brings_it():
     before = "Tamsin: The doctor says no lifting."
     known = {"before": before, "keyword": 9.0}
@@ -188,39 +177,6 @@ def test_a_fact_of_others_in_which_nobody_says_anything_does_no_harm(content: st
 
 def relevant(hit: Hit, *, answers: bool = True) -> Relevant:
     return Relevant(hit, Judgement(1.0, 1.0, False), answers)
-
-
-def contents(question: str, *hits: Hit) -> list[str]:
-    ranked = ordered(question, asked_of(question), [relevant(one) for one in hits])
-    return [found.hit.fact.content for found, _ in ranked]
-
-
-def test_what_somebody_says_comes_before_what_is_said_about_them():
-    about, own = hit("Ben: Ana has a boat.", 0.8, speaker="Ben"), hit("Ana: I sold my boat.", 0.7, speaker="Ana")
-
-    assert contents("What did Ana do with her boat?", about, own) == [own.fact.content, about.fact.content]
-
-
-@pytest.mark.parametrize(
-    ("question", "fitting"),
-    [
-        ("When did the boat sink?", "The boat sank on 3 May 2024."),
-        ("How heavy is the boat?", "The boat weighs 4.2 tonnes."),
-        ("How many boats are there?", "There are seven boats."),
-    ],
-)
-def test_a_fact_of_the_form_that_is_asked_for_comes_first(question: str, fitting: str):
-    assert contents(question, hit("The boat of T2 is blue.", 0.8), hit(fitting, 0.7))[0] == fitting
-
-
-def test_a_far_better_match_stays_first():
-    assert contents("How heavy is the boat?", hit("The boat is heavy.", 0.9), hit("The quay has 7 steps.", 0.4))[0] == (
-        "The boat is heavy."
-    )
-
-
-def test_equal_facts_keep_the_order_of_the_search():
-    assert contents("Who sailed?", hit("Ben sailed."), hit("Ana sailed.")) == ["Ben sailed.", "Ana sailed."]
 
 
 def test_what_lies_far_below_the_best_is_left_out():
@@ -247,3 +203,15 @@ def test_naming_the_identifier_does_not_push_out_what_stands_under_its_heading()
     below = relevant(hit("Every 14 days.", 0.7, concept="PMP-014"))
 
     assert strong([(named, 1.9), (below, 0.7)], 0.6) == [(named, 1.9), (below, 0.7)]
+
+
+def test_a_part_that_nothing_answers_is_named_beside_the_one_that_is():
+    lift = hit("The lift was inspected by Grete on 29 January 2026.")
+
+    partly = answer("When was the lift inspected and who paid for the new rope?", lift)
+    assert partly.text.splitlines()[-1] == (
+        "Partly: “When was the lift inspected” is answered, “who paid for the new rope” is not."
+    )
+    paid = hit("Otto paid for the new rope of the lift.")
+    assert "Partly" not in answer("When was the lift inspected and who paid for the new rope?", lift, paid).text
+    assert "Partly" not in answer("When was the lift inspected?", lift).text

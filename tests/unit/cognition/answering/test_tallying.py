@@ -1,0 +1,99 @@
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind import Settings, open_agent
+from hive_mind.cognition.answering.tallying import tallied_answer, tally_of
+from hive_mind.model.aggregation import Aggregated, Aggregation
+from hive_mind.model.answer import Answer
+from hive_mind.model.content import Content
+from tests.unit.cognition.reading import hit
+
+QUESTIONS = Path(__file__).parents[4] / "benchmarks/questions"
+CITIES = ("Porto", "Kiel", "Ghent")
+MONTHS = ("2026-01", "2026-02", "2026-11")
+SHIPMENTS = st.lists(st.tuples(st.sampled_from(CITIES), st.sampled_from(MONTHS)), min_size=1, max_size=30)
+
+
+def whole(completeness: float = 1.0, *silent: str) -> Aggregated:
+    return Aggregated(Aggregation("count"), 0, (), completeness, silent)
+
+
+def tallied(question: str, rows: list[tuple[str, str]], of_hive: Aggregated | None = None) -> Answer | None:
+    facts = [
+        hit(f"S-{number};{city};{month}-03", concept=f"S-{number}", before="parcel;city;date", sources=("shipments.csv",)).fact
+        for number, (city, month) in enumerate(rows)
+    ]
+    other = hit("The harbour of Porto has 12 cranes.").fact
+    tally = tally_of(question)
+    assert tally is not None
+    return tallied_answer(tally, [*facts, other], of_hive or whole())
+
+
+@given(SHIPMENTS, st.sampled_from(CITIES))
+def test_rows_are_counted_exactly(rows: list[tuple[str, str]], city: str):
+    counts, months = Counter(city for city, _ in rows), Counter(month for _, month in rows)
+    of_city = tallied(f"How many shipments are for {city}?", rows)
+
+    assert (of_city.text.split()[0] if of_city else "0") == str(counts[city])
+    by_city = tallied("How many shipments are there per city?", rows)
+    assert by_city is not None
+    assert by_city.text.splitlines()[:-1] == [
+        f"{name}: {count}" for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+    by_month = tallied("How many shipments are there per month?", rows)
+    assert by_month is not None
+    assert by_month.text.splitlines()[:-1] == [f"{name}: {count}" for name, count in sorted(months.items())]
+    most = tallied("Which city has the most shipments?", rows)
+    assert most is not None
+    assert {line.split(":")[0] for line in most.text.splitlines()[:-1]} == {
+        name for name, count in counts.items() if count == max(counts.values())
+    }
+    last = tallied("What is the last shipment?", rows)
+    assert last is not None
+    assert last.sources[0].fact.content.endswith(f"{max(months)}-03")
+    listed = tallied("List all shipments of January 2026", rows)
+    assert len(listed.sources if listed else ()) == months["2026-01"]
+
+
+def test_the_part_of_the_hive_that_was_silent_is_named():
+    answer = tallied("How many shipments are there?", [("Kiel", "2026-01")], whole(0.5, "n2"))
+
+    assert answer is not None
+    assert answer.text.startswith("1 (counted over 2 facts in 50% of the hive; 1 member did not answer (n2)):")
+    assert answer.completeness == 0.5
+
+
+@pytest.mark.parametrize(
+    "question", ["Which port does the gateway use?", "Who has most of the shares?", "What is the date of the next shipment?", ""]
+)
+def test_a_question_that_asks_for_one_fact_is_no_tally(question: str):
+    assert tally_of(question) is None
+
+
+def test_terms_that_no_row_has_mean_something_else():
+    assert tallied("How many shipments were insured?", [("Kiel", "2026-01")]) is None
+    assert tallied("How many trains are there?", [("Kiel", "2026-01")]) is None
+
+
+def test_questions_for_all_of_them_are_answered_over_texts_of_several_kinds():
+    """`benchmarks/questions/aggregative.jsonl`: `want` begins the answer; null: it must not be counted."""
+
+    async def answers() -> list[tuple[dict[str, str], Answer]]:
+        async with await open_agent(Settings(store="memory", embed="none"), "tallying") as agent:
+            for path in sorted((QUESTIONS / "aggregative").iterdir()):
+                await agent.learn_from_content(Content(path.read_text("utf-8"), source=path.name))
+            cases = [json.loads(line) for line in (QUESTIONS / "aggregative.jsonl").read_text("utf-8").splitlines()]
+            return [(case, await agent.answer_question(case["question"])) for case in cases]
+
+    for case, answer in asyncio.run(answers()):
+        if case["want"] is None:
+            assert answer.method != "collected", case
+        else:
+            assert answer.method == "collected", case
+            assert answer.text.startswith(case["want"]), (case, answer.text)
