@@ -22,6 +22,7 @@ from typing import Literal
 from hive_mind.bus import codec
 from hive_mind.bus.base import DEAD_LETTERS_SHOWN, UNREADABLE_BYTES_MAX, DeadLetter, Envelope, key_of
 from hive_mind.errors import BackendError, DatabaseUnreadable, WireError
+from hive_mind.replacing import sync_folder
 from hive_mind.sqlite.file import File, FileFormat, remove, transaction
 from hive_mind.sqlite.replacement import log_path
 
@@ -294,6 +295,8 @@ class DeadLetterFile:
                 return
             with nullcontext(file) if file else closing(_opened(self.path)) as opened, opened.writing() as connection:
                 yield connection
+            # Its log went with the last to close it: after a power failure it could be back, and be played over later writes.
+            sync_folder(self.path.parent)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
