@@ -194,6 +194,11 @@ async def open_embedder(settings: Settings, key: str = "") -> Embedder:
         return cast(Embedder, await backends.load("embed", "none").open())
 
 
+def model_modules(settings: Settings) -> tuple[str, ...]:
+    """Modules that take seconds to load where the language model of the settings is opened; none for one that is scripted."""
+    return ("hive_mind.llm.providers",) if settings.llm and not settings.llm.startswith("scripted") else ()
+
+
 async def open_model(settings: Settings, key: str = "") -> LanguageModel:
     """The language model of the settings; without a `key` it gets the secret "LLM_KEY". Raises `ConfigError`."""
     if settings.llm.startswith("scripted"):

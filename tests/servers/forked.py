@@ -33,8 +33,12 @@ _LOADED = (
     *(f"hive_mind.{kind}.{name}" for kind in ("store", "journal", "ledger") for name in ("memory", "sqlite")),
     *("hive_mind.embed.none", "hive_mind.ann.quantised"),
 )
-# What takes as long again, and few need: by a word of the command line.
-_LOADED_LATER = {"mcp": "hive_mind.mcp.server", "tests.servers.mcp_server": "mcp.server"}
+# What takes as long again, and few need: by a word of the command line, or a variable.
+_LOADED_LATER = {
+    "mcp": "hive_mind.mcp.server",
+    "tests.servers.mcp_server": "mcp.server",
+    **dict.fromkeys(("run", "agent", "HIVE_MIND_LLM"), "hive_mind.llm.providers"),
+}
 _REQUEST_BYTES_MAX = 1 << 20
 _END = b"end"
 _STARTING = Lock()
@@ -168,7 +172,7 @@ def _copied(requests: socket.socket) -> list[str]:
         if request in (b"", _END):
             os._exit(0)
         words, *rest = json.loads(request)
-        _load(name for word, name in _LOADED_LATER.items() if word in words)
+        _load(name for word, name in _LOADED_LATER.items() if word in (*words, *rest[1]))
         _load_what_it_imports(words)
         if os.fork() == 0:
             break

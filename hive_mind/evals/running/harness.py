@@ -28,6 +28,7 @@ from hive_mind.evals.running.folder import RunFolder, environment_of, open_run, 
 from hive_mind.evals.running.vector_cache import Filled, Vectors, fill
 from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import model_modules
 
 # Seconds on two cores, measured on the standard experiment; only their ratios count. A process, a document, a question.
 _BEGINS, _LEARNS, _ASKS = 2.0, 0.002, 0.01
@@ -257,7 +258,8 @@ def _vectors(experiment: Experiment, order: RunOrder, report: RunListener) -> Ve
     nothing = Vectors(order.cache)
     if not _needs_vectors(experiment) or order.settings.embed == "none":
         return nothing
-    for news in run_jobs([Job("vectors", work_on_vectors, _FillOrder(experiment, order.settings, order.cache))], 1):
+    fill = _FillOrder(experiment, order.settings, order.cache)
+    for news in run_jobs([Job("vectors", work_on_vectors, fill, model_modules(order.settings))], 1):
         match news:
             case JobProgress(_, what, done, total):
                 report(done, total, what)
@@ -282,7 +284,7 @@ def _run_cells(
     # The longest first, so that no long one begins when everything else is done.
     waiting = sorted((id for id in orders if id not in before), key=lambda cell: -weights[cell])
     news_text = ""
-    for news in run_jobs([Job(id, work_on_cell, orders[id]) for id in waiting], jobs):
+    for news in run_jobs([Job(id, work_on_cell, orders[id], model_modules(orders[id].settings)) for id in waiting], jobs):
         match news:
             case JobProgress(name, phase, done, total):
                 news_text = f"{name}: {phase}"

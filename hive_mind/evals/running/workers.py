@@ -31,11 +31,15 @@ _LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something to do under a name: a function that a new process can import, and what it is given."""
+    """Something to do under a name: a function that a new process can import, and what it is given.
+
+    `loads`: modules that its process has loaded already, like those of all jobs, where processes are copies.
+    """
 
     name: str
     work: Work
     given: Any
+    loads: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ def _context(job: Job) -> ForkServerContext | SpawnContext:
     if sys.platform != "linux":
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload([job.work.__module__])
+    context.set_forkserver_preload([job.work.__module__, *job.loads])
     return context
 
 
