@@ -253,7 +253,9 @@ class LettersWorkload(Workload):
         return Refusing(path)
 
     async def write(self, opened: Any, number: int) -> None:
-        await asyncio.to_thread(opened.file.write, self.refusals_of(number))
+        # One after the other, as a node writes: threads take their turns in any order.
+        async with opened.turn:
+            await asyncio.to_thread(opened.file.write, self.refusals_of(number))
 
     async def found(self, opened: Any) -> tuple[int, State]:
         letters = opened.file.letters(limit=1_000_000)
@@ -268,7 +270,7 @@ class Refusing:
     """A file that needs no closing, as the others do."""
 
     def __init__(self, path: Path) -> None:
-        self.file = DeadLetterFile(path)
+        self.file, self.turn = DeadLetterFile(path), asyncio.Lock()
 
     async def close(self) -> None:
         return
