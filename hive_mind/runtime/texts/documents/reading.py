@@ -84,7 +84,8 @@ def _said(format: str, body: bytes) -> Mapping[str, object]:
         return {"refused": str(refused)}
     except Exception as error:  # noqa: BLE001 - whatever a library makes of bytes that are no such document
         # A parser of XML says so in words.
-        if isinstance(error, MemoryError) or "out of memory" in str(error):
+        # A library in C that gets no memory may fail without saying of what.
+        if isinstance(error, MemoryError | SystemError) or "out of memory" in str(error):
             return {"refused": _TOO_MUCH}
         return {"refused": f"is damaged or no {format.upper()} ({type(error).__name__})"}
     if len(document.text) > CHARS_MAX:
