@@ -333,18 +333,8 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
     except BaseException:
         await release()
         raise
-    return RunningMember(
-        plan,
-        member,
-        app_messages,
-        message_log,
-        desk_pages,
-        runner,
-        release,
-        signing,
-        unread,
-        settings.store != "memory",
-    )
+    is_kept = settings.store != "memory"
+    return RunningMember(plan, member, app_messages, message_log, desk_pages, runner, release, signing, unread, is_kept)
 
 
 def _signing(plan: MemberPlan) -> Signing | None:
