@@ -209,10 +209,10 @@ class DeadLetterFile:
             return connection.executemany(query, ((id,) for id in dict.fromkeys(ids))).rowcount
 
     def adopt(self, letter: DeadLetter) -> None:
-        """Let the node handle a dead letter of its broker."""
-        assert letter.envelope is not None  # noqa: S101 - the caller looked
-        with self._writing() as connection:
-            self._keep(connection, [refusal(letter.envelope, letter.attempts, letter.reason)], is_again=True)
+        """Let the node handle a dead letter of its broker; what is unreadable is not taken."""
+        if letter.envelope is not None:
+            with self._writing() as connection:
+                self._keep(connection, [refusal(letter.envelope, letter.attempts, letter.reason)], is_again=True)
 
     def drop(self, ids: Sequence[int]) -> int:
         """Forget letters, to the last byte. How many there were."""
