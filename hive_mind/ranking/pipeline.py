@@ -7,7 +7,7 @@ it:
     relevance  = (1 - w) · BM25 / best BM25 + w · 0.75 · cosine / best cosine
     w          = 0.6, or less where the tenth best cosine is within 0.15 of the best
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
-                        + 0.2 where the question names the speaker)
+                        (0.75 of an assistant's answer) + 0.2 where the question names the speaker)
                  + 0.2 · share of the best second hop's, where that is on (0.5 of one by another identifier)
     + the score of a second look, where that is on (memory.refining)
 

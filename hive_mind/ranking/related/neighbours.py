@@ -7,7 +7,7 @@ from its other fields. So all members of a hive say the same, and candidates gai
 outside a dated conversation has no place, gains nothing and lends nothing.
 
 In a chat with an assistant the person is called "user", and asks as "I": what is asked so is in the person's own messages rather
-than in the answers, dated or not.
+than in the answers, dated or not. An answer says at length what the message before it is about, which gains by it.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.ids import DEFAULT_TENANT, fact_id
+from hive_mind.model.normal_form import shown
 from hive_mind.model.probe import NOWHERE, PLACE
 from hive_mind.ornament import ornament
 from hive_mind.regex import regex
@@ -28,7 +29,7 @@ Scores = NDArray[np.floating[Any]]
 # Of the best of a session its mean is taken: one alone may have matched by chance, and a long session is not a better one.
 # Measured in docs/adr/0003-ranking.md, as is that the turn before should lend nothing: its text is indexed with the fact already.
 _BEST_OF_A_SESSION = 3
-_SHARE_OF_THE_NEXT = 0.25
+_SHARE_OF_THE_NEXT, _SHARE_OF_THE_ANSWER = 0.25, 0.75
 _SHARE_OF_WHO_IS_NAMED = 0.2
 _SHARE_OF_WHO_ASKS = 1.0
 _ROLES_OF_WHO_ASKS = frozenset(("user", "human"))
@@ -62,21 +63,25 @@ class Spoken(Protocol):
 
 
 def has_place(spoken: Spoken) -> bool:
-    """Whether it was said in a dated conversation, or by a person to an assistant."""
-    return _is_dated(spoken) or spoken.speaker in _ROLES_OF_WHO_ASKS
+    """Whether it was said in a dated conversation, by a person to an assistant, or as the answer."""
+    return _is_dated(spoken) or spoken.speaker in _ROLES_OF_WHO_ASKS or _name_before(spoken) in _ROLES_OF_WHO_ASKS
 
 
 def place_of(spoken: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     """Where a source said it, as an entry of `PLACE`. A session is what one source said in one day."""
     if not has_place(spoken):
         return NOWHERE
-    if not _is_dated(spoken):
-        return bytes(2 * _KEY_BYTES) + _key(spoken.speaker, _KEY_BYTES // 2) + bytes(_KEY_BYTES // 2)
-    day = spoken.said_at[:_DAY_CHARACTERS]
-    before = bytes.fromhex(fact_id(spoken.before, tenant)[: 2 * _KEY_BYTES]) if spoken.before else bytes(_KEY_BYTES)
+    day, name = spoken.said_at[:_DAY_CHARACTERS], _name_before(spoken)
+    session = _key(f"{day}\0{source}", _KEY_BYTES) if _is_dated(spoken) else bytes(_KEY_BYTES)
+    # As that turn is kept, or curly quotes in it would hide that it is the one before.
+    before = bytes.fromhex(fact_id(shown(spoken.before), tenant)[: 2 * _KEY_BYTES]) if spoken.before else bytes(_KEY_BYTES)
+    other_key = _key(name, _KEY_BYTES // 2) if name else bytes(_KEY_BYTES // 2)
+    return session + before + _key(spoken.speaker, _KEY_BYTES // 2) + other_key
+
+
+def _name_before(spoken: Spoken) -> str:
     name, colon, _ = spoken.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
-    other_key = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)
-    return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(spoken.speaker, _KEY_BYTES // 2) + other_key
+    return name if colon else ""
 
 
 def _is_dated(spoken: Spoken) -> bool:
@@ -104,21 +109,24 @@ def speakers_named(question: str) -> frozenset[int]:
 def gained(
     ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named_speakers: frozenset[int] = frozenset()
 ) -> Scores:
-    """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance, a fifth
-    where the question names its speaker, and all of it where it says "I" and a person said it to an assistant.
+    """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance (three
+    of an assistant's answer), a fifth where the question names its speaker, and all of it where it says "I" and a person said it
+    to an assistant.
 
     `places` are those of the candidates, or empty where none has one. Shapes (candidates,).
     """
     if not places or not weight:
         return np.zeros_like(relevance)
     place_rows = np.frombuffer(places, dtype=PLACE)
+    is_answer = np.isin(place_rows["other"], _ASKING) & ~np.isin(place_rows["speaker"], _ASKING)
+    shares_lent = np.where(is_answer, _SHARE_OF_THE_ANSWER, 0.0)
     shares = np.zeros(len(relevance))
     if _are_of_two(place_rows):
-        shares += _of_the_session(relevance, place_rows["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(
-            ids, relevance, place_rows["before"]
-        )
+        shares_lent[~is_answer & (place_rows["session"] != 0)] = _SHARE_OF_THE_NEXT
+        shares += _of_the_session(relevance, place_rows["session"])
         if names := named_speakers - _KEYS_OF_WHO_ASKS:
             shares += _SHARE_OF_WHO_IS_NAMED * np.isin(place_rows["speaker"], list(names))
+    shares += _of_the_next(ids, relevance * shares_lent, place_rows["before"])
     if asking := named_speakers & _KEYS_OF_WHO_ASKS:
         shares += _SHARE_OF_WHO_ASKS * np.isin(place_rows["speaker"], list(asking))
     return (weight * shares).astype(relevance.dtype)
@@ -157,8 +165,8 @@ def _of_the_session(relevance: Scores, session: NDArray[np.uint64]) -> Scores:
     return shares
 
 
-def _of_the_next(ids: Sequence[str], relevance: Scores, before: NDArray[np.uint64]) -> Scores:
-    """The relevance of the candidate that follows each; of several, as where something was said twice, the highest."""
+def _of_the_next(ids: Sequence[str], lent: Scores, before: NDArray[np.uint64]) -> Scores:
+    """The share that the candidate behind each lends it; of several, as where something was said twice, the highest."""
     shares = np.zeros(len(ids))
     rows = before.nonzero()[0]
     keys = before[rows].tobytes().hex()
@@ -167,8 +175,9 @@ def _of_the_next(ids: Sequence[str], relevance: Scores, before: NDArray[np.uint6
     for place, row in enumerate(rows.tolist()):
         former = row_of.get(keys[place * width : (place + 1) * width])
         if former is not None and former != row:
-            shares[former] = max(shares[former], relevance[row])
+            shares[former] = max(shares[former], lent[row])
     return shares
 
 
 _KEYS_OF_WHO_ASKS = frozenset(map(_speaker_key, _ROLES_OF_WHO_ASKS))
+_ASKING = sorted(_KEYS_OF_WHO_ASKS)

@@ -40,6 +40,14 @@ def test_a_turn_gains_by_the_one_that_answers_it_and_not_by_the_one_that_it_answ
     assert gains([answered, asked], [0.8, 0.2]) == pytest.approx([0.0, WEIGHT * 0.25 * 0.8])
 
 
+@pytest.mark.parametrize("before", ['user: I\'d like the "dry" one', "user: I\u2019d like the \u201cdry\u201d one"])
+def test_a_message_to_an_assistant_gains_by_the_answer_in_a_chat_without_dates(before: str):
+    asked = turn('user: I\'d like the "dry" one', said_at="", speaker="user")
+    answer = turn("assistant: Dry tents stay so.", before, said_at="", speaker="assistant")
+    following = turn("user: And when it's cold?", answer.content, said_at="", speaker="user")
+    assert gains([asked, answer, following], [0.2, 0.8, 0.4]) == pytest.approx([WEIGHT * 0.75 * 0.8, 0.0, 0.0])
+
+
 def test_what_was_said_twice_does_not_answer_itself():
     assert gains([turn("Thanks.", before="Thanks.")], [0.5]) == [0.0]
 
