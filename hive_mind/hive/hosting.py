@@ -4,34 +4,22 @@ Dictionaries stand in for a journal, so that a node can be started again from it
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from hive_mind.hive.effects import (
-    Acknowledge,
-    Done,
-    Effect,
-    Event,
-    Now,
-    Outcome,
-    Persist,
-    Put,
-    Received,
-    SearchLocal,
-    Send,
-    Shared,
-)
+from hive_mind.hive.effects import Event, Now, Outcome, Put, Received, Record
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.performer import Performer, Ports
 from hive_mind.hive.topology.codec import EVERYBODY
-from hive_mind.model.messages import Message
+from hive_mind.model.messages import Message, SearchRequest
 
 Kept = dict[tuple[str, bytes], bytes]
 
 
-class SynchronousHost:
+class SynchronousHost(Ports[str]):
     """Runs nodes by name. `clock` gives the time of every event."""
 
     def __init__(self, nodes: Iterable[HiveNode], clock: Callable[[], Now]) -> None:
-        self._clock = clock
+        self._clock, self._performer = clock, Performer(self)
         self.nodes: dict[str, HiveNode] = {}
         self.kept: dict[str, Kept] = {}
         self.messages = 0
@@ -44,38 +32,39 @@ class SynchronousHost:
         """Start a node with what it kept, if it was here before."""
         self.nodes[node.name] = node
         journal = self.kept.setdefault(node.name, {})
-        self._perform(node.name, node.start([Put(table, key, value) for (table, key), value in journal.items()], self._clock()))
+        records = [Put(table, key, value) for (table, key), value in journal.items()]
+        self._performer.take(node.start(records, self._clock()), node.name)
 
     def handle(self, name: str, event: Event) -> None:
         """Let a node handle an event, and everything that follows from it."""
-        self._perform(name, self.nodes[name].handle(event, self._clock()))
+        self._performer.take(self.nodes[name].handle(event, self._clock()), name)
         while self._inbox:
             to, sender, message = self._inbox.popleft()
             if to in self.nodes:
                 self.messages += 1
-                self._perform(to, self.nodes[to].handle(Received(sender, message), self._clock()))
+                self._performer.take(self.nodes[to].handle(Received(sender, message), self._clock()), to)
 
     def answer(self, request: str) -> Outcome | None:
         """The answer to a request, once; None where it waits for time to pass."""
         return self._answers.pop(request, None)
 
-    def _perform(self, name: str, effects: Iterable[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Persist(records):
-                    journal = self.kept[name]
-                    for record in records:
-                        if isinstance(record, Put):
-                            journal[record.table, record.key] = record.value
-                        else:
-                            journal.pop((record.table, record.key), None)
-                case Send(to, message):
-                    receivers = [node for node in self.nodes if node != name] if EVERYBODY in to else to
-                    self._inbox.extend((receiver, name, message) for receiver in receivers)
-                case SearchLocal(request, reply_to):
-                    if (reply := self.nodes[name].search(request, self._clock())) is not None:
-                        self._inbox.append((reply_to, name, reply))
-                case Done(request, outcome):
-                    self._answers[request] = outcome
-                case Acknowledge() | Shared():
-                    pass
+    def write(self, records: Sequence[Record], cause: str) -> bool:
+        journal = self.kept[cause]
+        for record in records:
+            if isinstance(record, Put):
+                journal[record.table, record.key] = record.value
+            else:
+                journal.pop((record.table, record.key), None)
+        return True
+
+    def send(self, to: tuple[str, ...], message: Message, cause: str) -> None:
+        receivers = [node for node in self.nodes if node != cause] if EVERYBODY in to else to
+        self._inbox.extend((receiver, cause, message) for receiver in receivers)
+
+    def search(self, request: SearchRequest, reply_to: str, cause: str) -> None:
+        if (reply := self.nodes[cause].search(request, self._clock())) is not None:
+            self._inbox.append((reply_to, cause, reply))
+
+    def done(self, request: str, outcome: Outcome, cause: str) -> None:
+        del cause
+        self._answers[request] = outcome

@@ -1,18 +1,15 @@
-"""One simulated machine: a node, its disk and its clock. Performs effects in their order and can lose power between any two.
-
-A `Persist` holds up what stands behind it until the disk has it, while the node goes on handling events: as with a runner that
-commits several events at once.
+"""One simulated machine: a node, its disk and its clock. It can lose power between any two effects.
 
 Its disk is a journal of batches, of which the last may not have reached it when the power goes.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Effect, Event, Now, Persist, Put, Record, Tick
+from hive_mind.hive.effects import Effect, Event, Now, Put, Record, Tick
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.performer import Performer, Ports
 from hive_mind.sim.schedule import Schedule
 
 START_MS = 1_700_000_000_000
@@ -23,7 +20,7 @@ class PowerCut(Exception):
     """The machine is gone in the middle of what it did."""
 
 
-class MachineWorld(Protocol):
+class MachineWorld(Ports["Machine"], Protocol):
     """The world around a machine, as it needs it."""
 
     def new_node(self, name: str) -> HiveNode:
@@ -34,16 +31,8 @@ class MachineWorld(Protocol):
         """Look at what the node made of an event."""
         ...
 
-    def perform(self, machine: "Machine", effect: Effect) -> None:
-        """Carry out anything but a `Persist`."""
-        ...
-
     def pass_boundary(self) -> bool:
         """Whether the power goes at this boundary between two effects."""
-        ...
-
-    def sync_ms(self) -> float:
-        """How long the disk takes this time; 0 is at once."""
         ...
 
     def crashed(self, machine: "Machine") -> None:
@@ -51,10 +40,11 @@ class MachineWorld(Protocol):
         ...
 
 
-class Machine:
+class Machine(Performer["Machine"]):
     """A node that can get events, crash, stall and start again from its disk."""
 
     def __init__(self, name: str, schedule: Schedule, chance: Chance, world: MachineWorld) -> None:
+        super().__init__(world)
         self.name, self.disk = name, Disk()
         self.node: HiveNode | None = None
         self.clock_error_ms = 0
@@ -63,8 +53,6 @@ class Machine:
         """Until when it stalled last."""
         self._schedule, self._chance, self._world = schedule, chance, world
         self._booted_ms = 0
-        self._effects: deque[Effect] = deque()
-        self._is_syncing = False
         self._events_held: list[Event] = []
         self._tick_ms = -1
 
@@ -88,7 +76,7 @@ class Machine:
             self._booted_ms = self._schedule.now_ms - self._chance.randrange(1_000_000)
         self.node = self._world.new_node(self.name)
         try:
-            self._take(None, self.node.start(self.disk.load(), self.now))
+            self._follow(None, self.node.start(self.disk.load(), self.now))
         except PowerCut:
             self.crash(loses_tail=True)
 
@@ -101,7 +89,7 @@ class Machine:
             return True
         try:
             self._boundary()
-            self._take(event, self.node.handle(event, self.now))
+            self._follow(event, self.node.handle(event, self.now))
         except PowerCut:
             self.crash(loses_tail=True)
         return True
@@ -122,62 +110,53 @@ class Machine:
     def crash(self, *, loses_tail: bool) -> None:
         """Lose everything but the disk."""
         self.node = None
-        self._effects.clear()
+        self.stop()
         self._events_held.clear()
-        self._is_syncing, self.stalled_ms, self._tick_ms = False, -1, -1
+        self.stalled_ms, self._tick_ms = -1, -1
         self.disk.crash(self._chance, loses_tail=loses_tail)
         self._world.crashed(self)
 
     def flush(self) -> None:
         """Have everything durable that the node wanted durable so far."""
-        for effect in self._effects:
-            if isinstance(effect, Persist):
-                self.disk.write(effect.records)
+        self._write_waiting()
         self.disk.sync()
-        self._effects = deque(effect for effect in self._effects if not isinstance(effect, Persist))
 
-    def _take(self, event: Event | None, effects: Sequence[Effect]) -> None:
-        if event is not None:
-            self._world.handled(self, event, effects)
-        self._effects.extend(effects)
-        if not self._is_syncing:
-            self._perform()
-        self._plan_tick()
-
-    def _perform(self) -> None:
-        while self._effects:
-            self._boundary()
-            effect = self._effects.popleft()
-            if not isinstance(effect, Persist):
-                self._world.perform(self, effect)
-                continue
-            self.disk.write(effect.records)
-            wait_ms = self._world.sync_ms()
-            if wait_ms:
-                self._sync_later(wait_ms)
-                return
+    def save(self, records: Sequence[Record], sync_ms: float) -> bool:
+        """Write records to the disk, which takes some time; whether it is over."""
+        self.disk.write(records)
+        if not sync_ms:
             self._boundary()
             self.disk.sync()
+            return True
+        self._write_waiting()
+        boot = self.boots
+        self._schedule.after(sync_ms, lambda: self._synced(boot))
+        return False
 
-    def _sync_later(self, wait_ms: float) -> None:
+    def _write_waiting(self) -> None:
         """One sync for all that is waiting: each stays a batch of its own, so any prefix of them can survive."""
-        for effect in self._effects:
-            if isinstance(effect, Persist):
-                self.disk.write(effect.records)
-        self._effects = deque(effect for effect in self._effects if not isinstance(effect, Persist))
-        self._is_syncing, boot = True, self.boots
-        self._schedule.after(wait_ms, lambda: self._synced(boot))
+        for records in self.records_waiting():
+            self.disk.write(records)
 
     def _synced(self, boot: int) -> None:
         if self.node is None or boot != self.boots:
             return
-        self._is_syncing = False
         try:
             self._boundary()
             self.disk.sync()
-            self._perform()
+            self.written()
         except PowerCut:
             self.crash(loses_tail=True)
+
+    def _follow(self, event: Event | None, effects: Sequence[Effect]) -> None:
+        if event is not None:
+            self._world.handled(self, event, effects)
+        self.take(effects, self)
+        self._plan_tick()
+
+    def _carry_out(self, effect: Effect, cause: "Machine") -> None:
+        self._boundary()
+        super()._carry_out(effect, cause)
 
     def _boundary(self) -> None:
         if self._world.pass_boundary():

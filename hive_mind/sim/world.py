@@ -11,7 +11,6 @@ from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
-    Done,
     Effect,
     Event,
     Outcome,
@@ -20,21 +19,20 @@ from hive_mind.hive.effects import (
     Put,
     Rearrange,
     Received,
+    Record,
     Retract,
-    SearchLocal,
-    Send,
 )
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.registry_service import REGISTRY
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.partition_replica import ASSERTIONS
 from hive_mind.hive.topology.base import Topology
-from hive_mind.model.messages import Message
+from hive_mind.model.messages import Message, SearchRequest
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.history import History, Operation
 from hive_mind.sim.hives import node_of as new_node_of
 from hive_mind.sim.invariants.views import node_of, note_promoted, places_of
-from hive_mind.sim.machine import Machine
+from hive_mind.sim.machine import Machine, MachineWorld
 from hive_mind.sim.network import Fate, Network, Packet
 from hive_mind.sim.schedule import Schedule
 from hive_mind.sim.siege.keys import BEAT_MS, Mail, Office
@@ -56,7 +54,7 @@ class Violation:
     what: str
 
 
-class World:
+class World(MachineWorld):
     """Machines that get events, and virtual time. Stops at the first violation."""
 
     def __init__(self, topology: Topology, weather: Weather, new_chance: NewChance, *, liar: str = "") -> None:
@@ -189,19 +187,6 @@ class World:
             put_records = (record for record in records if isinstance(record, Put) and record.table in (ASSERTIONS, REGISTRY))
             self.genuine.update((record.table, record.key, record.value) for record in put_records)
 
-    def perform(self, machine: Machine, effect: Effect) -> None:
-        match effect:
-            case Send(to, message):
-                self._send(machine.name, to, message)
-            case Acknowledge(delivery):
-                self.network.acknowledge(delivery)
-            case SearchLocal():
-                self._search(machine, effect)
-            case Done(request, outcome):
-                self._answered(machine, request, outcome)
-            case _:
-                pass
-
     def pass_boundary(self) -> bool:
         """Count one more moment at which the power may go; whether it goes now."""
         self.boundaries += 1
@@ -211,15 +196,42 @@ class World:
             return True
         return self.boundaries == self.cut_at
 
-    def sync_ms(self) -> float:
-        """How long a disk takes this time."""
-        return self._chance.expovariate(1 / self.weather.sync_ms) if self.weather.sync_ms and not self._is_calm else 0.0
-
     def crashed(self, machine: Machine) -> None:
         """Clients of a machine learn nothing more; it comes back."""
         self.note(f"{machine.name} crashed")
         self.history.crashed(machine.name)
         self.schedule.after(self._chance.uniform(1_000, 60_000), machine.start)
+
+    # ── ports ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, records: Sequence[Record], cause: Machine) -> bool:
+        takes_time = self.weather.sync_ms and not self._is_calm
+        return cause.save(records, self._chance.expovariate(1 / self.weather.sync_ms) if takes_time else 0.0)
+
+    def send(self, to: tuple[str, ...], message: Message, cause: Machine) -> None:
+        envelope = None if self.mail is None else self.mail.envelope(cause.name, to, message)
+        for name in to:
+            self.network.send(cause.name, name, message, envelope)
+
+    def search(self, request: SearchRequest, reply_to: str, cause: Machine) -> None:
+        if cause.node is None or (reply := cause.node.search(request, cause.now)) is None:
+            return
+        if reply_to == cause.name:
+            boot = cause.boots
+            self.schedule.after(0, lambda: cause.boots == boot and cause.handle(Received(cause.name, reply)))
+        else:
+            self.send((reply_to,), reply, cause)
+
+    def acknowledge(self, delivery: str) -> None:
+        self.network.acknowledge(delivery)
+
+    def done(self, request: str, outcome: Outcome, cause: Machine) -> None:
+        operation = self.history.end(request, outcome, self.schedule.now_ms)
+        self.note(f"{cause.name} answers {request}")
+        if operation is None:
+            self.violate("I7 a request is answered once", f"{cause.name} answered {request} again, or nobody asked")
+        else:
+            self.on_answer(operation)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -240,23 +252,6 @@ class World:
         is_there = machine.handle(Received(sender, packet.message, packet.delivery))
         return Fate.TAKEN if is_there else Fate.AWAY
 
-    def _search(self, machine: Machine, effect: SearchLocal) -> None:
-        if machine.node is None:
-            return
-        reply = machine.node.search(effect.request, machine.now)
-        if reply is None:
-            return
-        if effect.reply_to == machine.name:
-            boot = machine.boots
-            self.schedule.after(0, lambda: machine.boots == boot and machine.handle(Received(machine.name, reply)))
-        else:
-            self._send(machine.name, (effect.reply_to,), reply)
-
-    def _send(self, sender: str, to: tuple[str, ...], message: Message) -> None:
-        envelope = None if self.mail is None else self.mail.envelope(sender, to, message)
-        for name in to:
-            self.network.send(sender, name, message, envelope)
-
     def _beat(self, machine: Machine) -> None:
         """Send all, again and again, the keys of all."""
         if self.mail is not None and machine.node is not None and machine.stalled_ms <= self.schedule.now_ms:
@@ -265,14 +260,6 @@ class World:
             for name in names:
                 self.network.send(machine.name, name, envelope.message, envelope)
         self.schedule.after(BEAT_MS, lambda: self._beat(machine))
-
-    def _answered(self, machine: Machine, request: str, outcome: Outcome) -> None:
-        operation = self.history.end(request, outcome, self.schedule.now_ms)
-        self.note(f"{machine.name} answers {request}")
-        if operation is None:
-            self.violate("I7 a request is answered once", f"{machine.name} answered {request} again, or nobody asked")
-        else:
-            self.on_answer(operation)
 
     def _check_order(self, event: Received, effects: Sequence[Effect]) -> None:
         """An acknowledged event is not repeated: so it must be durable before."""

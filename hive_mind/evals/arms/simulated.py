@@ -8,7 +8,7 @@ A hive of production nodes in virtual time, as the agents at its nodes see it: q
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -25,8 +25,9 @@ from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, 
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell, Fault
 from hive_mind.evals.rows import Learned
-from hive_mind.hive.effects import Done, Effect, Event, Now, Outcome, Received, SearchLocal, Send, Shared, Tick
+from hive_mind.hive.effects import Effect, Event, Now, Outcome, Received, Tick
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.performer import Performer, Ports
 from hive_mind.hive.query.latencies import Latencies
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
@@ -97,7 +98,7 @@ class VirtualNode(Requests):
         return self._hive.answered(self, request, event)
 
 
-class VirtualHive:
+class VirtualHive(Ports[VirtualNode]):
     """Nodes of one topology. `settle` once everything was promoted; then `spoil` it; then `ask`."""
 
     def __init__(
@@ -109,7 +110,7 @@ class VirtualHive:
         self._calm = Network(self.schedule, _chance(seed, "writes"), Weather(delay_ms=DELAY_MS), self._deliver)
         weather = Weather(delay_ms=DELAY_MS, loss=fault.loss)
         self._spoilt = Network(self.schedule, self._chance, weather, self._deliver)
-        self._done: dict[str, Outcome] = {}
+        self._performer, self._done = Performer(self), dict[str, Outcome]()
         self._is_learning, self._replica_ms = True, 0
         self._slow: frozenset[str] = frozenset()
         self._down: frozenset[str] = frozenset()
@@ -120,7 +121,7 @@ class VirtualHive:
             for name in topology.nodes
         }
         for node in self.nodes.values():
-            self._perform(node, node.node.start((), self._now))
+            self._follow(node, node.node.start((), self._now))
 
     def time_us(self) -> int:
         return 1000 * (START_MS + self.schedule.now_ms)
@@ -175,24 +176,20 @@ class VirtualHive:
         return Now(START_MS + self.schedule.now_ms, self.schedule.now_ms)
 
     def _handle(self, node: VirtualNode, event: Event) -> None:
-        self._perform(node, node.node.handle(event, self._now))
+        self._follow(node, node.node.handle(event, self._now))
 
-    def _perform(self, node: VirtualNode, effects: Iterable[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Send(to, message):
-                    self._send(node.node.name, to, message)
-                case SearchLocal(request, reply_to):
-                    self._search(node, request, reply_to)
-                case Done(request, outcome):
-                    self._done[request] = outcome
-                case Shared(fact_ids):
-                    node.shared += fact_ids
-                case _:
-                    pass
+    def _follow(self, node: VirtualNode, effects: Sequence[Effect]) -> None:
+        self._performer.take(effects, node)
         self._plan_tick(node)
 
-    def _send(self, sender: str, to: Sequence[str], message: Message) -> None:
+    def done(self, request: str, outcome: Outcome, cause: VirtualNode) -> None:
+        del cause
+        self._done[request] = outcome
+
+    def shared(self, fact_ids: tuple[str, ...], cause: VirtualNode) -> None:
+        cause.shared += fact_ids
+
+    def send(self, to: tuple[str, ...], message: Message, cause: VirtualNode) -> None:
         is_search = isinstance(message, _SEARCHES)
         # Anti-entropy rests while questions are asked: it would find nothing new, and its timetable depends on what was before.
         if not is_search and not self._is_learning:
@@ -200,19 +197,17 @@ class VirtualHive:
         self.traffic.count(to, message)
         network = self._spoilt if is_search else self._calm
         for name in to:
-            network.send(sender, name, message)
+            network.send(cause.node.name, name, message)
 
-    def _search(self, node: VirtualNode, request: SearchRequest, reply_to: str) -> None:
-        reply = node.node.search(request, self._now)
-        if reply is None:
+    def search(self, request: SearchRequest, reply_to: str, cause: VirtualNode) -> None:
+        if (reply := cause.node.search(request, self._now)) is None:
             return
-        name = node.node.name
-        if reply_to == name:
-            self.schedule.after(0, lambda: self._handle(node, Received(name, reply)))
+        if reply_to == (name := cause.node.name):
+            self.schedule.after(0, lambda: self._handle(cause, Received(name, reply)))
         elif name in self._slow:
-            self.schedule.after(self._fault.slow_ms, lambda: self._send(name, (reply_to,), reply))
+            self.schedule.after(self._fault.slow_ms, lambda: self.send((reply_to,), reply, cause))
         else:
-            self._send(name, (reply_to,), reply)
+            self.send((reply_to,), reply, cause)
 
     def _deliver(self, packet: Packet) -> Fate:
         node = self.nodes[packet.to]

@@ -1,15 +1,17 @@
-"""Carries out a node's effects: answers requests, searches, sends, acknowledges.
+"""The ports of a node at work: its journal, its lines to the bus, and the callers that wait.
 
 Work that needs no waiting is done at once, so a question this node can answer alone costs no switch of tasks, however busy the
-bus is. Messages to send go into a line of their own. Questions of others and acknowledgements wait for the runner's task.
+bus is. Messages to send go into a line of their own. Questions of others and acknowledgements wait for the runner's task. Events
+that come in one turn of the event loop, or while a write is under way, share the next write.
 """
 
+import asyncio
 import logging
 import secrets
 from asyncio import Future
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, count
 from typing import Protocol
 
 import msgspec
@@ -17,9 +19,12 @@ import msgspec
 from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.errors import BackendError
-from hive_mind.hive.effects import Acknowledge, Done, Effect, Now, Outcome, SearchLocal, Send, Shared
+from hive_mind.hive.effects import Acknowledge, Effect, Node, Now, Outcome, Record, SearchLocal
+from hive_mind.hive.performer import Performer, Ports
 from hive_mind.identity.envelopes import Signing
+from hive_mind.journal.base import Journal
 from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
+from hive_mind.runtime.node.base import Clock
 from hive_mind.runtime.node.in_hand import InHand
 from hive_mind.runtime.observing.logs import hop
 
@@ -36,12 +41,6 @@ class PutAside(msgspec.Struct, frozen=True):
     is_proven: bool = True
 
 
-class Post(msgspec.Struct, frozen=True):
-    """A `Send` that is on its envelope."""
-
-    envelope: Envelope
-
-
 class Answer(msgspec.Struct, frozen=True):
     """A `SearchLocal` for another node, which waits no longer than until `due_ms`."""
 
@@ -53,7 +52,11 @@ class Answer(msgspec.Struct, frozen=True):
     """The message that asks."""
 
 
-Work = Effect | PutAside | Post | Answer
+class Cause(msgspec.Struct, frozen=True):
+    """When an event came, and the trace it belongs to."""
+
+    now: Now
+    trace: str = ""
 
 
 class Outlet(Protocol):
@@ -67,10 +70,6 @@ class Outlet(Protocol):
 class EffectHost(Protocol):
     """The runner's methods that the executor needs."""
 
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """Search the node's replica."""
-        ...
-
     def take_own_reply(self, reply: SearchReply) -> None:
         """Tell the node what it said to itself."""
         ...
@@ -79,23 +78,38 @@ class EffectHost(Protocol):
         """Let the runner's task call `carry_out`."""
         ...
 
-    def now(self) -> Now:
-        """The clocks."""
+    def written(self) -> None:
+        """Records are durable, and what waited for that was done."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Records can't be made durable; told once."""
         ...
 
 
-class EffectExecutor:
+class EffectExecutor(Ports[Cause]):
     """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both."""
 
     def __init__(
-        self, name: str, hive: str, outgoing: Outlet, host: EffectHost, in_hand: InHand, signing: Signing | None = None
+        self,
+        node: Node,
+        hive: str,
+        journal: Journal,
+        outgoing: Outlet,
+        clock: Clock,
+        host: EffectHost,
+        in_hand: InHand,
+        signing: Signing | None = None,
     ) -> None:
-        self._in_hand = in_hand
-        self._name, self._hive, self._outgoing, self._host, self._signing = name, hive, outgoing, host, signing
+        self._node, self._name, self._hive, self._clock = node, node.name, hive, clock
+        self._outgoing, self._host, self._in_hand, self._signing = outgoing, host, in_hand, signing
         self._ids = unique_ids()
+        self._performer = Performer(self)
+        self._journal = journal
+        self._under_way: asyncio.Task[None] | None = None
         self._waiting: deque[Answer | Acknowledge | PutAside | SearchLocal] = deque()
         self._own_replies: deque[SearchReply] = deque()
-        self._is_taking_own = False
+        self._is_taking_own = self._is_stopped = False
         self.requests: dict[str, Future[Outcome]] = {}
         self.deliveries: dict[str, Delivery] = {}
         self.listeners: list[SharedListener] = []
@@ -107,17 +121,26 @@ class EffectExecutor:
         """Whether `carry_out` has something to do."""
         return bool(self._waiting)
 
-    def prepared(self, effects: Iterable[Effect], now: Now, trace: str = "") -> list[Work]:
-        """The same, with what only now is known: on whose behalf something is sent, and since when a question waits."""
-        return [self._prepared(effect, now, trace) for effect in effects]
+    @property
+    def is_writing(self) -> bool:
+        """Whether records are on their way to the journal, and effects wait for that."""
+        return self._performer.is_waiting
 
-    def carry(self, work: Iterable[Work]) -> None:
-        """Do it, or put it behind what waits. Persisting is done already."""
-        for task_due in work:
-            self._carry(task_due)
-        self._take_own_replies()
-        if self._waiting:
-            self._host.ring()
+    def take(self, effects: Sequence[Effect], cause: Cause, *, is_search: bool = False) -> None:
+        """Carry out effects of an event in their order."""
+        if not self._is_stopped:
+            self._performer.take(effects, cause, is_search=is_search)
+            self._take_own_replies()
+
+    def put(self, task_due: Acknowledge | PutAside) -> None:
+        """Let the runner's task tell the bus of a delivery."""
+        self._waiting.append(task_due)
+        self._host.ring()
+
+    async def finish(self) -> None:
+        """Wait for the write under way, if there is one."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
 
     async def carry_out(self, answers_max: int) -> None:
         """Do pending work, but answer a bounded number of questions: then others take their turn."""
@@ -145,17 +168,20 @@ class EffectExecutor:
 
     def _take_own_replies(self) -> None:
         """Questions to itself that follow, as for the next page of a long list, wait for their turn like those of others."""
-        if self._is_taking_own:
-            return
-        self._is_taking_own = True
-        try:
-            while self._own_replies:
-                self._host.take_own_reply(self._own_replies.popleft())
-        finally:
-            self._is_taking_own = False
+        if not self._is_taking_own:
+            self._is_taking_own = True
+            try:
+                while self._own_replies:
+                    self._host.take_own_reply(self._own_replies.popleft())
+            finally:
+                self._is_taking_own = False
+        if self._waiting:
+            self._host.ring()
 
     def stop(self, error: Callable[[], Exception]) -> None:
-        """Stop; every waiting caller gets an `error`."""
+        """Stop: nothing that waits will ever be done, and every waiting caller gets an `error`."""
+        self._is_stopped = True
+        self._performer.stop()
         self._waiting.clear()
         self._own_replies.clear()
         self.deliveries.clear()
@@ -163,39 +189,83 @@ class EffectExecutor:
             if not waiting.done():
                 waiting.set_exception(error())
 
-    def _prepared(self, effect: Effect, now: Now, trace: str) -> Work:
-        if isinstance(effect, Send):
-            return Post(self.envelope(effect.to, effect.message, now, trace))
-        if isinstance(effect, SearchLocal) and effect.reply_to != self._name:
-            return Answer(effect.request, effect.reply_to, now.mono_ms + effect.request.left_ms, trace, self._in_hand.current)
-        return effect
+    # ── ports ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _carry(self, work: Work) -> None:
-        match work:
-            case Answer() | Acknowledge() | PutAside():
-                self._waiting.append(work)
-            case SearchLocal() if self._is_taking_own:
-                self._waiting.append(work)
-            case Post(envelope):
-                self._outgoing.add(envelope)
-            case SearchLocal(request):
-                self._search(request)
-            case Done(name, outcome):
-                waiting = self.requests.get(name)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(outcome)
-            case Shared(fact_ids):
-                self._notify(fact_ids)
-            case _:
-                pass
+    def write(self, records: Sequence[Record], cause: Cause) -> bool:
+        del cause
+        if records:
+            # Not at once: what other tasks want in this turn of the event loop shares the write.
+            asyncio.get_running_loop().call_soon(self._write, records)
+        return not records
+
+    def send(self, to: tuple[str, ...], message: Message, cause: Cause) -> None:
+        self._outgoing.add(self.envelope(to, message, cause.now, cause.trace))
+
+    def search(self, request: SearchRequest, reply_to: str, cause: Cause) -> None:
+        if reply_to != self._name:
+            due_ms = cause.now.mono_ms + request.left_ms
+            self._waiting.append(Answer(request, reply_to, due_ms, cause.trace, self._in_hand.current))
+        elif self._is_taking_own:
+            self._waiting.append(SearchLocal(request, reply_to))
+        else:
+            self._search(request)
+
+    def acknowledge(self, delivery: str) -> None:
+        self._waiting.append(Acknowledge(delivery))
+
+    def done(self, request: str, outcome: Outcome, cause: Cause) -> None:
+        del cause
+        waiting = self.requests.get(request)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(outcome)
+
+    def shared(self, fact_ids: tuple[str, ...], cause: Cause) -> None:
+        del cause
+        for listener in tuple(self.listeners):
+            try:
+                listener(fact_ids)
+            except Exception:  # noqa: BLE001 - it is a guest here
+                _log.exception("a listener of node %s failed", self._name)
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self, records: Sequence[Record]) -> None:
+        if not self._is_stopped:
+            batches = (records, *self._performer.records_waiting())
+            self._under_way = asyncio.ensure_future(self._journal.write(list(chain.from_iterable(batches))))
+            self._under_way.add_done_callback(self._written)
+
+    def _written(self, write: "asyncio.Task[None]") -> None:
+        self._under_way = None
+        error = asyncio.CancelledError() if write.cancelled() else write.exception()
+        if self._is_stopped:
+            return
+        if error is None:
+            try:
+                self._performer.written()
+                self._take_own_replies()
+            except Exception as defect:  # noqa: BLE001 - what was promised behind these records would never be done
+                error = defect
+        if error is None:
+            self._host.written()
+        else:
+            self._host.fail(error)
 
     def _search(self, request: SearchRequest) -> None:
-        if (reply := self._host.search(request, self._host.now())) is not None:
+        if (reply := self._searched(request, self._clock())) is not None:
             self._own_replies.append(reply)
+
+    def _searched(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """A search changes nothing, so one that fails costs only its own answer."""
+        try:
+            return self._node.search(request, now)
+        except Exception:  # noqa: BLE001
+            _log.exception("node %s could not search", self._name)
+            return None
 
     def _answer(self, answer: Answer) -> None:
         """Search, unless nobody waits any more. Only the time it waited here counts: others' clocks may be wrong."""
-        now = self._host.now()
+        now = self._clock()
         if now.mono_ms > answer.due_ms:
             self.answers_late += 1
             return
@@ -211,7 +281,7 @@ class EffectExecutor:
         if _log.isEnabledFor(logging.DEBUG):
             asker, kind = answer.reply_to, type_of(answer.request)
             hop(_log, "answers", node=self._name, correlation=answer.request.query, asker=asker, kind=kind)
-        if (reply := self._host.search(answer.request, now)) is not None:
+        if (reply := self._searched(answer.request, now)) is not None:
             self._outgoing.add(self.envelope((answer.reply_to,), reply, now, trace))
 
     def envelope(self, to: Sequence[str], message: Message, now: Now, trace: str = "") -> Envelope:
@@ -228,13 +298,6 @@ class EffectExecutor:
             type(message) in LIVE,
         )
         return self._signing.signed(envelope) if self._signing else envelope
-
-    def _notify(self, fact_ids: tuple[str, ...]) -> None:
-        for listener in tuple(self.listeners):
-            try:
-                listener(fact_ids)
-            except Exception:  # noqa: BLE001 - it is a guest here
-                _log.exception("a listener of node %s failed", self._name)
 
 
 def unique_ids() -> Iterator[str]:

@@ -80,12 +80,12 @@ class Intake:
             if not expected.done():
                 # The waiting caller may have given up at this very moment.
                 expected.set_result(None)
-            self._executor.carry((Acknowledge(name),))
+            self._executor.put(Acknowledge(name))
             return
         if envelope.sender == self._node and envelope.hive == self._hive:
             # A ping that came after its time; another process of this name, of which the others tell; or nobody honest.
             self.counts.echoes += 1
-            self._executor.carry((Acknowledge(name),))
+            self._executor.put(Acknowledge(name))
             return
         if self._in_hand.has_killed(hand):
             self._refuse(name, envelope, KILLED)
@@ -95,7 +95,7 @@ class Intake:
         if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
             self._log_unproven(envelope, why)
             if self._signing.is_required:
-                self._executor.carry((PutAside(name, why, is_proven=False),))
+                self._executor.put(PutAside(name, why, is_proven=False))
                 return
         self._count(envelope, now)
         try:
@@ -116,7 +116,7 @@ class Intake:
         self.counts.refused[envelope.type] += 1
         about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
         _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, reason, extra=about)
-        self._executor.carry((PutAside(name, reason),))
+        self._executor.put(PutAside(name, reason))
 
     def _log_unproven(self, envelope: Envelope, why: str) -> None:
         self.counts.unproven[why] += 1

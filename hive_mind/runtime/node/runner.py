@@ -36,8 +36,7 @@ from hive_mind.identity.envelopes import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
-from hive_mind.runtime.node.effect_executor import EffectExecutor, SharedListener, Work
-from hive_mind.runtime.node.group_commit import Barrier
+from hive_mind.runtime.node.effect_executor import Cause, EffectExecutor, SharedListener
 from hive_mind.runtime.node.in_hand import SUFFIX, InHand
 from hive_mind.runtime.node.intake import Intake
 from hive_mind.runtime.node.outgoing import Alarm, Bell
@@ -84,9 +83,8 @@ class NodeRunner(Requests):
         self._settings = settings = settings or RunnerSettings()
         super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
         self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
-        self._barrier = Barrier(journal, release=self._released, fail=self._fail)
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
-        self._executor = EffectExecutor(node.name, settings.hive, self._outgoing, self, self._in_hand, signing)
+        self._executor = EffectExecutor(node, settings.hive, journal, self._outgoing, clock, self, self._in_hand, signing)
         self._intake = Intake(node.name, settings.hive, self._executor, self._handle, knows, self.timings, self._in_hand, signing)
         self._alarm = Alarm(self._on_time)
         self._reconnects, self._look_at_ms = 0, 0
@@ -179,14 +177,14 @@ class NodeRunner(Requests):
         aside = Persist([record for record in journal if isinstance(record, SetAside)])
         self.damaged = len(aside.records)
         with_start = [aside, *self._node.start(journal, self._clock()), Done(request, ())]
-        await self._wait_for(request, lambda: self._barrier.hold(self._executor.prepared(with_start, self._clock())))
+        await self._wait_for(request, lambda: self._executor.take(with_start, Cause(self._clock())))
 
     async def scrub(self, is_meant: Callable[[Envelope], bool]) -> None:
         """Leave no byte of what the node let go of, nor of what is meant in what it refused. Raises `BackendError`."""
         self._check_running()
         # Facts that it just let go of may be on their way there.
         request = next(self._ids)
-        await self._wait_for(request, lambda: self._barrier.hold([Done(request, ())]))
+        await self._wait_for(request, lambda: self._executor.take([Done(request, ())], Cause(self._clock())))
         await self._journal.scrub()
         if self.letters.path is None:
             self.letters.erase(is_meant)
@@ -206,7 +204,7 @@ class NodeRunner(Requests):
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
+            self.fail(error)
 
     async def _close(self, drain_s: float) -> None:
         try:
@@ -218,7 +216,7 @@ class NodeRunner(Requests):
                     await asyncio.wait_for(self._drained(), drain_s)
                 self._end()
                 await asyncio.wait(self._tasks)
-            await self._barrier.finish()
+            await self._executor.finish()
         finally:
             self._in_hand.close()
             await self._journal.close()
@@ -251,22 +249,15 @@ class NodeRunner(Requests):
     @property
     def _has_work(self) -> bool:
         executor = self._executor
-        return bool(executor.requests or executor.deliveries or executor.has_work or self._barrier.is_standing)
+        return bool(executor.requests or executor.deliveries or executor.has_work or executor.is_writing)
 
     def _notify_if_idle(self) -> None:
         if not self._has_work:
             self._idle.set()
 
-    def _fail(self, error: BaseException) -> None:
-        if not self._is_ending:
-            self._failure = error
-            _log.error("node %s has stopped and acknowledges nothing more: %s", self._node.name, error, exc_info=error)
-            self._end()
-
     def _end(self) -> None:
         """Stop, and fail every waiting caller."""
         self._is_ending = True
-        self._barrier.break_down()
         self._executor.stop(self._stopped)
         self._intake.stop(self._stopped)
         self._outgoing.stop()
@@ -341,25 +332,14 @@ class NodeRunner(Requests):
         # Others' questions, most of what comes, move nothing that the node waits for.
         self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
         try:
-            effects = self._executor.prepared([*self._node.handle(event, now), *effects_after], now, trace)
+            effects = [*self._node.handle(event, now), *effects_after]
+            self._executor.take(effects, Cause(now, trace), is_search=_is_search(event))
         except HiveError:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to everybody who relies on this node
             # It may have changed half of what it wanted to: from here on it could promise what is not in the journal.
             self._in_hand.close()
-            self._fail(error)
-            return
-        if any(type(effect) is Persist for effect in effects) or (self._barrier.is_standing and not _is_search(event)):
-            self._barrier.hold(effects)
-        else:
-            self._executor.carry(effects)
-
-    def _released(self, effects: Sequence[Work]) -> None:
-        self._executor.carry(effects)
-        if self._tick_is_due:
-            self._tick_is_due = False
-            self._handle_unasked(Tick(), self._clock())
-        self.ring()
+            self.fail(error)
 
     def _set_alarm(self) -> None:
         if self._may_wake_sooner and not self._is_ending:
@@ -369,7 +349,7 @@ class NodeRunner(Requests):
     def _on_time(self) -> None:
         self._may_wake_sooner, now = True, self._clock()
         if self._node.wake_at_ms(now) <= now.mono_ms:
-            if self._barrier.is_standing:
+            if self._executor.is_writing:
                 # One after the write, instead of more and more behind it.
                 self._tick_is_due = True
                 return
@@ -378,20 +358,23 @@ class NodeRunner(Requests):
 
     # ── for the executor ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """Search the node's replica. A search changes nothing, so one that fails costs only its own answer."""
-        try:
-            return self._node.search(request, now)
-        except Exception:  # noqa: BLE001
-            _log.exception("node %s could not search", self._node.name)
-            return None
-
     def take_own_reply(self, reply: SearchReply) -> None:
         """The node's answer to itself."""
         self._handle(Received(self._node.name, reply), self._clock())
 
-    def now(self) -> Now:
-        return self._clock()
+    def written(self) -> None:
+        """A tick that was due meanwhile comes now, and the task goes on."""
+        if self._tick_is_due:
+            self._tick_is_due = False
+            self._handle_unasked(Tick(), self._clock())
+        self.ring()
+
+    def fail(self, error: BaseException) -> None:
+        """Stop: the node can't go on."""
+        if not self._is_ending:
+            self._failure = error
+            _log.error("node %s has stopped and acknowledges nothing more: %s", self._node.name, error, exc_info=error)
+            self._end()
 
     def ring(self) -> None:
         """Wake the task: there may be something to do."""

@@ -6,9 +6,11 @@ import pytest
 
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.hive.effects import Now
+from hive_mind.journal.base import Journal
 from hive_mind.model.messages import AppMessage, FactsReply, FactsRequest, Heartbeat, Message, Receipt
 from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, Outlet
 from hive_mind.runtime.node.in_hand import InHand
+from tests.unit.hive.town import Plain
 
 
 @pytest.mark.parametrize(
@@ -22,5 +24,6 @@ from hive_mind.runtime.node.in_hand import InHand
     ],
 )
 def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
-    executor = EffectExecutor("ann", "hive", cast("Outlet", None), cast("EffectHost", None), InHand(DeadLetterFile(), None))
+    parts = (cast("Journal", None), cast("Outlet", None), lambda: Now(0, 0), cast("EffectHost", None))
+    executor = EffectExecutor(Plain("ann"), "hive", *parts, InHand(DeadLetterFile(), None))
     assert executor.envelope(("bob",), message, Now(0, 0)).is_brief == is_brief

@@ -1,0 +1,103 @@
+"""The one performer of what nodes want: effects in their order, and none behind a `Persist` before its records are durable.
+
+Whoever runs nodes, over a broker, in the simulator or in one process, hands in the ports: a journal, and ways to send, search and
+answer. Events are handled while records are on their way to the disk; what follows from them waits, and shares the next write.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from hive_mind.hive.effects import Acknowledge, Done, Effect, Outcome, Persist, Record, SearchLocal, Send, Shared
+from hive_mind.model.messages import Message, SearchRequest
+
+Cause = TypeVar("Cause", contravariant=True)
+"""The occasion of an effect, as far as its ports care: which node wants it, or since when."""
+
+
+class Ports(Protocol[Cause]):
+    """The world around nodes. By default a write is durable at once, and nobody minds what is acknowledged or shared."""
+
+    def write(self, records: Sequence[Record], cause: Cause) -> bool:
+        """Make records durable. False: they will be, and then `Performer.written` is called."""
+        del records, cause
+        return True
+
+    def send(self, to: tuple[str, ...], message: Message, cause: Cause) -> None:
+        raise NotImplementedError
+
+    def search(self, request: SearchRequest, reply_to: str, cause: Cause) -> None:
+        """Search the replica of the node, and answer."""
+        raise NotImplementedError
+
+    def done(self, request: str, outcome: Outcome, cause: Cause) -> None:
+        """Answer a request of this place."""
+        raise NotImplementedError
+
+    def acknowledge(self, delivery: str) -> None:
+        """Tell the bus that it need not come again."""
+        del delivery
+
+    def shared(self, fact_ids: tuple[str, ...], cause: Cause) -> None:
+        """Tell those who wait for it that others have these facts now."""
+        del fact_ids, cause
+
+
+class Performer(Generic[Cause]):
+    """Carries out effects over ports."""
+
+    def __init__(self, ports: Ports[Cause]) -> None:
+        self._ports = ports
+        self._waiting: deque[tuple[Effect, Cause]] = deque()
+        self._is_writing = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether records are on their way to the disk; what comes later must wait as well."""
+        return self._is_writing
+
+    def take(self, effects: Sequence[Effect], cause: Cause, *, is_search: bool = False) -> None:
+        """Carry out effects, behind those that wait. A search promises nothing, so that it need not wait for any write."""
+        if is_search and not any(type(effect) is Persist for effect in effects):
+            for effect in effects:
+                self._carry_out(effect, cause)
+            return
+        self._waiting.extend((effect, cause) for effect in effects)
+        self._go_on()
+
+    def records_waiting(self) -> list[Sequence[Record]]:
+        """A batch of records for each `Persist` that waits; the caller writes them now, so that they hold up nothing more."""
+        batches = [effect.records for effect, _ in self._waiting if isinstance(effect, Persist)]
+        if batches:
+            self._waiting = deque(waiting for waiting in self._waiting if not isinstance(waiting[0], Persist))
+        return batches
+
+    def written(self) -> None:
+        """Go on: all records are durable that the ports were given."""
+        self._is_writing = False
+        self._go_on()
+
+    def stop(self) -> None:
+        """Nothing that waits will ever be done."""
+        self._waiting.clear()
+        self._is_writing = False
+
+    def _go_on(self) -> None:
+        while self._waiting and not self._is_writing:
+            self._carry_out(*self._waiting.popleft())
+
+    def _carry_out(self, effect: Effect, cause: Cause) -> None:
+        # The most frequent first: a simulation carries out hundreds of thousands.
+        match effect:
+            case Send(to, message):
+                self._ports.send(to, message, cause)
+            case Acknowledge(delivery):
+                self._ports.acknowledge(delivery)
+            case Persist(records):
+                self._is_writing = not self._ports.write(records, cause)
+            case SearchLocal(request, reply_to):
+                self._ports.search(request, reply_to, cause)
+            case Done(request, outcome):
+                self._ports.done(request, outcome, cause)
+            case Shared(fact_ids):
+                self._ports.shared(fact_ids, cause)
