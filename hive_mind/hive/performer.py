@@ -1,7 +1,8 @@
 """The one performer of what nodes want: effects in their order, and none behind a `Persist` before its records are durable.
 
-Whoever runs nodes, over a broker, in the simulator or in one process, hands in the ports: a journal, and ways to send, search and
-answer. Events are handled while records are on their way to the disk; what follows from them waits, and shares the next write.
+A runner over a broker, the simulator, virtual arms and a hive in one process hand in the ports: a journal, and ways to send,
+search and answer. Events are handled while records are on their way to the disk; what follows from them waits, and shares the
+next write.
 """
 
 from collections import deque
