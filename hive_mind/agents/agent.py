@@ -3,7 +3,7 @@
 The OODA loop (observe, orient, decide, act; Boyd) as four steps that can each be called alone.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hive_mind.cognition.reader import Reader
@@ -76,6 +76,16 @@ class LearningAgent:
 
         steps = LearningSteps(self.memory, self.reader, self._settings or LearningSettings(), progress)
         return await turn(steps, Content(content, source="user") if isinstance(content, str) else content)
+
+    async def embed_ahead(self, contents: Sequence[Content], progress: "Progress") -> bool:
+        """Embed together what these contents say, before each is learned. False without an embedding model: nothing is read.
+
+        For a reader that costs nothing: each content is read once more when it is learned.
+        """
+        if not await self.memory.embed_ahead([], progress):
+            return False
+        extractions = [await self.reader.extract(content) for content in contents]
+        return await self.memory.embed_ahead([c for extraction in extractions for c in extraction.candidates], progress)
 
     async def answer_question(
         self, question: Question | str, limit: int = LIMIT, method: Method = METHOD, *, on_found: "OnFound | None" = None

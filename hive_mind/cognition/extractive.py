@@ -176,6 +176,10 @@ def _states(sentence: str, piece: Piece) -> bool:
         return any(map(str.isalnum, sentence))
     if block.layout is Layout.CODE or is_statement(sentence):
         return any(map(str.isalnum, sentence))
+    if block.layout is Layout.ITEM and block.topic:
+        # "seats 30" below "Birch".
+        is_other = is_question(sentence) or is_polite(sentence) or is_link(sentence) or sentence.endswith(":")
+        return not is_other and any(map(str.isalnum, sentence))
     # Its meaning comes from the item it hangs on.
     hangs = bool(block.lead) or (bool(block.headings) and block.layout in (Layout.PROSE, Layout.ITEM))
     return hangs and is_brief_statement(sentence)

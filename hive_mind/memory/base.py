@@ -3,7 +3,7 @@
 An agent never learns which. Everything is async; a search never writes.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
@@ -40,6 +40,10 @@ class Memory(Protocol):
 
     async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
         """Keep many statements of one source, all or none, with the episode they derive from."""
+        ...
+
+    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Callable[[int, int], None]) -> bool:
+        """Embed statements of several sources together, before each is kept. Nothing is kept by it; False without a model."""
         ...
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:

@@ -90,6 +90,12 @@ class CognitiveMemory:
         facts = [replace(new_fact(candidate, source, self._clock()), held_back=held_back) for candidate in candidates]
         return await self.keep(facts, episode)
 
+    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Callable[[int, int], None]) -> bool:
+        """Embed statements of several sources together, before each is kept. Nothing is kept by it; False without a model."""
+        async with self.awake() as awake:
+            facts = (fact for fact in (new_fact(c, SOURCE, 0) for c in candidates) if not awake.recall.is_searchable(fact.id))
+            return awake.embeds_with(self._vectors) and await self._vectors.embed_ahead(facts, progress)
+
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
         refuse_source(content.source)

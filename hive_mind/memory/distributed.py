@@ -109,6 +109,10 @@ class DistributedCognitiveMemory:
             await self._outbox.share_again(fact.id for fact in facts)
         return await self._settled(facts)
 
+    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Progress) -> bool:
+        """Embed statements of several sources together, before each is kept; False without a model."""
+        return await self._local.embed_ahead(candidates, progress)
+
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, here: episodes are not shared. The same text from the same source is kept once."""
         return await self._local.store_episode(content, summary)

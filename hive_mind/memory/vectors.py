@@ -6,7 +6,7 @@ own text and the next one's surroundings is embedded once.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,9 @@ from hive_mind.store.base import Change, Narrow, PutVector, SetMeta
 Vector = NDArray[np.float32]
 
 _log = logging.getLogger(__name__)
+
+# Of texts that are embedded ahead: a call takes a second or so, and tells how far it is.
+_AHEAD_TEXTS = 256
 
 # Enough for the turns of a session and the questions of an afternoon; 1.5 KB each at 384 dimensions.
 _RECENT_MAX = 256
@@ -46,6 +49,7 @@ class VectorSource:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._recent: OrderedDict[str, Vector] = OrderedDict()
+        self._ahead: dict[str, Vector] = {}
         self._has_failed = False
 
     @property
@@ -65,22 +69,48 @@ class VectorSource:
 
         Tell `remember` once the cache is written, and not before: remembered vectors are not offered for the cache again.
         """
-        # Of the same statement made twice the first is kept, with what was said before it; so is its vector.
-        first: dict[str, Fact] = {}
-        for fact in facts if self.is_on else ():
-            first.setdefault(fact.id, fact)
-        wanted_facts = list(first.values())
-        texts = dict.fromkeys(text for fact in wanted_facts for text in texts_to_embed(fact))
-        keyed = {vector_key(self.model, text): text for text in texts}
+        wanted_facts = self._each_once(facts)
+        keyed = self._keyed(wanted_facts)
         unknown = [key for key in keyed if key not in self._recent]
+        left = [key for key in unknown if key not in self._ahead]
         try:
-            fresh = await self._embed([keyed[key] for key in unknown])
+            fresh = await self._embed([keyed[key] for key in left])
         except BackendError as error:
             self._report(error)
             return {}, []
-        vectors_found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(unknown, fresh, strict=True))
+        vectors_found = {key: self._recent[key] for key in keyed if key in self._recent} | dict(zip(left, fresh, strict=True))
+        vectors_found |= {key: self._ahead[key] for key in unknown if key in self._ahead}
         vectors = {fact.id: vector for fact in wanted_facts if (vector := self.mixed(fact, vectors_found)) is not None}
         return vectors, [PutVector(self.model, key, vectors_found[key]) for key in unknown]
+
+    async def embed_ahead(self, facts: Iterable[Fact], progress: Callable[[int, int], None]) -> bool:
+        """Embed what is kept next, for whatever sources, in as few calls as possible. The vectors are in RAM until the next time.
+
+        True where there is a model, also when it fails: `of_facts` tries again.
+        """
+        self._ahead = {}
+        keyed = self._keyed(self._each_once(facts))
+        keys = [key for key in keyed if key not in self._recent]
+        for start in range(0, len(keys), _AHEAD_TEXTS):
+            progress(start, len(keys))
+            part = keys[start : start + _AHEAD_TEXTS]
+            try:
+                self._ahead |= zip(part, await self._embed([keyed[key] for key in part]), strict=True)
+            except BackendError as error:
+                self._report(error)
+                break
+        return self.is_on
+
+    def _each_once(self, facts: Iterable[Fact]) -> list[Fact]:
+        """Of the same statement made twice the first is kept, with what was said before it; so is its vector."""
+        first: dict[str, Fact] = {}
+        for fact in facts if self.is_on else ():
+            first.setdefault(fact.id, fact)
+        return list(first.values())
+
+    def _keyed(self, facts: Iterable[Fact]) -> dict[str, str]:
+        texts = dict.fromkeys(text for fact in facts for text in texts_to_embed(fact))
+        return {vector_key(self.model, text): text for text in texts}
 
     def remember(self, cached: Iterable[PutVector]) -> None:
         """These are in the store now."""
@@ -129,6 +159,7 @@ class VectorSource:
     def forget_recent(self) -> None:
         """Keep no vector in RAM that a store has let go of."""
         self._recent.clear()
+        self._ahead.clear()
 
     async def close(self) -> None:
         await self._embedder.close()

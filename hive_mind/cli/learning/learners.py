@@ -72,6 +72,10 @@ class Learner(Protocol):
         """Durable when this returns. `progress` gets how much of it is, of how much."""
         ...
 
+    async def embed_ahead(self, contents: Sequence[Content], progress: "Progress", /) -> bool:
+        """Embed together what is learned next. False where each is embedded when its turn comes."""
+        ...
+
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
         """The sources that it learned from, of those whose name begins like this."""
         ...
@@ -90,6 +94,10 @@ class LocalLearner:
     """An agent whose database is here, as one that learns."""
 
     agent: "LearningAgent"
+    reads_ahead: bool = False
+
+    async def embed_ahead(self, contents: Sequence[Content], progress: "Progress", /) -> bool:
+        return self.reads_ahead and await self.agent.embed_ahead(contents, progress)
 
     async def learn_from_content(self, content: Content, progress: "Progress", /) -> "Learned":
         return await self.agent.learn_from_content(content, progress)
@@ -127,6 +135,11 @@ class RemoteLearner:
     """An agent of a fleet that runs, as one that learns."""
 
     agent: Called
+
+    async def embed_ahead(self, contents: Sequence[Content], progress: "Progress", /) -> bool:
+        """The agent embeds what it is sent."""
+        del contents, progress
+        return False
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
         return converted((await self.agent.call("sources", query=below))["sources"], list[KnownSource])
@@ -189,4 +202,5 @@ async def opened_learner(settings: Settings, agent: str, fleet: str) -> AsyncIte
 
     name = agent or DEFAULT_AGENT
     async with await open_agent(settings, name) as learning_agent:
-        yield name, LocalLearner(learning_agent)
+        # Reading ahead with a language model would cost twice.
+        yield name, LocalLearner(learning_agent, reads_ahead=not settings.llm)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Reading so much takes a second or so.
 _LARGE_CHARS = 1_000_000
+# Read and embedded together: some thousand statements, whose vectors take 1.5 KB each.
+_AHEAD_FILES_MAX, _AHEAD_CHARS_MAX = 200, 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,15 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
         report(number + done / max(total, 1), len(pieces), f"{shown_source(piece.name)} {percent:2} %")
 
     try:
-        for number, piece in enumerate(pieces):
-            report(number, len(pieces), shown_source(piece.name))
-            await learn_one(learner, piece, tally, show)
-            far = ""
-            # A place to stop, also for what needs no waiting.
-            await asyncio.sleep(0)
+        number = 0
+        while number < len(pieces):
+            for piece, document in await _read_ahead(learner, pieces[number:], partial(report, number, len(pieces))):
+                report(number, len(pieces), shown_source(piece.name))
+                await _learn_read(learner, piece, document, tally, show)
+                far = ""
+                number += 1
+                # A place to stop, also for what needs no waiting.
+                await asyncio.sleep(0)
     except HiveError:
         if len(pieces) > 1:
             say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
@@ -107,11 +112,35 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
         raise Stopped(f"stopped; {sentence}, nothing lost: run it again to go on") from None
 
 
+async def _read_ahead(
+    learner: Learner, pieces: Sequence[Piece], report: Callable[[str], None]
+) -> list[tuple[Piece, Document | Unreadable]]:
+    """The first of the pieces with their texts, embedded together; one alone where nothing is embedded here."""
+    reads_ahead = len(pieces) > 1 and await learner.embed_ahead([], lambda *_: None)
+    read: list[tuple[Piece, Document | Unreadable]] = []
+    chars = 0
+    for piece in pieces[: _AHEAD_FILES_MAX if reads_ahead else 1]:
+        report(shown_source(piece.name))
+        document = await asyncio.to_thread(piece.read, "")
+        read.append((piece, document))
+        chars += len(document.text) if isinstance(document, Document) else 0
+        if chars > _AHEAD_CHARS_MAX:
+            break
+    if len(read) > 1:
+        contents = [_content_of(piece, document.text) for piece, document in read if isinstance(document, Document)]
+        await learner.embed_ahead(
+            contents, lambda done, total: report(f"embedding {counted(len(read), 'file')} {100 * done // total:2} %")
+        )
+    return read
+
+
 async def learn_one(learner: Learner, piece: Piece, tally: Tally, show: "Progress", known: str = "") -> str:
     """Learn a piece, unless its digest is the `known` one. Its digest, "" where it has none."""
     document = await asyncio.to_thread(piece.read, known)
-    if document is UNCHANGED:
-        return known
+    return known if document is UNCHANGED else await _learn_read(learner, piece, document, tally, show)
+
+
+async def _learn_read(learner: Learner, piece: Piece, document: Document | Unreadable, tally: Tally, show: "Progress") -> str:
     if isinstance(document, Unreadable):
         await _skip(learner, piece, document, tally)
         return ""
@@ -141,9 +170,7 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
     if len(text) >= _LARGE_CHARS:
         # Read whole before the first of it is stored: nothing moves for some seconds.
         say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
-    title = "" if piece.name == STDIN else Path(piece.name).stem
-    content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
-    figures = await learner.learn_from_content(content, show)
+    figures = await learner.learn_from_content(_content_of(piece, text), show)
     if figures.missing:
         say(f"note: {shown_source(piece.name)}: {figures.missing}; its facts are kept", "yellow")
     left_out = {**figures.reasons, **document.left_out}
@@ -165,6 +192,11 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
         }
         | ({"lines": _lines(figures)} if tally.is_explained else {})
     )
+
+
+def _content_of(piece: Piece, text: str) -> Content:
+    title = "" if piece.name == STDIN else Path(piece.name).stem
+    return Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
 
 
 def _lines(figures: LearnedFigures) -> list[dict[str, str]]:

@@ -23,6 +23,23 @@ from hive_mind.cognition.dates.iso import (
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _YEAR = r"(?P<year>\d{4})"
 _DAY_FIRST = rf"{DAY_PATTERN}(?: of)? {MONTH_PATTERN},? {_YEAR}"
+# Behind a day only: "Mars 2020" is a rover. English names, and those that look like them, stand in `MONTH_PATTERN`.
+_MONTHS_ABROAD = {
+    "januar jänner janvier enero gennaio janeiro januari": 1,
+    "februar février febrero febbraio fevereiro februari": 2,
+    "märz mars marzo março maart mrz": 3,
+    "avril abril aprile": 4,
+    "mai mayo maggio maio mei": 5,
+    "juni juin junio giugno junho": 6,
+    "juli juillet julio luglio julho": 7,
+    "août agosto augustus augusti": 8,
+    "septembre septiembre settembre setembro": 9,
+    "oktober octobre octubre ottobre outubro okt": 10,
+    "novembre noviembre novembro": 11,
+    "dezember décembre diciembre dicembre dezembro desember dez": 12,
+}
+_MONTH_ABROAD = {name: number for names, number in _MONTHS_ABROAD.items() for name in names.split()}
+_DAY_ABROAD = rf"(?P<day>\d{{1,2}})(?:\.|er|º)? (?:de )?(?P<month>{'|'.join(_MONTH_ABROAD)})\.?(?: de)?,? {_YEAR}"
 _MONTH_FIRST = rf"{MONTH_PATTERN} {DAY_PATTERN},? {_YEAR}"
 
 
@@ -49,6 +66,12 @@ def _day(match: re.Match[str], _: Anchor) -> Value:
 
 def _day_with_clock(match: re.Match[str], anchor: Anchor) -> Value:
     day, time = _day(match, anchor), time_of(match)
+    return (f"{day[0]}T{time}", "time") if time else day
+
+
+def _day_abroad(match: re.Match[str], _: Anchor) -> Value:
+    day = iso.written_day(date(int(match["year"]), _MONTH_ABROAD[match["month"].lower()], int(match["day"])))
+    time = time_of(match)
     return (f"{day[0]}T{time}", "time") if time else day
 
 
@@ -96,6 +119,9 @@ _WITH_MONTH = (
     Rule(compiled(rf"\b{MONTH_PATTERN} {DAY_PATTERN} ?[-–] ?(?P<last>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEAR}\b"), _days),
     Rule(compiled(rf"\b{MONTH_PATTERN},?(?: of)? {_YEAR}\b"), _month),
 )
+_ABROAD = (
+    Rule(compiled(rf"\b{_DAY_ABROAD}\b(?:,? (?:(?:um|at|om|kl\.?|alle ore|alle|à|a las|às) )?{CLOCK_PATTERN})?"), _day_abroad),
+)
 _QUARTERS = (
     Rule(compiled(rf"\bQ(?P<number>[1-4])(?: of| in)?[ -]?{_YEAR}\b"), _quarter),
     Rule(compiled(rf"\b{_YEAR}[ -]?Q(?P<number>[1-4])\b"), _quarter),
@@ -110,6 +136,7 @@ _FOUR_DIGITS = compiled(r"\d{4}")
 RULES = (
     ((compiled(r"\d{4}[-/]|[./]\d{4}"),), _NUMERIC),
     ((_FOUR_DIGITS, MONTH), _WITH_MONTH),
+    ((_FOUR_DIGITS, compiled(rf"\d(?:\.|er|º)? (?:de )?(?:{'|'.join(_MONTH_ABROAD)})\b")), _ABROAD),
     ((_FOUR_DIGITS, compiled(r"Q[1-4]|quarter")), _QUARTERS),
     ((compiled(r" (?:19|20)\d\d\b"),), _BARE),
 )

@@ -14,8 +14,10 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
+from hive_mind.cognition.extraction.definitions import as_items
 from hive_mind.cognition.extraction.front_matter import FrontMatter, front_matter
 from hive_mind.cognition.extraction.logs import log_line_of
+from hive_mind.cognition.extraction.messages import as_conversation
 from hive_mind.cognition.extraction.separated import Rows, rows_of
 from hive_mind.regex import regex
 
@@ -173,6 +175,7 @@ _BOLD_LINE = regex(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
 _TITLE_MARKS = ("#", "*", "_")
 _UNDERLINE = regex(r"={3,}|-{3,}")
 _ITEM = regex(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
+_CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
 _KEYED = regex(r"[^\s:.][^:.]{0,40}:\s")
@@ -190,11 +193,12 @@ def blocks(text: str) -> list[Block]:
 
     Code keeps its lines and how far they are set in.
     """
-    lines = text.splitlines()
+    lines: Sequence[str] = text.splitlines()
     head = front_matter(lines)
-    layouter = _Layouter(speakers_of(lines if head is None else lines[head.lines :]))
-    stated = [] if head is None else list(layouter.stated(head))
-    return stated + list(_answering(layouter.blocks(lines if head is None else lines[head.lines :])))
+    lines = as_items(as_conversation(lines if head is None else lines[head.lines :]))
+    layouter = _Layouter(speakers_of(lines))
+    stated = [] if head is None else list(layouter.stated(head, lines))
+    return stated + list(_answering(layouter.blocks(lines)))
 
 
 def _answering(layout: Iterable[Block]) -> Iterator[Block]:
@@ -224,18 +228,20 @@ class _Layouter:
         self._table_topic = ""
         self._indent = 0
         self._item_indent = 0
+        self._last_item = ""
         self._parents: list[tuple[int, str]] = []
         self._is_quoted = False
         self._code: list[str] | None = None
         self._open: Block | None = None
         self._parts: list[str] = []
 
-    def stated(self, head: FrontMatter) -> Iterator[Block]:
-        """The keys at the top; all else stands under their title."""
+    def stated(self, head: FrontMatter, lines: Iterable[str]) -> Iterator[Block]:
+        """The keys at the top; all else stands under their title, or they are about the first one below."""
+        title = head.title or next((title for title, _ in map(_title_of, map(str.strip, lines)) if title), "")
         if head.title and len(head.title) <= _HEADING_CHARS_MAX:
             self._begin_section(head.title, level=0)
         for text in head.statements:
-            yield Block(text, Layout.RECORD, self._headings, lead=head.title, topic=head.title)
+            yield Block(text, Layout.RECORD, self._headings, lead=title, topic=title)
 
     def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
         for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
@@ -310,7 +316,8 @@ class _Layouter:
     def _read_text(self, line: str) -> Iterator[Block]:
         title, level = _title_of(line)
         turn = turn_of(line, self._speakers)
-        if title:
+        # A number in bold behind "The number is:" is no title.
+        if title and not (level == _BOLD_LEVEL and self._is_introduced and not line.endswith(":")):
             yield from self._closed()
             self._begin_section(title, level)
         elif turn is not None:
@@ -326,12 +333,18 @@ class _Layouter:
         else:
             yield from self._start(Block(line, Layout.PROSE, is_quoted=self._is_quoted))
 
+    @property
+    def _is_introduced(self) -> bool:
+        """Whether the last line ends with a colon."""
+        return (self._parts[-1] if self._open is not None else self._lead).endswith(":")
+
     def _start_item(self, text: str) -> Iterator[Block]:
         """An item that is set in further than the last one stands under it."""
-        last = self._open if self._open is not None and self._open.layout is Layout.ITEM else None
+        # An empty line between two items changes nothing.
+        last = " ".join(self._parts) if self._open is not None and self._open.layout is Layout.ITEM else self._last_item
         above = [(indent, title) for indent, title in self._parents if indent < self._indent]
-        if last is not None and self._item_indent < self._indent and len(above) < _PARENTS_MAX:
-            above = [*(parent for parent in above if parent[0] < self._item_indent), (self._item_indent, " ".join(self._parts))]
+        if last and self._item_indent < self._indent and len(above) < _PARENTS_MAX:
+            above = [*(parent for parent in above if parent[0] < self._item_indent), (self._item_indent, _CHECKED.sub("", last))]
         yield from self._start(Block(text, Layout.ITEM))
         self._parents, self._item_indent = above, self._indent
 
@@ -376,7 +389,8 @@ class _Layouter:
             yield Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
-            if block.layout is not Layout.ITEM:
+            self._last_item = text if block.layout is Layout.ITEM else ""
+            if not self._last_item:
                 self._parents = []
         if not keep_lead and block is not None and block.layout is not Layout.PROSE:
             self._lead = ""

@@ -13,7 +13,9 @@ from hive_mind.model.fact import Fact
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
-_SEPARATORS = "\t;,"
+_SEPARATORS = "\t;,|"
+# Spreadsheets take it for their own and show it to nobody.
+_SEPARATOR_NAMED = regex(r"sep=[\t;,|]")
 # Two lines that happen to have as many commas are nothing unusual, unless the first names columns and the other has figures.
 _LINES_MIN, _LINES_SURE = 2, 3
 # The name of a column is a few words; what is longer is a value.
@@ -54,6 +56,7 @@ class TableRecord:
 
 def rows_of(lines: Sequence[str]) -> Rows | None:
     """Lines read as a table; None for anything else."""
+    lines = lines[1:] if lines and _SEPARATOR_NAMED.fullmatch(lines[0]) else lines
     if len(lines) < _LINES_MIN or any(_MARKED.match(line) for line in lines):
         return None
     for separator in _SEPARATORS:
@@ -84,7 +87,7 @@ def record_of(fact: Fact) -> TableRecord | None:
 
 @remembered(256)
 def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
-    for separator in ",;":
+    for separator in ",;|":
         rows = _records([header, content], separator)
         if len(rows) == 2 and _is_header(rows) and rows[1].fields[0] == concept:
             return TableRecord(header, rows[1].fields) if _is_table(rows, separator) else None

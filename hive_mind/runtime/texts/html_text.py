@@ -15,9 +15,14 @@ from hive_mind.regex import regex
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset(
-    "address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form header hr html legend "
+    "address article aside blockquote body br details div dl fieldset figcaption figure footer form header hr html legend "
     "main nav ol option p section select summary table tbody tfoot thead ul".split()
 )
+_LISTS = frozenset(("dl", "ol", "ul"))
+# How much further a part of a list is set in than the list: what a term means stands below it.
+_ITEMS = {"li": 0, "dt": 0, "dd": 1}
+# Deeper ones are no lists that anybody wrote.
+_DEPTH_MAX = 16
 _TITLE = regex(r"h([1-6])")
 _OPENING = regex(r"<[/!?a-zA-Z]")
 _TAG_NAME = regex(r"<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)")
@@ -104,6 +109,7 @@ class _Reader:
         self._is_laid_out = False
         self._cells: list[list[str]] | None = None
         self._is_header = False
+        self._depth = 0
 
     @property
     def text(self) -> str:
@@ -117,9 +123,12 @@ class _Reader:
             self._hidden += 1
         elif title := _TITLE.fullmatch(tag):
             self._paragraph(f"{'#' * int(title[1])} ")
-        elif tag == "li":
+        elif tag in _ITEMS:
             self._end_line()
-            self._line = ["- "]
+            self._line = [f"{'  ' * min(max(self._depth - 1, 0) + _ITEMS[tag], _DEPTH_MAX)}- "]
+        elif tag in _LISTS and self._cells is None:
+            self._depth += 1
+            self._end_line() if self._depth > 1 else self._paragraph()
         elif tag in ("tr", "th", "td"):
             self._start_cell(tag)
         elif tag == "pre":
@@ -140,10 +149,11 @@ class _Reader:
             self._line = ["".join(self._line).rstrip("\n"), "\n```"]
             self._is_laid_out = False
             self._paragraph()
-        elif (tag in _BLOCKS or _TITLE.fullmatch(tag)) and self._cells is None:
-            self._paragraph()
-        elif tag == "li":
+        elif tag in _ITEMS:
             self._end_line()
+        elif (tag in _BLOCKS or _TITLE.fullmatch(tag)) and self._cells is None:
+            self._depth -= tag in _LISTS and self._depth > 0
+            self._end_line() if self._depth else self._paragraph()
 
     def say(self, data: str) -> None:
         """Text between two tags."""
@@ -159,6 +169,9 @@ class _Reader:
             self._line += [said] if said else []
 
     def _paragraph(self, begin: str = "") -> None:
+        if self._depth and "".join(self._line).strip() == "-" and not begin:
+            # The first paragraph of an item is the item.
+            return
         self._end_line()
         if self._lines[-2:] != ["", ""]:
             self._lines.append("")

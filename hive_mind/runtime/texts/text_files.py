@@ -32,7 +32,12 @@ _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼�
 _PAGES = (".html", ".htm")
 _CAPTIONS = (".vtt", ".srt")
 _MARKDOWN = (".md", ".markdown")
-_NESTED = frozenset({".json", ".yaml", ".yml"})
+_NESTED = frozenset({".json", ".jsonl", ".yaml", ".yml"})
+# An export of Slack has a folder for each channel, and beside them the list of people.
+_PEOPLE = "users.json"
+# The first message of an export begins within so much.
+_EXPORT_LOOK_BYTES = 4096
+_OF_EXPORT = (b'"thread_ts"', b'"ts"', b'"created_at"', b'"createdAt"'), (b'"text"', b'"body"')
 # A file that begins like this is no text, whatever bytes follow.
 _KINDS = (
     (b"\x89PNG", "a picture"),
@@ -53,8 +58,27 @@ UNCHANGED = Unreadable("is as it was read before")
 
 
 def is_learned(path: Path) -> bool:
-    """Whether a folder gives this file, by its name."""
-    return path.suffix.lower() in (*TEXT_SUFFIXES, *suffixes())
+    """Whether a folder gives this file, by its name, or as an export of messages."""
+    return path.suffix.lower() in (*TEXT_SUFFIXES, *suffixes()) or (path.suffix == ".json" and _is_export(path))
+
+
+def _is_export(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            begin = file.read(_EXPORT_LOOK_BYTES)
+    except OSError:
+        return False
+    return all(any(key in begin for key in keys) for keys in _OF_EXPORT)
+
+
+def _people_beside(path: Path) -> dict[str, str]:
+    """The names of the people in an export of which this file is a part."""
+    body = read_bytes(path.absolute().parent.parent / _PEOPLE)
+    if not isinstance(body, bytes):
+        return {}
+    from hive_mind.runtime.texts.threads import people_in
+
+    return people_in(body.decode("utf-8", "replace"))
 
 
 def read_bytes(path: Path) -> bytes | Unreadable:
@@ -120,10 +144,11 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
     elif suffix == ".py":
         text = text_of_python(text, path.name)
     elif suffix in _NESTED:
-        # It needs a library that few commands do.
+        # They need libraries that few commands do.
         from hive_mind.runtime.texts.nested_text import nested_text
+        from hive_mind.runtime.texts.threads import text_of_threads
 
-        nested = nested_text(text)
+        nested = (text_of_threads(text, _people_beside(path)) if suffix.startswith(".json") else None) or nested_text(text)
         if nested is None:
             return TOO_NESTED
         text = nested

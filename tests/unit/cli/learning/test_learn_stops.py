@@ -1,6 +1,7 @@
 """Ctrl-C while files are being learned."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -24,6 +25,10 @@ class _Interrupted:
         progress(100, 100)
         self._learned += 1
         return Learned(Episode("e", content.text, content.source, "", 0), (), 2, 0, 0)
+
+    async def embed_ahead(self, contents: Sequence[Content], progress: Progress) -> bool:
+        del contents, progress
+        return False
 
     async def note(self, source: str, note: SourceNote) -> None:
         pass

@@ -41,3 +41,51 @@ def test_a_file_without_a_title_is_about_what_it_names():
     found = front_matter(["+++", "service = 'mailer'", "owner = 'Team Elk'", "+++"])
     assert found is not None
     assert (found.title, found.statements) == ("mailer", ("service: mailer", "owner: Team Elk"))
+
+
+NESTED = {
+    "YAML": "---\ntitle: Crane 12\nteam:\n  lead: Oda Lie\n  deputies: [Bo, Cy]\nports:\n- name: quay\n  number: 4\n---\n",
+    "TOML": (
+        "+++\ntitle = 'Crane 12'\nports = [{name = 'quay', number = 4}]\n[team]\nlead = 'Oda Lie'\ndeputies = ['Bo', 'Cy']\n+++\n"
+    ),
+    "JSON": (
+        '{\n "title": "Crane 12",\n "team": {"lead": "Oda Lie", "deputies": ["Bo", "Cy"]},\n'
+        ' "ports": [{"name": "quay", "number": 4}]\n}\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("head", NESTED.values(), ids=NESTED)
+def test_a_key_within_another_stands_behind_it(head: str):
+    found = blocks(f"{head}\nIt turns slowly.\n")
+    assert sorted(block.text for block in found) == [
+        "It turns slowly.",
+        "ports: quay: name: quay",
+        "ports: quay: number: 4",
+        "team: deputies: Bo, Cy",
+        "team: lead: Oda Lie",
+        "title: Crane 12",
+    ]
+    assert {block.topic for block in found[:-1]} == {"Crane 12"}
+
+
+def test_fields_of_restructured_text_and_titles_in_other_languages_count():
+    found = front_matter(":titel: Kran 12\n:höhe: 40 m\n\nText".splitlines())
+    assert found is not None
+    assert (found.title, found.statements, found.lines) == ("Kran 12", ("titel: Kran 12", "höhe: 40 m"), 2)
+
+
+def test_what_a_parser_refuses_is_read_line_by_line_and_the_first_heading_is_the_title_of_a_file_without():
+    found = blocks("---\nkeeper: Bo: the elder\ntags:\n  - old\n---\n# Crane 12\n\nText.\n")
+    assert [(block.text, block.topic) for block in found[:2]] == [
+        ("keeper: Bo: the elder", "Crane 12"),
+        ("tags: old", "Crane 12"),
+    ]
+
+
+@pytest.mark.parametrize("head", ["---\n{}\n---\n", "+++\n{}\n+++\n", "{{\n{}\n"])
+def test_hostile_keys_are_bounded(head: str):
+    bomb = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
+    for text in (bomb, "[" * 10_000, "a: " * 5_000, '"a": {' * 5_000):
+        found = front_matter(head.format(text).splitlines())
+        assert found is None or len(found.statements) <= 500

@@ -58,3 +58,15 @@ def test_code_brings_the_sentence_that_introduces_it():
         "To drain the basin, run:\ndrain --all\ndrain --status",
         "Then wait.",
     ]
+
+
+def test_terms_with_definitions_boxes_and_items_with_empty_lines_between_are_lists_too():
+    text = "Kiln\n: 1200 degrees\n\nOven\n\n: 220 degrees\n\n- [x] Release 4\n\n  - [ ] notes by Ada\n"
+    assert [(block.text, block.topic) for block in blocks(text)] == [
+        ("Kiln", ""),
+        ("1200 degrees", "Kiln"),
+        ("Oven", ""),
+        ("220 degrees", "Oven"),
+        ("[x] Release 4", ""),
+        ("[ ] notes by Ada", "Release 4"),
+    ]

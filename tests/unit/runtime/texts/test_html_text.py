@@ -106,3 +106,8 @@ def test_a_number_that_is_no_character_and_a_row_that_does_not_end_are_read() ->
     assert text_of_html(f"<p>The pump is &#{'9' * 5_000}; red.") == "The pump is \N{REPLACEMENT CHARACTER} red.\n"
     assert text_of_html("<table><tr><td>pump<td>red") == "| pump | red |\n"
     assert text_of_html('<p><a title="more > less" href=x>The pump</a> is 5 < 6.') == "The pump is 5 < 6.\n"
+
+
+def test_lists_within_lists_are_set_in_and_definitions_stand_below_their_term():
+    page = "<ul><li>Birch<ul><li>seats 30</li></ul></li><li><p>Oak</p></li></ul><dl><dt>Elm</dt><dd>seats 8</dd></dl>"
+    assert text_of_html(page) == "- Birch\n  - seats 30\n- Oak\n\n- Elm\n  - seats 8\n"

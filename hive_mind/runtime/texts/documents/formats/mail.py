@@ -14,6 +14,7 @@ from email.policy import default
 from email.utils import parseaddr, parsedate_to_datetime
 from itertools import groupby
 
+from hive_mind.cognition.extraction.messages import holds_mail, name_of, subject_of
 from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document
 from hive_mind.runtime.texts.html_text import text_of_html
@@ -24,14 +25,12 @@ PACKAGE = ""
 # Between messages. Where a message has a line like that, the program put a bracket in front.
 _BOX = re.compile(rb"(?:\A|\r?\n)From \S[^\n]*\d{4}\r?\n")
 _BRACKETED = re.compile(rb"^>(?=>*From )", re.MULTILINE)
-_NOT_NAME = regex(r"[^\w\s'’.&-]+")
 _LAID_OUT = regex(r"\s|[-*+•|#>]\s?|\d{1,3}[.)]\s")
 _SIGNATURE = regex(r"^-- ?$.*", re.MULTILINE | re.DOTALL)
 _WROTE = regex(
     r"^[^\n]{0,300}(?:wrote|schrieb|écrit|escribió|escreveu|scritto|schreef)\s?:\s*\Z|^(?=.{7})-{2,}+(?:[^-\n](?:[^\n]{0,58}[^-\n])?-{2,})?$",
     re.MULTILINE,
 )
-_NAME_WORDS_MAX = 4
 # "On Mon, 2 Mar 2026 at 09:30, Ana Lopes <ana@example.org> wrote:"
 _AUTHOR = regex(r"(?P<name>[^\W\d_][\w .'’-]{0,40}?)\s{0,3}<[^<>\n]{1,100}>[^\n]{0,40}:\s*\Z")
 _GREETING = regex(r"(?:\S+ ?){1,4},|[A-Z]\S{0,30}")
@@ -66,11 +65,13 @@ def _messages(body: bytes) -> Iterator[EmailMessage]:
 
 
 def _shown(message: EmailMessage, left_out: Counter[str]) -> str:
-    subject = " ".join(str(message.get("subject", "")).split())
-    who = _who(message)
-    turns = [_turn(who, paragraph, answered) for paragraph, answered in _paragraphs(_body(message), left_out)]
+    subject, who, body = subject_of(str(message.get("subject", ""))), _who(message), _body(message)
     if attached := sum(1 for _ in message.iter_attachments()):
         left_out["attachment"] += attached
+    if holds_mail(body.splitlines()):
+        # The message below is read as mail is that somebody copied, and so is this one.
+        return "\n".join(f"{name}: {message.get(name, '')}" for name in ("From", "Date", "Subject")) + f"\n\n{body}"
+    turns = [_turn(who, paragraph, answered) for paragraph, answered in _paragraphs(body, left_out)]
     return (f"# {subject}\n\n" if subject else "") + "\n\n".join(turns)
 
 
@@ -136,9 +137,9 @@ def _is_prose(paragraph: str) -> bool:
 def _who(message: EmailMessage) -> str:
     """When it was sent and by whom, as in a conversation: "[2025-03-10 09:30] Ana Lopes: "; "" where nobody is named."""
     name, address = parseaddr(str(message.get("from", "")))
-    words = _NOT_NAME.sub(" ", name or address.partition("@")[0]).split()[:_NAME_WORDS_MAX]
+    sender = name_of(name or address.partition("@")[0])
     try:
         sent = f"[{parsedate_to_datetime(str(message['date'])):%Y-%m-%d %H:%M}] "
     except (TypeError, ValueError):
         sent = ""
-    return f"{sent}{' '.join(words)}: " if words else ""
+    return f"{sent}{sender}: " if sender else ""

@@ -22,13 +22,13 @@ def learned(body: str) -> list[tuple[str, str]]:
         ),
         (
             f"{WROTE}> Gateway B7 is slow. Who changes the firewall?\n\nCarla does.\n",
-            [("Ana Lopes: Who changes the firewall? Ben Ito: Carla does.".partition(": ")[2], "Re: Gateway B7")],
+            [("Ana Lopes: Who changes the firewall? Ben Ito: Carla does.".partition(": ")[2], "Gateway B7")],
         ),
         (
             f"Hi Ana,\n\n{WROTE}> the fan is loud.\n>> It was quiet in May.\n\nIt was oiled today.\n\nThe pump is new.\n",
             [("It was oiled today.", "the fan is loud."), ("The pump is new.", "Ben Ito: It was oiled today.")],
         ),
-        ("The pump is new.\n", [("The pump is new.", "Re: Gateway B7")]),
+        ("The pump is new.\n", [("The pump is new.", "Gateway B7")]),
     ],
 )
 def test_a_reply_stands_behind_what_it_answers(body: str, facts: list[tuple[str, str]]):

@@ -1,0 +1,88 @@
+"""Mail, transcripts and threads that somebody copied are conversations, whatever language their heads are in."""
+
+import pytest
+
+from hive_mind.cognition.extraction.blocks import Layout, blocks
+from hive_mind.cognition.extraction.messages import as_conversation, name_of, subject_of
+from tests.growth import costly
+
+HEADS = {
+    "English": "From: Ana Lopes\nSent: Monday, 2 March 2026 09:30\nTo: Bo Ek\nSubject: Weir 7",
+    "German": "Von: Ana Lopes <ana@x.example>\nGesendet: Montag, 2. März 2026 09:30\nAn: Bo Ek\nBetreff: AW: Weir 7",
+    "French": "De : Ana Lopes\nEnvoyé : lundi 2 mars 2026 à 09:30\nÀ : Bo Ek\nObjet : RE: Weir 7",
+    "Spanish": "De: Ana Lopes\nEnviado: lunes, 2 de marzo de 2026 a las 09:30\nPara: Bo Ek\nAsunto: Weir 7",
+    "Italian": "Da: Ana Lopes\nData: 2 marzo 2026 alle ore 09:30\nA: Bo Ek\nOggetto: Weir 7",
+    "bold": "**From:** Ana Lopes\n**Date:** 2026-03-02 09:30\n**To:** Bo Ek\n**Subject:** Fwd: Weir 7",
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_a_head_of_mail_says_who_wrote_what_is_below_it_and_when(head: str):
+    (block,) = blocks(f"{head}\n\nIt opens at\nfive.\n")
+    assert (block.layout, block.speaker, block.heading, block.text) == (
+        Layout.UTTERANCE,
+        "Ana Lopes",
+        "Weir 7",
+        "It opens at five.",
+    )
+    assert block.stamp == "2026-03-02 09:30"
+
+
+def test_an_answer_above_what_it_answers_stands_behind_it_and_is_its_addressees():
+    text = f"It opens at six now.\n\n-----Ursprüngliche Nachricht-----\n{HEADS['German']}\n\nDoes it open at five?\n"
+    assert [(block.speaker, block.text) for block in blocks(text)] == [
+        ("Ana Lopes", "Does it open at five?"),
+        ("Bo Ek", "It opens at six now."),
+    ]
+
+
+def test_the_newest_first_becomes_the_oldest_first():
+    later = HEADS["English"].replace("2 March", "3 March").replace("Ana Lopes", "Bo Ek")
+    text = f"{later}\n\nThe weir is open.\n\n{HEADS['English']}\n\nIs the weir open?\n"
+    assert [block.speaker for block in blocks(text)] == ["Ana Lopes", "Bo Ek"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "{who}  0:0{n}\n",
+        "{who} — Today at 10:0{n} AM\n",
+        "{who} [00:00:0{n}]\n",
+        "**{who}** commented on Jan {n}, 2026\n\n",
+        "### @{who} - 2026-02-0{n}\n\n",
+    ],
+)
+def test_a_line_that_says_who_speaks_and_when_is_no_statement(label: str):
+    said = ("Ana", "The kiln is hot."), ("Bo", "The door is shut."), ("Ana", "The clay came at noon.")
+    text = "\n\n".join(f"{label.format(who=who, n=n)}{words}" for n, (who, words) in enumerate(said, 1))
+    assert [(block.speaker, block.text) for block in blocks(text)] == list(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kitchen 9:30\nBring cups.\n\nHall 10:00\nBring chairs.\n\nYard 11:00\nBring tents.\n",
+        "From: Oslo\nTo: Bergen\nDate: 4 May 2026\n",
+        "# Stand-up, 2 March 2026\n\nThe kiln is hot.\n\n# Stand-up, 9 March 2026\n\nThe kiln is cold.\n",
+        "Subject: Weir 7\n\nIt opens at five.\n",
+    ],
+)
+def test_an_agenda_a_ticket_and_minutes_are_no_messages(text: str):
+    assert as_conversation(text.splitlines()) == text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [('"Ana Lopes" <a@x.example>', "Ana Lopes"), ("<ana.lopes@x.example>", "ana.lopes"), ("Bo Ek (ops)", "Bo Ek")],
+)
+def test_a_sender_is_called_by_name(text: str, name: str):
+    assert name_of(text) == name
+
+
+def test_a_thread_has_one_subject():
+    assert {subject_of(text) for text in ("Weir 7", "Re: Weir 7", "AW: RE:  Weir 7", "Fwd: Antw: Weir\n 7")} == {"Weir 7"}
+
+
+def test_time_grows_with_the_text_and_not_with_its_square():
+    hostile = ["From: a\nTo: b\n", "From: a\nSubject: b\nTo: c\n\n", "a 0:01\nb\n\n", "a" * 80 + "\n\n", "De :", "Re: Re: "]
+    assert costly(lambda text: list(as_conversation(text.splitlines())), hostile, 20_000) == []
