@@ -7,7 +7,9 @@ worker of a fleet would hold.
 import inspect
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -157,9 +159,15 @@ class Commands(TyperGroup):
 
     def _load(self, name: str) -> None:
         if name not in self.commands:
-            group = typer.main.get_group(commands_in(ENTRIES[name].module))
-            _let_help_flow(group)
-            self.commands.update(group.commands)
+            self.commands.update(_loaded(ENTRIES[name].module))
+
+
+@cache
+def _loaded(module: str) -> Mapping[str, Any]:
+    """Once for all calls of one process: to look at every option of a group takes longer than many a command."""
+    group = typer.main.get_group(commands_in(module))
+    _let_help_flow(group)
+    return group.commands
 
 
 def _listed(entry: Entry) -> TyperCommand:

@@ -168,7 +168,7 @@ def test_a_client_hears_how_far_a_long_text_is_and_reads_the_history_of_a_fact(c
     assert heard == [(256, 600), (512, 600), (600, 600)]
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.thorough)])
 def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode: str) -> None:
     port = free_port()
     command = command.with_environment(HIVE_MIND_MCP_TOKEN=TOKEN)

@@ -9,7 +9,6 @@ import pytest
 
 from hive_mind.backends import load
 from hive_mind.errors import BackendTimeout
-from hive_mind.llm import providers
 from hive_mind.model.dialogue import Message, Turn
 from hive_mind.runtime import worker_http
 from tests.acceptance.hive_mind_command import HiveMind
@@ -62,7 +61,7 @@ def test_learning_ends_with_what_to_do_and_asks_a_late_model_once(
 
 
 def test_a_line_says_that_a_model_is_waited_for(hive_mind: HiveMind, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "NOTICE_FIRST_S", 0.01)
+    monkeypatch.setattr("hive_mind.llm.providers.NOTICE_FIRST_S", 0.01)
     assert hive_mind("learn", notes).code == 0
     with OpenAICompatibleServer([Silence()]) as server:
         assert "waiting for openai:tiny" in asking(hive_mind, server)("ask", QUESTION).err

@@ -86,7 +86,7 @@ def set_aside(fleet: HiveMind) -> dict[str, int]:
     return {what: sum(some.get(what, 0) for some in counts) for some in counts for what in some}
 
 
-@pytest.mark.parametrize("over", [over_redis, over_service_bus, over_event_hubs])
+@pytest.mark.parametrize("over", [over_redis, pytest.param(over_service_bus, marks=pytest.mark.thorough), over_event_hubs])
 def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_fleet(
     fleet: HiveMind, over: Callable[[], Any]
 ) -> None:

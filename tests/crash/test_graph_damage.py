@@ -239,7 +239,7 @@ sys.addaudithook(step)
 """
 
 
-@pytest.mark.parametrize(("first", "every"), [(1, 6), pytest.param(0, 1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("first", "every"), [(1, 12), pytest.param(0, 1, marks=pytest.mark.thorough)])
 def test_killed_before_each_of_its_steps_it_is_right_again(tmp_path: Path, first: int, every: int) -> None:
     record, step, is_whole = asyncio.run(written(tmp_path, pump())), first, False
     while not is_whole:

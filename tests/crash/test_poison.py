@@ -26,8 +26,17 @@ from tests.contract.wires import wire
 from tests.crash.poisoned_member import POISON
 from tests.servers.forked import Forked
 
+# One that is replicated, and one that is asked.
+FACTS, QUESTION = Replicate(POISON, ()), FactsRequest(POISON, (), 60_000)
+BROKEN = [
+    *(pytest.param(broker, FACTS, marks=pytest.mark.slow) for broker in ("redis", "servicebus")),
+    pytest.param("eventhubs", QUESTION, marks=pytest.mark.slow),
+    *(pytest.param(broker, QUESTION, marks=pytest.mark.thorough) for broker in ("redis", "servicebus")),
+    pytest.param("eventhubs", FACTS, marks=pytest.mark.thorough),
+]
 
-@pytest.fixture(params=["redis", "servicebus", "eventhubs"])
+
+@pytest.fixture
 def broker(request: pytest.FixtureRequest) -> Iterator[BaseHarness]:
     harness = harness_of(request.param)
     harness.start()
@@ -35,8 +44,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[BaseHarness]:
     harness.stop()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("poison", [Replicate(POISON, ()), FactsRequest(POISON, (), 60_000)], ids=type_of)
+@pytest.mark.parametrize(("broker", "poison"), BROKEN, indirect=["broker"])
 def test_a_message_that_kills_its_process_is_put_aside_before_a_third_one_handles_it(
     tmp_path: Path, broker: BaseHarness, poison: Message
 ) -> None:

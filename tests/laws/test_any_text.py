@@ -7,6 +7,7 @@ import logging
 import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from itertools import combinations, islice, pairwise
 from pathlib import Path, PurePath
@@ -150,11 +151,15 @@ def functions() -> Iterator[Callable[..., Any]]:
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Also where a type is imported for its name alone."""
-    tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    return typing.get_type_hints(function, localns=types_left_out(sys.modules[function.__module__]))
+
+
+@cache
+def types_left_out(module: ModuleType) -> dict[str, Any]:
+    """Those that it imports only where types are checked."""
+    tree = ast.parse(inspect.getsource(module))
     types = {alias.name: node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    loaded = vars(sys.modules[function.__module__])
-    missing = {name: getattr(import_module(place), name) for name, place in types.items() if name not in loaded}
-    return typing.get_type_hints(function, localns=missing)
+    return {name: getattr(import_module(place), name) for name, place in types.items() if name not in vars(module)}
 
 
 def arguments_of(function: Callable[..., Any]) -> dict[str, st.SearchStrategy[Any]] | None:

@@ -16,7 +16,7 @@ TRUSTING = ",".join(name for name in FAULTS if name not in SIGNED)
 OPERATIONS_IN_TESTS = 60
 # Always the same seeds, so that a change is judged by what it changes. See the Makefile's `soak` for many more, and new ones:
 # what `test_seeds` keeps of those that broke a promise was found beyond the first five hundred.
-COUNT = int(os.environ.get("HIVE_SEEDS", "10"))
+COUNT = int(os.environ.get("HIVE_SEEDS", "5"))
 MUTANT_SEEDS_MAX = 500
 # Few for each test, so that no process is the last to end by much.
 SEEDS = [range(start, min(start + 5, COUNT)) for start in range(0, COUNT, 5)]

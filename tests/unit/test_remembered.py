@@ -18,6 +18,7 @@ OF_NO_TEXT = {
     "backends.py",
     "bus/base.py",
     "bus/redis/keys.py",
+    "cli/app.py",
     "cli/running.py",
     "cognition/prompts/__init__.py",
     "console/rendering.py",

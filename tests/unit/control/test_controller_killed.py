@@ -35,7 +35,7 @@ CHANGES = {
     "to single": (FLAT, "topology: single\n" + FOUR),
 }
 
-UNDONE = ("another topology", "to single")
+UNDONE = ("to single",)
 # Each takes a part of the steps that another takes: "other agents" come and go, and "other settings" change.
 PARTS = ("more agents", "fewer agents", "all others", "settings and agents")
 

@@ -149,7 +149,9 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
     return judge, passed
 
 
-@pytest.mark.parametrize("kind", [pytest.param(one, marks=pytest.mark.thorough if one == "flat" else ()) for one in TRUTH])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(one, marks=pytest.mark.thorough if one in ("flat", "calibrated") else ()) for one in TRUTH]
+)
 async def test_what_passes_alone_is_right_as_often_as_it_should_or_nothing_passes(kind: str, ledger: Ledger) -> None:
     seed = 20_261
     judge, passed = await lived(ledger, kind, share=0.2, seed=seed, facts=2_400)
