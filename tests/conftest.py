@@ -16,7 +16,7 @@ from tests.heap import set_aside
 from tests.limits import limit_s, limited, signals_at_their_defaults
 from tests.loops import play
 from tests.order import dealt_out
-from tests.servers import children, forked
+from tests.servers import cells, children, forked
 
 # Tests share the cores among processes. A calculation with threads of its own waits for the slowest of them at every step, which
 # takes two to three times the CPU where the cores are busy.
@@ -107,6 +107,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     with asyncio.Runner(loop_factory=kind) as runner:
         runner.run(_watched(play(pyfuncitem.obj, given), patience_s))
     return True
+
+
+@pytest.fixture(scope="session")
+def loaded_cells() -> None:
+    """For tests of evaluations: to load what a cell needs takes longer than most of them."""
+    cells.begin_first()
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 TEXT = "The gateway listens on port 8443.\nThe pump runs at night.\nThe ferry leaves at noon.\n"
 
 

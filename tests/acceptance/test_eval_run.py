@@ -11,6 +11,8 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 EXPERIMENT = """\
 name: small
 about: "Two arms on the demo."

@@ -11,7 +11,7 @@ from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evalu
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.runtime.settings import Settings
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.usefixtures("loaded_cells")]
 REPOSITORY = Path(__file__).parents[2]
 KEYWORDS_ONLY = Settings(embed="none")
 SHARING = tuple(SPECS)

@@ -13,6 +13,8 @@ from tests.acceptance.retrieval_example import GOOD, NAIVE, in_a_process
 from tests.unit.retrieval.files.test_taking_over import project
 from tests.unit.retrieval.workspaces import public, workspace, written
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 ROOT = Path(__file__).parents[2]
 
 

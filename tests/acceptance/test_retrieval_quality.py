@@ -17,7 +17,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.usefixtures("loaded_cells")]
 REPOSITORY = Path(__file__).parents[2]
 
 

@@ -35,6 +35,9 @@ _BEGINS, _LEARNS, _ASKS = 2.0, 0.002, 0.01
 # Extra cost of a question for each node that has to be asked.
 _NODE = 0.15
 
+# Every cell opens an arm.
+_ARMS = "hive_mind.evals.arms.opening"
+
 # A cell with its last question answered has not ended yet.
 _NEARLY = 0.99
 
@@ -284,7 +287,8 @@ def _run_cells(
     # The longest first, so that no long one begins when everything else is done.
     waiting = sorted((id for id in orders if id not in before), key=lambda cell: -weights[cell])
     news_text = ""
-    for news in run_jobs([Job(id, work_on_cell, orders[id], model_modules(orders[id].settings)) for id in waiting], jobs):
+    todo = [Job(id, work_on_cell, orders[id], (_ARMS, *model_modules(orders[id].settings))) for id in waiting]
+    for news in run_jobs(todo, jobs):
         match news:
             case JobProgress(name, phase, done, total):
                 news_text = f"{name}: {phase}"

@@ -4,6 +4,7 @@ A process per job: memory left behind by one is no part of the next one's measur
 but its own job. Ctrl-C reaches the parent alone, which passes it on once; a child stops by itself when its parent dies.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -180,6 +181,8 @@ def _stop(running: Sequence[_Running]) -> None:
 def _child(pipe: "Connection[Any, Any]", job: Job, environment: Mapping[str, str]) -> None:
     """Body of a new process. It is its own group, so that Ctrl-C at the terminal comes by way of its parent, once."""
     replace_variables(environment)
+    # No collection of garbage looks again at what the process was copied with.
+    gc.freeze()
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     threading.Thread(target=_stop_with_parent, daemon=True).start()

@@ -7,6 +7,8 @@ from hive_mind.evals.generating import generate
 from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 from hive_mind.runtime.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 # Fewer questions of a category than this, and all or none of them is chance.
 ENOUGH = 15
 

@@ -12,6 +12,8 @@ from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 from hive_mind.evals.scorecard import write_scorecard
 from hive_mind.runtime.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 WORDS = Settings(embed="none")
 
 

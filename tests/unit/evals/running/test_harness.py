@@ -13,6 +13,8 @@ from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experime
 from hive_mind.evals.running.harness import RunOrder, RunResult, run
 from hive_mind.runtime.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 LEXICAL = (Retrieval("lexical", "lexical"),)
 # More nodes than copies of a fact, so that somebody has to be asked.
 SHARDED = Arm("sharded", 4)

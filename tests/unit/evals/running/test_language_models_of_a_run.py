@@ -14,6 +14,8 @@ from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.runtime.settings import Settings
 from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 KNOWN = Reply(json.dumps({"known": True, "answer": "Nadia [1]", "citations": [1]}))
 GROUNDED = Reply(json.dumps({"unsupported": [], "grounded": True}))
 JUDGED = Experiment(

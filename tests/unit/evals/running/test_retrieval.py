@@ -22,6 +22,8 @@ from hive_mind.hive.topology.spec import NAMES, SPECS, TopologyName
 from hive_mind.ranking.pipeline import RankingSettings, rank
 from hive_mind.runtime.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("loaded_cells")
+
 WORDS = "pump valve hall door ferry bridge otto ines corrin water leaks red blue green nine seven opens closes".split()
 SHARING = tuple(SPECS)
 REPLICAS = 3

@@ -4,11 +4,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.cell import UNANSWERED
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.runtime.settings import Settings
 from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
+
+pytestmark = pytest.mark.usefixtures("loaded_cells")
 
 KNOWN = json.dumps({"known": True, "answer": "Nadia [1]", "citations": [1]})
 # Enough for a few questions of one cell.
