@@ -92,7 +92,7 @@ async def arrived(members: Mapping[str, RunningMember]) -> None:
         await asyncio.sleep(0.2)
 
 
-@pytest.mark.parametrize("questions", [60, pytest.param(200, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("questions", [30, pytest.param(200, marks=pytest.mark.thorough)])
 async def test_up_to_a_third_that_lies_together_neither_wins_nor_silences_anybody(
     tmp_path: Path, server: RedisServer, questions: int
 ) -> None:

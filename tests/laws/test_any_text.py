@@ -244,7 +244,7 @@ def go_through(text: str, question: str) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("tree", "step"), [(DOCUMENTATION[0], 2), *(pytest.param(one, 1, marks=pytest.mark.thorough) for one in DOCUMENTATION)]
+    ("tree", "step"), [(DOCUMENTATION[0], 4), *(pytest.param(one, 1, marks=pytest.mark.thorough) for one in DOCUMENTATION)]
 )
 def test_the_facts_of_a_documentation_tree_are_compared_quoted_and_judged(tree: str, step: int):
     facts = [found for path, text in islice(documents(tree), 0, None, step) for found in facts_of(text, str(path))]

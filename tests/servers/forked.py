@@ -30,6 +30,7 @@ _ROOT = Path(__file__).parents[2]
 _LOADED = (
     *("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic"),
     *("hive_mind.control.platforms.local", "tests.servers.forked_async", "hive_mind.console.app", "hive_mind.bus.redis"),
+    *("hive_mind.cli.fleet.fleets", "hive_mind.control.controller"),
     *(f"hive_mind.{kind}.{name}" for kind in ("store", "journal", "ledger") for name in ("memory", "sqlite")),
     *("hive_mind.embed.none", "hive_mind.ann.quantised"),
 )
@@ -37,6 +38,8 @@ _LOADED = (
 _LOADED_LATER = {
     "mcp": "hive_mind.mcp.server",
     "tests.servers.mcp_server": "mcp.server",
+    "HIVE_MIND_BUS_CREDENTIAL": "hive_mind.bus.servicebus",
+    "HIVE_MIND_SEARCHES_CREDENTIAL": "hive_mind.bus.eventhubs",
     **dict.fromkeys(("run", "agent", "HIVE_MIND_LLM"), "hive_mind.llm.providers"),
 }
 _REQUEST_BYTES_MAX = 1 << 20

@@ -59,8 +59,9 @@ def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope
 FURTHER = {
     "second hop": (RankingSettings(second_hop=True), 2),
     "feedback": (RankingSettings(expansion="feedback"), 2),
-    "all at once": (looked_at_by(Reading(), second_hop=True, expansion="feedback"), 3),
 }
+# What finds the same together is shown with every other idea, below.
+TOGETHER = (looked_at_by(Reading(), second_hop=True, expansion="feedback"), 3)
 
 
 def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[int, int]:
@@ -81,7 +82,9 @@ def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[in
     return sum(told(sharded, scope, "hybrid", asked=few).messages), more
 
 
-@pytest.mark.parametrize(("further", "rounds"), FURTHER.values(), ids=FURTHER)
+@pytest.mark.parametrize(
+    ("further", "rounds"), [*FURTHER.values(), pytest.param(*TOGETHER, marks=pytest.mark.thorough)], ids=[*FURTHER, "all at once"]
+)
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
 def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int, further: RankingSettings, rounds: int

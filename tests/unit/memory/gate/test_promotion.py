@@ -217,6 +217,6 @@ PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("chars", [500, pytest.param(1_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("chars", [300, pytest.param(1_000, marks=pytest.mark.thorough)])
 def test_a_hostile_line_costs_time_in_proportion_to_its_length(chars):
     assert costly(lambda line: decide(fact(line), GATE), PIECES, chars) == []
