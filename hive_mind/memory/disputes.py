@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import corrects, excluding
@@ -28,11 +28,22 @@ _COMPARED_MAX = 50
 _RIVALS_SHOWN_MAX = 2
 _CHARACTERS_SHOWN_MAX = 120
 # "No, it is 9443 now."
-_CORRECTING = regex(
-    r"^(?:no|nope|nein|non|correction|korrektur|actually|sorry|wait)\b[,.:! ]|"
-    r"^(?:it|he|she|they|that|es|er|sie|das)\b[^.!?]{0,60}\b(?:now|instead|jetzt|inzwischen|stattdessen)\b",
+_OPENER = regex(
+    r"^(?:no|nope|nein|non|nee|não|nej|correction|korrektur|corrección|correzione|update|edit|actually|sorry|wait|scratch that|"
+    r"strike that|make that|i meant|ich meinte|je voulais dire|quise decir)\b(?:[,.:;! –-]{1,3}(?:to say )?|$)",
     re.IGNORECASE,
 )
+_NOW = r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora)\b"
+_CORRECTING = regex(
+    rf"^(?:it|he|she|they|that|es|er|sie|das|il|elle|ce|c['’]est|est[áa]|lo|è|é)\b[^.!?]{{0,60}}{_NOW}|"
+    rf"^(?:ahora|jetzt|maintenant|now|ora|agora)\b|^it (?:has )?(?:moved|changed) to\b",
+    re.IGNORECASE,
+)
+_NOW_SAID = regex(rf"\s{_NOW}", re.IGNORECASE)
+_SENTENCE_END = regex(r"(?<=[.!?])\s+")
+# "We moved it, the database runs on db-9." Other words before a comma may say when or where.
+_LEAD = regex(r"^(?:i|we|they|he|she|ich|wir|sie|je|nous|on)\b[^,.:;]{2,40}[,:;] (?=\w)", re.IGNORECASE)
+_SENTENCES_MAX = 4
 _LABEL = regex(r"^[^\W\d_][\w .'’-]{0,40}: ")
 _FIGURE = regex(r"\d")
 _VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
@@ -88,17 +99,30 @@ def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit]) -> list[Hit]:
 def _corrects_last(later: Fact, earlier: Fact) -> bool:
     """Whether a fact follows another, or answers it, and gives another value in its place."""
     message, former = (_LABEL.sub("", fact.content, count=1) for fact in (later, earlier))
-    if former not in later.before or not _CORRECTING.search(message):
+    is_opened = _OPENER.match(message) is not None
+    if former not in later.before or not (is_opened or _CORRECTING.search(message)):
         return False
-    return bool((_FIGURE if _FIGURE.search(former) else _VALUE).search(message))
+    return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
+
+
+def _clauses(fact: Fact) -> Iterator[Statement]:
+    """The sentences of a fact as statements of their own, without words that say only that they correct."""
+    said = said_of(fact)
+    for sentence in _SENTENCE_END.split(_LABEL.sub("", fact.content, count=1))[:_SENTENCES_MAX]:
+        clause = _NOW_SAID.sub("", _OPENER.sub("", sentence))
+        for text in {clause, _LEAD.sub("", clause, count=1)}:
+            yield Statement(**{**said, "content": text})
 
 
 def replaces(later: Fact, earlier: Fact) -> bool:
     """Whether a fact says anew what one of the same source said before, or what it answers."""
     if _corrects_last(later, earlier):
         return True
-    is_later = not set(later.sources).isdisjoint(earlier.sources) and _later(later, earlier) > 0
-    return is_later and corrects(Statement(**said_of(later)), Statement(**said_of(earlier)))
+    if set(later.sources).isdisjoint(earlier.sources) or _later(later, earlier) <= 0:
+        return False
+    return corrects(Statement(**said_of(later)), Statement(**said_of(earlier))) or any(
+        corrects(clause, former) for clause, former in product(_clauses(later), list(_clauses(earlier)))
+    )
 
 
 @ornament(lambda _: [])

@@ -171,6 +171,7 @@ MADE = {
     "retrieval/files/starting.py:_take_config",
     "retrieval/tuning/loop.py:check_name",
     "retrieval/tuning/loop.py:step_name",
+    "runtime/texts/documents/columns.py:with_tables",
 }
 
 

@@ -10,6 +10,10 @@ from collections.abc import Iterator, Sequence
 
 _LEVELS_MAX = 6
 _VALUE_CHARS_MAX = 200
+_UNITS = {"s": "seconds", "sec": "seconds", "secs": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours"} | {
+    unit: unit.upper() if unit in ("kb", "mb", "gb", "tb") else unit
+    for unit in "seconds minutes hours days weeks bytes kb mb gb tb percent metres meters km kg kw volts".split()
+}
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -45,15 +49,43 @@ def _title(node: Documented) -> str:
 
 
 def _constants(node: Documented, lines: Sequence[str]) -> Iterator[str]:
-    """Names in capitals, and what a class says about its fields; with the remark above or the string below."""
+    """Names with plain values, and others in capitals or with a remark above or a string below; of a function, its defaults."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from _defaults(node.args)
+        return
     for place, child in enumerate(node.body):
         target = child.targets[0] if isinstance(child, ast.Assign) else child.target if isinstance(child, ast.AnnAssign) else None
         value = getattr(child, "value", None)
         if not isinstance(target, ast.Name) or value is None:
             continue
         written, remark = ast.unparse(value), _remark(lines, child.lineno) or _string_below(node.body[place + 1 : place + 2])
-        if len(written) <= _VALUE_CHARS_MAX and (target.id.isupper() or remark):
-            yield f"{target.id} = {written}" + (f" ({remark})" if remark else "")
+        if len(written) <= _VALUE_CHARS_MAX and (target.id.isupper() or remark or _is_plain(value)):
+            yield f"{target.id} = {written}{_unit(target.id, value)}" + (f" ({remark})" if remark else "")
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[str]:
+    """The plain values that a function takes where none are given."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    for argument, value in pairs:
+        if isinstance(value, ast.Constant) and value.value not in (None, True, False, ""):
+            yield f"{argument.arg} = {ast.unparse(value)}{_unit(argument.arg, value)} (default)"
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a value says what it is, as numbers, texts and lists of them do."""
+    plain = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.expr_context
+    return all(isinstance(part, plain) for part in ast.walk(value))
+
+
+def _unit(name: str, value: ast.expr) -> str:
+    """The unit that the last word of a name gives its number: 15 of `RETRY_SECONDS` are seconds."""
+    is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float) and not isinstance(value.value, bool)
+    last = name.rpartition("_")[2].lower()
+    return f" {_UNITS[last]}" if is_number and last in _UNITS and "_" in name else ""
 
 
 def _remark(lines: Sequence[str], line: int) -> str:

@@ -28,6 +28,13 @@ async def said(text: str) -> list[Fact]:
         "Lea: The fair is on Friday.\nBo: No, on Sunday now.",
         "# Minutes\n\nLea: Gateway B7 listens on port 8443.\n\nBo: It is 9443 now.",
         "[2026-05-04 10:00] Lea: The hall opens at 10:00.\n[2026-05-04 10:09] Bo: Correction: it is 11:00.",
+        "Lea: The fair is on Friday. Bring a lamp.\nBo: The fair is on Sunday now. I know it.",
+        "Lea: The fair is on Friday.\nBo: Good.\nLea: We moved it, the fair is on Sunday now.",
+        "Lea: The fee is 30 euros.\nBo: I meant to say 35 euros.",
+        "Lea: The fee is 30 euros.\nBo: The lamp is broken.\nBo: Update: the fee is 35 euros.",
+        "Luc: Le train part à 9:15.\nZoé: Non, il part à 10:40 maintenant.",
+        "Pilar: La clase empieza en mayo a las 9.\nJuan: No, ahora empieza a las 10.",
+        "Lea: The fair opens in May 2027.\nBo: No, in October now.",
         "Lea: The boat is ready.\nBo: It is a nice boat for us.\nLea: Actually, the boat isn't ready.",
     ],
 )
@@ -46,6 +53,8 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
         "Lea: The hall has 40 chairs.\nBo: I like it there.\nLea: The barn has 60 chairs.",
         "Lea: The fair is on Friday.\nBo: No, you are wrong.",
         "Lea: The hall has 40 chairs.\nBo: No, the chairs are old now.",
+        "The plan is this.\n\nIn May, the fee is 30 euros. In June, the fee is 35 euros.",
+        "Lea: The fee is 30 euros.\nBo: I mean it, the hall has 40 chairs.",
         "Lea: The fair is on Friday.\nBo: You are right.\nLea: Yes, the fair is on Friday.",
     ],
 )

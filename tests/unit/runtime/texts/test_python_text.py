@@ -39,6 +39,7 @@ def test_docstrings_stand_under_what_they_document_and_constants_with_their_rema
         "Locks of the canal.",
         "LENGTH_MAX = 40 (Metres; boats are shorter.)",
         "GATES = 4",
+        "lower = 1",
         "## Lock",
         "One lock.",
         "It has two gates.",
@@ -50,6 +51,20 @@ def test_docstrings_stand_under_what_they_document_and_constants_with_their_rema
     ]
 
 
-@pytest.mark.parametrize("source", ["def (", "x = 1\n", "", "\0", "(" * 5000])
+@pytest.mark.parametrize("source", ["def (", "x = y\n", "", "\0", "(" * 5000])
 def test_what_says_nothing_or_is_no_python_stays(source: str):
     assert text_of_python(source, "a.py") == source
+
+
+def test_a_name_tells_the_unit_of_its_number_and_a_function_its_defaults():
+    source = (
+        "RETRY_SECONDS = 15\nsize_mb = 40\nplace = os.getcwd()\ndef send(path, tries=3, *, wait_s=2.5, dry=False, to=None): ...\n"
+    )
+    assert text_of_python(source, "a.py").split("\n\n") == [
+        "# a.py",
+        "RETRY_SECONDS = 15 seconds",
+        "size_mb = 40 MB",
+        "## send(path, tries=3, *, wait_s=2.5, dry=False, to=None)",
+        "tries = 3 (default)",
+        "wait_s = 2.5 seconds (default)\n",
+    ]
