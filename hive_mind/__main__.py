@@ -11,6 +11,7 @@ from pathlib import Path
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 # These compute so little that numpy's threads cost more than they give: to begin them takes a tenth of a second of CPU.
 _BRIEF = frozenset({"ask", "facts", "hook", "learn", "sources", "stats"})
+_WORKER = ["agent", "--config"]
 # That of `cli.running`, which is not loaded yet.
 _STOPPED = 130
 
@@ -33,7 +34,12 @@ def main() -> None:
 
 
 def _is_answered(arguments: list[str]) -> bool:
-    """Whether it was a question to a process that runs: then most of the command line need not be loaded."""
+    """Whether it was a worker, or a question to a process that runs: then most of the command line need not be loaded."""
+    if arguments[:2] == _WORKER and len(arguments) == len(_WORKER) + 1:
+        from hive_mind.cli.agent_config import run_alone
+
+        run_alone(Path(arguments[-1]))
+        return True
     if arguments[:1] != ["ask"]:
         return False
     from hive_mind.cli.serving.quick_ask import asked_and_answered

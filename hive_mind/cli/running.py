@@ -19,8 +19,6 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
-import typer
-
 from hive_mind.cli.ending import Ending, ending_on_signals
 from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError
@@ -92,18 +90,25 @@ def _exit_codes(ending: Ending) -> Iterator[None]:
         yield
     except HiveError as error:
         say(f"error: {error}", style="red")
-        raise typer.Exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
+        raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
     except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
         say(str(stop) or "stopped; whatever was finished before is kept")
-        raise typer.Exit(ending.code) from None
+        raise _exit(ending.code) from None
     except BrokenPipeError:
         _write_to_nowhere()
-        raise typer.Exit(NO_READER) from None
+        raise _exit(NO_READER) from None
     except OSError as error:
         if error.errno not in _ADVICE:
             raise
         say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
-        raise typer.Exit(FAILED) from None
+        raise _exit(FAILED) from None
+
+
+def _exit(code: int) -> Exception:
+    # A worker that runs well needs nothing of the command line.
+    import typer
+
+    return typer.Exit(code)
 
 
 def _write_to_nowhere() -> None:

@@ -37,6 +37,20 @@ def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guess
     assert {"hive_mind.memory.gate.sensitive", "charset_normalizer"}.isdisjoint(ended.stdout.split())
 
 
+def test_a_worker_loads_no_command_line_and_says_what_is_wrong_with_its_configuration(tmp_path):
+    code = f"""
+import sys
+sys.argv = ["hive-mind", "agent", "--config", {str(tmp_path / "missing.json")!r}]
+import hive_mind.runtime.workers.process, hive_mind.cli.agent_config
+assert not {{"typer", "pydantic"}}.intersection(sys.modules)
+from hive_mind.__main__ import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
+    assert "missing.json can't be read" in ended.stderr
+
+
 def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(monkeypatch, tmp_path):
     monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path))
     monkeypatch.setenv("HIVE_MIND_EMBED", "none")
