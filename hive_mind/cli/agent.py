@@ -9,7 +9,6 @@ import signal
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +27,6 @@ from hive_mind.hive.topology.spec import DEFAULT, SPECS
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.node.base import HIVE
-from hive_mind.runtime.observing.figures import figures_of
 from hive_mind.runtime.observing.logs import log_as_json
 from hive_mind.runtime.observing.metrics import serve as serve_metrics
 from hive_mind.runtime.observing.telemetry import send_spans
@@ -156,7 +154,7 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
         stack.push_async_callback(running.close)
         stack.callback(say, f"{plan.name}: finishing")
         if ways.metrics_port:
-            stack.callback(serve_metrics(partial(figures_of, running), ways.metrics_port).stop)
+            stack.callback(serve_metrics(running.figures, ways.metrics_port).stop)
         await _be_there(running, stop, ways.ready_s)
         if ways.is_leaving:
             await _leave(running)

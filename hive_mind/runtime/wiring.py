@@ -6,15 +6,15 @@ A missing part that is not essential (an embedding model, an extra) is skipped, 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
-from hive_mind.cognition.reader import Reader
+from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.ledger.base import Ledger
@@ -23,12 +23,13 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.opening import NewVectorArm, OpenStore
 from hive_mind.memory.transfer.importing import Unindexed
 from hive_mind.memory.vectors import VectorSource
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Answering
+from hive_mind.model.query import Answering, Hit
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
-from hive_mind.runtime.late_reader import LateReader
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
 
@@ -179,6 +180,26 @@ def quoting_reader(settings: Settings) -> Reader:
         return ExtractiveReader(quoting=QuotingSettings(answering=cast(Answering, settings.answering)))
 
     return LateReader(load)
+
+
+class LateReader:
+    """A reader that is loaded when it is first used: a command that lists facts reads nothing and words no answer."""
+
+    def __init__(self, load: Callable[[], Reader]) -> None:
+        self._load = load
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return self._load()
+
+    async def extract(self, content: Content) -> Extraction:
+        return await self._reader.extract(content)
+
+    async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
+        return await self._reader.summarise(content, candidates)
+
+    async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
+        return await self._reader.synthesise(question, hits)
 
 
 @opening

@@ -85,7 +85,7 @@ class Fleet:
     @property
     def membership(self) -> Membership:
         """That of the first node."""
-        return next(iter(self.worker._nodes.values())).running.member.membership
+        return next(iter(self.worker._nodes.values())).member.membership
 
     @property
     def topology(self) -> Any:
@@ -95,12 +95,12 @@ class Fleet:
     @property
     def node(self) -> HiveNode:
         """The first one's rules."""
-        return next(iter(self.worker._nodes.values())).running.member.node
+        return next(iter(self.worker._nodes.values())).member.node
 
     @property
     def runner(self) -> Any:
         """What runs the first node."""
-        return next(iter(self.worker._nodes.values())).running.runner
+        return next(iter(self.worker._nodes.values())).runner
 
     def agent(self, name: str = "ada") -> WorkerAgent:
         return self.worker._agents[name]

@@ -32,7 +32,6 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import ReplicaSet, Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.spec import TopologyName, spec_of
-from hive_mind.memory.base import Hive
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing.conversion import fact_of
@@ -49,6 +48,7 @@ from hive_mind.ranking.seed import Collected, seed_federated
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, HostedNode, open_fleet
 from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
@@ -201,20 +201,6 @@ class _RoutedPlan(FleetPlan):
         return _Routed({name: (name,) for name in self.agents}, broadcast_threshold=_NEVER)
 
 
-class _Chosen:
-    """A hive of which only some are asked. See `memory.base.Hive`."""
-
-    def __init__(self, hive: Hive) -> None:
-        self._hive = hive
-        self.promote, self.retract, self.fetch, self.facts = hive.promote, hive.retract, hive.fetch, hive.facts
-        self.write, self.tally = hive.write, hive.tally
-        self.names: tuple[str, ...] = ()
-
-    async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
-        """Candidates of those that were chosen."""
-        return await self._hive.ask(probe, confidence_min=confidence_min, domains=domains or self.names)
-
-
 class RoutedArm(HiveArm):
     """A hive with a coordinator that asks a few agents only: those with facts nearest, on average, in meaning to the question.
 
@@ -228,15 +214,16 @@ class RoutedArm(HiveArm):
         super().__init__(trained)
         self._search, self._centroids, self._means = search, centroids, means
         self._agents, self._fan_out, self._ranking = names_of(cell.arm.agents), cell.arm.fan_out, cell.retrieval.ranking
-        self._coordinators: dict[str, tuple[_Chosen, DistributedCognitiveMemory]] = {}
+        self._chosen: tuple[str, ...] = ()
+        self._coordinators: dict[str, DistributedCognitiveMemory] = {}
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         trained = self._trained
-        chosen, memory = self._coordinator(trained.asker(question))
+        memory = self._coordinator(trained.asker(question))
         vector = await self._means.embedder.embed_query(question.text)
 
         async def search() -> SearchResult:
-            chosen.names = self._nearest(vector)
+            self._chosen = self._nearest(vector)
             return await self._search(memory, question.text, limit)
 
         def cost(result: SearchResult) -> Cost:
@@ -249,7 +236,7 @@ class RoutedArm(HiveArm):
         return await outcome_of(search, cost)
 
     async def close(self) -> None:
-        for _, memory in self._coordinators.values():
+        for memory in self._coordinators.values():
             await memory.close()
         await super().close()
 
@@ -258,13 +245,13 @@ class RoutedArm(HiveArm):
         cosines = np.where(self._centroids.any(axis=1), self._centroids @ vector, _KNOWS_NOTHING)
         return tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
 
-    def _coordinator(self, agent: str) -> tuple[_Chosen, DistributedCognitiveMemory]:
+    def _coordinator(self, agent: str) -> DistributedCognitiveMemory:
         hosted = self._trained.node_of(agent)
         if agent not in self._coordinators:
             settings, embedder = Settings(store="memory", ann=self._means.settings.ann), Borrowed(self._means.embedder)
-            chosen = _Chosen(hosted.runner)
+            chosen = ByDomain(hosted.runner, lambda _: self._chosen)
             local = memory_with(settings, f"coordinator-at-{agent}", embedder, self._ranking)
-            self._coordinators[agent] = chosen, DistributedCognitiveMemory(local, chosen, agent=agent)
+            self._coordinators[agent] = DistributedCognitiveMemory(local, chosen, agent=agent)
         return self._coordinators[agent]
 
 

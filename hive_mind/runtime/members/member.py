@@ -1,115 +1,73 @@
 """One member of a hive: a node, the agents attached to it with their memories, and the bus to the others.
 
-Founders of a hive all give the same list of initial members; a member that joins gives only the bus. Mostly a
-process is one member with one agent; `open_node` is for those that are more.
+From the first beat until it is a member, and what it says of itself afterwards. Founders of a hive all give the same list of
+initial members; a member that joins gives only the bus. `open_member` is for one agent, `open_node` for any number.
 """
 
 import asyncio
+import logging
 import secrets
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
-from hive_mind.bus.base import EventBus
+from hive_mind.bus.base import BrokerVitals, EventBus
 from hive_mind.bus.dead_letters import file_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
-from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.errors import BackendError, BackendTimeout, ConfigError
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership.membership import Membership, MembershipSettings
+from hive_mind.hive.membership.membership import Membership
+from hive_mind.hive.policy.authority import LIMITS
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
-from hive_mind.hive.topology.spec import DEFAULT, Founding, spec_of
+from hive_mind.hive.topology.holdings import holding_of
 from hive_mind.identity.cipher import Cipher
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.opening import opening
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.app_message_log import AppMessageLog
-from hive_mind.runtime.node.base import HIVE, RunnerSettings, system_clock
+from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.node.encrypted_bus import encrypted
-from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
+from hive_mind.runtime.observing.metrics import NodeFigures, figures_of, lag_of, set_aside
+from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, quoting_reader
-from hive_mind.runtime.workers.status import HANGS_AFTER_S
+from hive_mind.runtime.workers.status import HANGS_AFTER_S, NodeStatus
 
 __all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
+
+_log = logging.getLogger(__name__)
 
 Report = Callable[[str], None]
 
 _POLL_S = 0.05
 # A member of another machine may be cut off for a moment only.
 _DEAD_AFTER = 3
-
-
-@dataclass(frozen=True, slots=True)
-class MemberPlan:
-    """The identity of a process in its hive. `members` are all founders; in a federated hive each may be "group:name".
-
-    `searches`: another bus for messages that matter only while they are fresh. Joining needs neither topology nor members.
-    """
-
-    name: str
-    bus: str
-    hive: str = HIVE
-    topology: str = DEFAULT
-    members: tuple[str, ...] = ()
-    group: str = ""
-    is_joining: bool = False
-    searches: str = ""
-    replicas: int = REPLICAS
-    partitions: int = PARTITIONS
-    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Federated: words by group."""
-    broadcast_threshold: float = BROADCAST_THRESHOLD
-    routes_by_domain: bool = False
-    """Federated: questions with a group's words are put to that group first."""
-    proof: Proof | None = None
-    """How it proves its identity, and wants others to; None: any client that may write to the bus is trusted."""
-    gate: PromotionSettings = field(default_factory=PromotionSettings)
-    nodes: HiveSettings = field(default_factory=HiveSettings)
-    membership: MembershipSettings = field(default_factory=MembershipSettings)
-    # A broker may take its time, and nobody else waits for it.
-    runner: RunnerSettings = field(default_factory=lambda: RunnerSettings(outgoing=OutgoingSettings(wait_s=5.0)))
-
-    def founding(self) -> Topology | None:
-        """The topology that the hive begins with; None for a member that joins. Raises `InvalidInput`."""
-        if self.is_joining:
-            return None
-        names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
-        if self.name not in names or len(names) < len(self.members):
-            raise InvalidInput(f"--members must list every founding member, including {self.name}; later members use --join")
-        spec = spec_of(self.topology)
-        groups = _groups(self.members) if "groups" in spec.settings else {"": names}
-        return spec.build(
-            Founding(
-                groups,
-                self.domains,
-                self.broadcast_threshold,
-                replicas=self.replicas,
-                partitions=self.partitions,
-            )
-        )
+# Others of the fleet start at the same time; one that is down must not keep this one from being of use.
+_OTHERS_S = 5.0
+_AGAIN_S = 1.0
+_FINDINGS_MAX = 20
+# Looks until the folder of keys is read again: what was revoked meanwhile counts within seconds.
+_KEYS_EVERY = 5
 
 
 @dataclass(eq=False)
@@ -133,6 +91,14 @@ class RunningMember:
         self.agents: dict[str, LearningAgent] = {}
         self._memories: dict[str, DistributedCognitiveMemory] = {}
         self._news, self._eraser = News(self.runner), Eraser(self.plan.name, self.runner)
+        self.has_entered = False
+        """Whether it has been a member since it was started."""
+        self._error, self._looks = "", 0
+        self._findings: deque[str] = deque(maxlen=_FINDINGS_MAX)
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
 
     def now(self) -> Now:
         return system_clock()
@@ -223,6 +189,22 @@ class RunningMember:
         """Whether it is a member by now, and knows of which hive."""
         return self.member.is_ready and self.member.membership.is_in
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether its bus can be reached."""
+        return self.runner.health.is_connected
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can share and ask."""
+        return self.has_entered and self.is_in and self.is_connected and not self._refusal
+
+    @property
+    def is_even(self) -> bool:
+        """Whether nothing of it is on its way, and nobody lacks what it holds."""
+        member = self.member
+        return not member.is_ready or not (len(member.node.outbox) or lag_of(member.node))
+
     async def until_ready(self, timeout_s: float, report: Report) -> tuple[str, ...]:
         """As `until_in`, and then everything pending was sent to the hive."""
         silent = await self.until_in(timeout_s, report)
@@ -250,8 +232,14 @@ class RunningMember:
             )
         return self.silent()
 
-    async def leave(self, timeout_s: float) -> bool:
-        """Hand everything over and be a member no more; whether that was done in time."""
+    async def leave(self, timeout_s: float, own_nodes: frozenset[str] = frozenset()) -> bool:
+        """Hand everything over and be a member no more; whether that was done in time.
+
+        Where only nodes of its own process are members there is nobody to take it.
+        """
+        topology = self.member.membership.topology
+        if topology is None or set(topology.nodes) <= own_nodes:
+            return True
         until_s = asyncio.get_running_loop().time() + timeout_s
         await self.runner.leave()
         while not self.member.has_handed_over(system_clock()):
@@ -260,8 +248,75 @@ class RunningMember:
             await asyncio.sleep(_POLL_S)
         return True
 
+    async def enter(self) -> None:
+        """Return when it is a member. Tried until it works."""
+        while not self.has_entered:
+            try:
+                silent = await self.until_in(_OTHERS_S, lambda state: _log.info("%s: %s", self.name, state))
+            except BackendError as error:
+                self._log_error(str(error))
+                if self.runner.failure:
+                    return
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                self.has_entered, self._error = True, ""
+                _log.info("%s: a member%s", self.name, f"; nothing is heard of {', '.join(silent)}" if silent else "")
+
+    def look(self) -> None:
+        """Record findings for the status and the log."""
+        for finding in self.member.membership.findings():
+            _log.warning("%s: %s", self.name, finding)
+            self._findings.append(finding)
+        self._looks += 1
+        if self._looks % _KEYS_EVERY == 0:
+            try:
+                self.look_at_keys()
+            except ConfigError as error:
+                _log.warning("%s: %s", self.name, error)
+
     def members_seen(self) -> MembersSeen:
         return members_seen(self.member, system_clock())
+
+    def figures(self) -> list[NodeFigures]:
+        return figures_of(self.member, self.runner)
+
+    def status(self) -> NodeStatus:
+        figures = next(iter(self.figures()), None)
+        topology = self.member.membership.topology
+        received = self.runner.timings.of.get("received")
+        vitals = self.runner.health.vitals or BrokerVitals()
+        silent = self.silent()
+        holding = holding_of(topology, self.name, silent) if topology else None
+        return NodeStatus(
+            name=self.name,
+            group=self.plan.group,
+            is_ready=self.is_ready,
+            is_busy=self.is_busy,
+            epoch=topology.epoch if topology else 0,
+            members=tuple(topology.nodes) if topology else (),
+            silent=silent,
+            partitions=holding.partitions if holding else -1,
+            last_copies=holding.last if holding else 0,
+            facts=figures.facts if figures else 0,
+            outbox=figures.outbox_batches if figures else 0,
+            lag=figures.lag_dots if figures else 0,
+            is_connected=self.is_connected,
+            messages=received.count if received else 0,
+            findings=tuple(self._findings),
+            error=self._trouble(),
+            damaged=self.runner.damaged,
+            identity=self.plan.proof.mode if self.plan.proof else "off",
+            unproven={**self.runner.figures.unproven, **self.unread},
+            set_aside=set_aside(self.runner.health),
+            limited={why: count for why, count in (figures.refused if figures else {}).items() if why in LIMITS},
+            secret_epoch=self.secret_epoch,
+            keyless=self.keyless,
+            refusal=self._refusal or vitals.trouble,
+            broker_used_bytes=vitals.used_bytes,
+            broker_limit_bytes=vitals.limit_bytes,
+            ahead_of_members_ms=self.ahead_ms,
+            ahead_of_broker_ms=vitals.ahead_ms,
+        )
 
     async def close(self) -> None:
         """Finish what is under way; others keep what this one had to say, or it says it when it comes back."""
@@ -270,6 +325,26 @@ class RunningMember:
         finally:
             await self._release()
             await self._news.finish()
+
+    @property
+    def _refusal(self) -> str:
+        """Why nothing can be written by it; "" while something can."""
+        runner = self.runner
+        if runner.failure:
+            return f"node {self.name} has stopped: {runner.failure}"
+        if trouble := runner.letters.trouble:
+            return f"refused messages can't be written, so they are not acknowledged: {trouble}"
+        return f"the bus takes nothing: {runner.refusal}" if self.is_connected and runner.refusal else ""
+
+    def _trouble(self) -> str:
+        if not self.is_connected and not self.runner.failure:
+            return f"the bus can't be reached: {self.runner.health.last_error or 'no answer'}"
+        return self._refusal or self._error
+
+    def _log_error(self, error: str) -> None:
+        if error != self._error:
+            _log.warning("%s: %s", self.name, error)
+        self._error = error
 
 
 @opening
@@ -365,19 +440,6 @@ def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
     delivery, gossip = replace(nodes.delivery, batch_bytes_max=batch), replace(nodes.gossip, step_bytes_max=step)
     scatter = replace(nodes.scatter, reply_bytes_max=min(nodes.scatter.reply_bytes_max, most))
     return replace(nodes, delivery=delivery, gossip=gossip, scatter=scatter)
-
-
-def _groups(members: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Names by group; those without one in pairs."""
-    groups: dict[str, list[str]] = {}
-    free = [member for member in members if ":" not in member]
-    for number, name in enumerate(free):
-        groups.setdefault(f"group-{number // 2}", []).append(name)
-    for member in members:
-        group, colon, name = member.partition(":")
-        if colon:
-            groups.setdefault(group, []).append(name)
-    return {group: tuple(names) for group, names in groups.items()}
 
 
 def _is_there(messages: AppMessages, name: str) -> bool:

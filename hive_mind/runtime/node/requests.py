@@ -1,13 +1,12 @@
 """The hive as agents of this process see it: what they ask becomes an event of the node, and the answer is what the node says.
 
-A hive whose questions are put by their words to the groups that know about such things first.
-
-Changes in which order and how deep groups are asked, and never what can be found.
+Where a question's words say which groups know about such things, these are asked first: that changes in which order and how deep
+groups are asked, and never what can be found.
 """
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from hive_mind.hive.effects import (
@@ -123,13 +122,12 @@ class Requests(ABC):
 
 
 class ByDomain:
-    """See `memory.base.Hive`."""
+    """A hive whose questions go first to the groups that `domains_of` says, unless others are given. As `memory.base.Hive`."""
 
-    def __init__(self, hive: Hive) -> None:
-        self._hive = hive
+    def __init__(self, hive: Hive, domains_of: Callable[[Probe], tuple[str, ...]] = lambda probe: probe.terms) -> None:
+        self._hive, self._domains_of = hive, domains_of
         self.promote, self.retract, self.fetch, self.facts = hive.promote, hive.retract, hive.fetch, hive.facts
         self.write, self.tally = hive.write, hive.tally
 
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
-        """Candidates of the whole hive; the domains are the question's own words, unless others are given."""
-        return await self._hive.ask(probe, confidence_min=confidence_min, domains=domains or probe.terms)
+        return await self._hive.ask(probe, confidence_min=confidence_min, domains=domains or self._domains_of(probe))

@@ -3,12 +3,16 @@
 Needs the extra `prometheus`. Names and units follow Prometheus' conventions: seconds, and `_total` for what only grows.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hive_mind.bus.base import BusHealth
+from hive_mind.bus.base import OTHER_PROGRAM, BusHealth
 from hive_mind.errors import BackendError, BackendNotInstalled
+from hive_mind.hive.member import Member
+from hive_mind.hive.node import HiveNode
+from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.observing.timings import Histogram
 
 if TYPE_CHECKING:
@@ -32,6 +36,50 @@ class NodeFigures:
     refused: Mapping[str, int] = field(default_factory=dict)
     """Messages of others that were refused, by reason."""
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
+
+
+def figures_of(member: Member, runner: NodeRunner) -> list[NodeFigures]:
+    """Its node at this moment; nothing before there is one."""
+    if not member.is_ready:
+        return []
+    node, counted = member.node, runner.figures
+    refused = Counter(node.refused) + Counter(member.membership.refused)
+    refused += Counter({f"message: {kind}": count for kind, count in counted.refused.items()})
+    return [
+        NodeFigures(
+            node=node.name,
+            facts=_facts_of(node),
+            outbox_batches=len(node.outbox),
+            lag_dots=lag_of(node),
+            inbox_waiting=counted.waiting,
+            sends_lost=counted.sends_lost,
+            bus=runner.health,
+            refused=refused,
+            histograms=dict(runner.timings.of),
+        )
+    ]
+
+
+def set_aside(health: BusHealth) -> dict[str, int]:
+    """Messages that nobody here could handle, by what is wrong with them."""
+    # A message of no hive becomes nobody's dead letter.
+    unreadable = {f"unreadable ({trouble})": count for trouble, count in sorted(health.unreadable.items())}
+    handled = health.dead_letters - sum(count for trouble, count in health.unreadable.items() if trouble != OTHER_PROGRAM)
+    return unreadable | ({"that it could not take": handled} if handled > 0 else {})
+
+
+def lag_of(node: HiveNode) -> int:
+    """Number of assertions that this node holds and others lacked, when they last compared."""
+    lagging = [(peer, partition, lag.missing) for peer, partition, lag in node.repair.exchanges.lagging()]
+    if not lagging:
+        return 0
+    topology, partitions = node.topology, frozenset(node.topology.held_by(node.name))
+    return sum(missing for peer, partition, missing in lagging if partition in partitions and peer in topology.holders(partition))
+
+
+def _facts_of(node: HiveNode) -> int:
+    held_items = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
+    return len(set[str]().union(*held_items))
 
 
 Source = Callable[[], Sequence[NodeFigures]]

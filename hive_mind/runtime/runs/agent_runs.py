@@ -10,21 +10,20 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError
-from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import shared_ledger
-from hive_mind.runtime.workers.config import AgentConfig, McpConfig, NotifyConfig, WatchConfig
+from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
@@ -43,32 +42,23 @@ _AGAIN_S = 5.0
 OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 
-@dataclass(frozen=True, slots=True)
-class RunsConfig:
-    """`review`: its judge, and where people decide for the fleet; `posts`: whether nobody else carries items there.
-    `model`: "" for none.
-
-    `run`: where the processes of the fleet say how to reach them. `hidden`: of the credentials that its process has.
-    """
-
-    agent: AgentConfig
-    review: ReviewConfig
-    posts: bool
-    model: str
-    watch: WatchConfig
-    run: Path
-    mcp: tuple[McpConfig, ...]
-    notify: NotifyConfig
-    hidden: Redaction
-
-
 class AgentRuns:
-    """Of one agent. Everything that is asked of its runs opens them."""
+    """Of one agent. Everything that is asked of its runs opens them. `hidden`: of the credentials that its process has."""
 
     def __init__(
-        self, config: RunsConfig, settings: Settings, agent: LearningAgent, member: RunningMember | None, model: OpenModel
+        self,
+        config: WorkerConfig,
+        agent_config: AgentConfig,
+        settings: Settings,
+        agent: LearningAgent,
+        member: RunningMember | None,
+        model: OpenModel,
+        hidden: Redaction,
     ) -> None:
-        self._config, self._settings, self._agent, self._member, self._model = config, settings, agent, member, model
+        self._config, self._agent_config, self._settings, self._hidden = config, agent_config, settings, hidden
+        self._agent, self._member, self._model = agent, member, model
+        self._posts = config.review.facts == "off"
+        """Whether nobody else carries items to the desk of the fleet."""
         self._keeper: RunKeeper | None = None
         self._triggers: Triggers | None = None
         self.watch: HealthWatch | None = None
@@ -96,9 +86,9 @@ class AgentRuns:
         """Take up what has not ended, where the agent has a worker or ever had a run. Raises what a ledger raises."""
         watch = self._config.watch
         if (
-            self._config.agent.worker
+            self._agent_config.worker
             or self._agent.name in (watch.watcher, watch.queen)
-            or ((self._config.notify.is_on or self._config.posts) and self._agent.name == self._config.review.desk.agent)
+            or ((self._config.notify.is_on or self._posts) and self._agent.name == self._config.review.desk.agent)
             or (self._is_kept and ledger_path(self._settings, self._agent.name).exists())
         ):
             await self.calls()
@@ -192,21 +182,21 @@ class AgentRuns:
         from hive_mind.runtime.runs.triggers import Triggers
         from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
 
-        config, agent = self._config.agent, self._agent
+        config, agent, model_name = self._agent_config, self._agent, self._agent_config.model or self._settings.llm
         ledger = self._ledger = await self._open_ledger()
         models = JudgeModels(self._model, self._settings.llm_retry, self._settings.token_budget)
-        judge = await run_judge(self._config.review, ledger, models, self._config.model, self._member)
-        model = await self._model(self._config.model) if self._config.model else None
+        judge = await run_judge(self._config.review, ledger, models, model_name, self._member)
+        model = await self._model(model_name) if model_name else None
         tools = queens_tools(self._config.watch, self._settings, agent.name, ledger)
         served = await served_tools(self._servers(), self._stack)
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
         worker = WorkerSpec.model_validate(config.worker) if config.worker else None
         shared = RegistryValues(agent.name, self._member) if self._member is not None else None
-        parts = replace(parts, judge=judge, fleet_values=shared, hidden=self._config.hidden)
+        parts = replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden)
         keeper = RunKeeper(allowed(parts, config.tools), worker)
         await keeper.open()
         watch = self.watch = HealthWatch(
-            self._config.watch, self._settings, agent.name, ledger, keeper, self._member, self._config.run
+            self._config.watch, self._settings, agent.name, ledger, keeper, self._member, Path(self._config.run)
         )
         watch.begin()
         if self._config.notify.is_on and self.desk_agent == agent.name:
@@ -215,7 +205,7 @@ class AgentRuns:
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)
             self._triggers.begin()
-        if self._config.posts and self._member is not None and self._config.review.desk.agent:
+        if self._posts and self._member is not None and self._config.review.desk.agent:
             self._post = asyncio.create_task(self._carry(ledger, self._member), name=f"questions of the runs of {agent.name}")
         self._keeper = keeper
         return keeper
@@ -224,7 +214,7 @@ class AgentRuns:
         """Those that its worker names: nobody else's processes are started for it."""
         from hive_mind.tools.base import McpServer
 
-        worker_path = str(self._config.agent.worker)
+        worker_path = str(self._agent_config.worker)
         for config in self._config.mcp:
             if f"mcp:{config.name}/" in worker_path:
                 yield McpServer(config.name, config.command, config.url, config.env, config.idempotent)

@@ -31,16 +31,16 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
-from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
+from hive_mind.runtime.runs.agent_runs import AgentRuns
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
-from hive_mind.runtime.workers.nodes import WorkerNode
 from hive_mind.runtime.workers.sources_learned import LearnedSources
 
 if TYPE_CHECKING:
@@ -101,55 +101,40 @@ ORDINARY = Hosting()
 
 
 class WorkerParts:
-    """Open with `open_parts`. `embedder` is shared by all, and so is each language model."""
+    """`config` has its values, which `hidden` takes out of what is kept. `embedder` is shared by all, and so is each model."""
 
-    def __init__(
-        self, config: WorkerConfig, embedder: Embedder, hidden: Redaction, stack: AsyncExitStack, new_calls: NewCalls
-    ) -> None:
-        self.config, self.embedder, self._hidden, self._stack, self._new_calls = config, embedder, hidden, stack, new_calls
+    def __init__(self, config: WorkerConfig, embedder: Embedder, hidden: Redaction, new_calls: NewCalls) -> None:
+        self.config, self.embedder, self._hidden, self._new_calls = config, embedder, hidden, new_calls
+        self._stack = AsyncExitStack()
+        self._stack.push_async_callback(embedder.close)
         self.settings = settings = settings_of(config)
         self._models: dict[str, asyncio.Task[LanguageModel]] = {}
         self.notices: tuple[str, ...] = ()
         if embedder.dimension == 0 and settings.embed != "none":
             self.notices = (f"keyword search only: the embedding model {settings.embed_model!r} can't be had; see the log",)
 
-    async def agent(self, config: AgentConfig, node: WorkerNode | None) -> WorkerAgent:
+    async def agent(self, config: AgentConfig, node: RunningMember | None) -> WorkerAgent:
         """An agent that is not open yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
         reader = await self._reader(config)
         local = memory_with(self.settings, config.name, Borrowed(self.embedder), self.config.ranking)
         local.refining.expander = reader if isinstance(reader, QuotingInstead) else None
-        learner = node.running.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
+        learner = node.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None, config.roots)
-        runs = self._runs(config, learner, node)
-        calls = self._new_calls(learner, node.running if node else None, sources, is_kept=is_kept, runs=runs)
+        runs = AgentRuns(self.config, config, self.settings, learner, node, self._model, self._hidden)
+        calls = self._new_calls(learner, node, sources, is_kept=is_kept, runs=runs)
         reviewing = self._reviewing(config.name, learner.memory, node)
         return WorkerAgent(config, learner, local, sources, node, calls, reviewing, runs)
 
-    def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
-        review, member = self.config.review, node.running if node else None
-        runs_config = RunsConfig(
-            config,
-            review,
-            posts=review.facts == "off",
-            model=config.model or self.settings.llm,
-            watch=self.config.watch,
-            run=Path(self.config.run),
-            mcp=self.config.mcp,
-            notify=self.config.notify,
-            hidden=self._hidden,
-        )
-        return AgentRuns(runs_config, self.settings, agent, member, self._model)
-
-    def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> "Reviewing | None":
+    def _reviewing(self, agent: str, memory: Memory, node: RunningMember | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
         from hive_mind.agents.judging.judges import JudgeModels
         from hive_mind.agents.judging.reviewing import Reviewing
 
         models = JudgeModels(self._model, self.settings.llm_retry, self.settings.token_budget)
-        return Reviewing(self.config.review, agent, memory, node.running, partial(shared_ledger, self.settings, agent), models)
+        return Reviewing(self.config.review, agent, memory, node, partial(shared_ledger, self.settings, agent), models)
 
     async def close(self) -> None:
         for opening in self._models.values():
@@ -173,14 +158,6 @@ class WorkerParts:
         model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)
         self._stack.push_async_callback(model.close)
         return RedactingModel(model, self._hidden)
-
-
-async def open_parts(config: WorkerConfig, hidden: Redaction, hosting: Hosting) -> WorkerParts:
-    """Open what is shared. `config` has its values, which `hidden` takes out of what is kept. Raises `ConfigError`."""
-    async with AsyncExitStack() as stack:
-        embedder = await hosting.embedder(config)
-        stack.push_async_callback(embedder.close)
-        return WorkerParts(config, embedder, hidden, stack.pop_all(), hosting.calls)
 
 
 def _served(server: McpConfig, home: Path) -> McpConfig:

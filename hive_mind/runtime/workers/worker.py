@@ -24,14 +24,14 @@ from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.judge.calibration import JudgeTally
-from hive_mind.runtime.members.member import Report, open_node
+from hive_mind.runtime.members.member import Report, RunningMember, open_node
 from hive_mind.runtime.members.members_seen import MembersSeen
+from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
-from hive_mind.runtime.workers.nodes import WorkerNode, plan_of
-from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerParts, open_parts, with_values
+from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerParts, with_values
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, Transitions, WorkerStatus, rooms
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Worker:
         self.over = asyncio.Event()
         self._parts: WorkerParts | None = None
         self._bus: EventBus | None = None
-        self._nodes: dict[str, WorkerNode] = {}
+        self._nodes: dict[str, RunningMember] = {}
         self._agents: dict[str, WorkerAgent] = {}
         self._refused: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -155,7 +155,7 @@ class Worker:
 
     def members_seen(self) -> tuple[MembersSeen, ...]:
         """The members of the hive, as each node here sees them."""
-        return tuple(node.running.members_seen() for node in self._nodes.values())
+        return tuple(node.members_seen() for node in self._nodes.values())
 
     async def evict(self, member: str) -> None:
         """Put a member out of the hive for good. Raises `InvalidInput`, or `BackendUnavailable` where no node here can."""
@@ -163,7 +163,7 @@ class Worker:
         if not able:
             raise BackendUnavailable(self.config.process, f"no other node of it is a member now, so it can't put {member} out")
         self._report(f"{self.config.process}: puts {member} out of {self.config.hive.id}")
-        await able[0].running.runner.evict(member)
+        await able[0].runner.evict(member)
 
     def drain(self) -> None:
         """Take no more requests; what is under way is finished by `close`."""
@@ -189,7 +189,8 @@ class Worker:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
-        self._parts = parts = await open_parts(self._given_config, self._hidden, self.hosting)
+        embedder = await self.hosting.embedder(self._given_config)
+        self._parts = parts = WorkerParts(self._given_config, embedder, self._hidden, self.hosting.calls)
         if is_shared(self.config.hive.topology):
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""
@@ -213,8 +214,7 @@ class Worker:
             self._bus = await self.hosting.bus(config)
         for node in config.nodes:
             if node.name not in self._nodes:
-                running = await open_node(parts.settings, plan_of(config, node), parts.embedder, self._bus)
-                self._nodes[node.name] = WorkerNode(node, running)
+                self._nodes[node.name] = await open_node(parts.settings, plan_of(config, node), parts.embedder, self._bus)
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
         """Retry until it works; the status shows what is missing meanwhile."""
@@ -260,7 +260,8 @@ class Worker:
                 if node.is_ready and not was_ready[name]:
                     self._begin(self._settle(name))
                 was_ready[name] = node.is_ready
-                self._begin(node.erase())
+                if node.has_entered:
+                    self._begin(node.erase())
                 self._dates(node)
             self._note_failures()
             for agent in self._agents.values():
@@ -275,7 +276,7 @@ class Worker:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     def _note_failures(self) -> None:
-        if any(node.running.runner.failure for node in self._nodes.values()) and self._phase == "ready":
+        if any(node.runner.failure for node in self._nodes.values()) and self._phase == "ready":
             self._enter_phase("failed")
 
     async def _settle(self, node: str) -> None:
@@ -308,13 +309,13 @@ class Worker:
     def _node_statuses(self) -> tuple[NodeStatus, ...]:
         return tuple(msgspec.structs.replace(node.status(), **self._dates(node)) for node in self._nodes.values())
 
-    def _dates(self, node: WorkerNode) -> dict[str, int]:
+    def _dates(self, node: RunningMember) -> dict[str, int]:
         """Asked for often: what has changed is dated by the first look that sees it."""
         since_ms = partial(self._transitions.since_ms, node.name)
         return {
             "ready_since_ms": since_ms("ready", node.is_ready),
             "connected_since_ms": since_ms("connected", node.is_connected),
-            "heard_since_ms": since_ms("heard", not node.running.silent()),
+            "heard_since_ms": since_ms("heard", not node.silent()),
             "even_since_ms": since_ms("even", node.is_even),
         }
 

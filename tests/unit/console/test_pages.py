@@ -330,7 +330,7 @@ async def test_an_item_of_a_run_shows_its_signals_and_what_follows(tmp_path):
 
 async def test_dead_letters_are_shown_sent_again_and_forgotten(tmp_path):
     async with looking(tmp_path, topology="sharded") as browser:
-        file = browser.worker._nodes["ada"].running.runner.letters
+        file = browser.worker._nodes["ada"].runner.letters
         messages = [Envelope(f"id-{number}", "town", EVIL, ("ada",), "receipt", Receipt(EVIL)) for number in range(2)]
         file.write([refusal(message, 1, EVIL) for message in messages])
         await browser.until_page("messages?agent=ada", "Dead letters of its hive (2)")

@@ -11,7 +11,6 @@ from hive_mind import backends
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.errors import BackendNotInstalled, InvalidInput, ModelOutputError, UnknownBackend
 from hive_mind.runtime import agent_files, wiring
-from hive_mind.runtime.late_reader import LateReader
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import Settings
 from tests.builders import found, run
@@ -97,7 +96,7 @@ async def test_an_unknown_back_end_is_refused_with_the_names_there_are(tmp_path:
 
 async def test_the_reader_is_that_of_the_settings(tmp_path: Path):
     async with await wiring.open_agent(settings(tmp_path), "ines") as plain:
-        assert isinstance(plain.reader, LateReader)
+        assert isinstance(plain.reader, wiring.LateReader)
     async with await wiring.open_agent(settings(tmp_path, llm="scripted:{}"), "ines") as prompted:
         assert isinstance(prompted.reader, QuotingInstead)
         assert isinstance(prompted.reader.reader, PromptedReader)

@@ -20,10 +20,10 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.members.generations import Move, Moved, move, settle
 from hive_mind.runtime.members.member import RunningMember, open_member
+from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfig, founded
-from hive_mind.runtime.workers.nodes import plan_of
 from tests.hives import PUMP_ID, assertion
 from tests.loops import InLoop
 from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run

@@ -74,7 +74,7 @@ async def test_anybody_may_ask_whether_it_lives_and_is_ready(tmp_path: Path) -> 
 
 async def test_a_worker_that_has_failed_says_that_it_has_to_be_started_again(tmp_path: Path) -> None:
     async with calling(tmp_path) as call:
-        call.worker._nodes["town"].running.runner._fail(OSError("disk full"))
+        call.worker._nodes["town"].runner.fail(OSError("disk full"))
         await until(lambda: call.worker.status().phase == "failed")
         status, told = await call.get("/healthz")
         assert status == 500

@@ -106,7 +106,7 @@ async def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path
 async def test_a_node_that_has_stopped_fails_the_worker(tmp_path: Path) -> None:
     async with running(config(tmp_path)) as worker:
         await until(lambda: worker.status().is_ready)
-        worker._nodes["town"].running.runner._fail(sqlite3.OperationalError("disk full"))
+        worker._nodes["town"].runner.fail(sqlite3.OperationalError("disk full"))
         await until(lambda: worker.status().phase == "failed")
         assert "disk full" in worker.status().error
         assert not worker.status().is_ready
