@@ -19,7 +19,6 @@ from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import EventBus
 from hive_mind.cognition.budget import Budget
-from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.cognition.reader import Reader
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.embed.base import Embedder
@@ -27,13 +26,13 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.nodes import Borrowed
-from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.runs.agent_runs import AgentRuns
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
@@ -115,9 +114,8 @@ class WorkerParts:
 
     async def agent(self, config: AgentConfig, node: RunningMember | None) -> WorkerAgent:
         """An agent that is not open yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
-        reader = await self._reader(config)
         local = memory_with(self.settings, config.name, Borrowed(self.embedder), self.config.ranking)
-        local.refining.expander = reader if isinstance(reader, QuotingInstead) else None
+        reader = await self._reader(config, local)
         learner = node.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
@@ -141,13 +139,19 @@ class WorkerParts:
             await asyncio.wait([opening])
         await self._stack.aclose()
 
-    async def _reader(self, config: AgentConfig) -> Reader:
+    async def _reader(self, config: AgentConfig, local: CognitiveMemory) -> Reader:
         name = config.model or self.settings.llm
         if not name:
             return quoting_reader(self.settings)
+        # Here, because they load what reads texts and words answers: an idle worker needs neither.
+        from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+        from hive_mind.runtime.quoting_instead import QuotingInstead
+
         model = await self._model(name)
         prompted = PromptedSettings(instructions=config.prompt, retry=self.settings.llm_retry)
-        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), prompted), quoting_reader(self.settings))
+        reader = PromptedReader(model, Budget(self.settings.token_budget), prompted)
+        local.refining.expander = quoting_instead = QuotingInstead(reader, quoting_reader(self.settings))
+        return quoting_instead
 
     async def _model(self, name: str) -> LanguageModel:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):
