@@ -7,7 +7,7 @@ that is measured is overhead. CPU time, because nobody waits here for anything e
 import argparse
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from statistics import median
 from time import process_time
 
@@ -56,6 +56,10 @@ class Echo:
     def index_some(self, now: Now) -> bool:
         del now
         return False
+
+    def prepare(self, event: Event, now: Now) -> Iterator[None]:
+        del event, now
+        return iter(())
 
     def wake_at_ms(self, now: Now) -> int:
         del now
