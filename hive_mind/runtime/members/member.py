@@ -10,7 +10,6 @@ import secrets
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
@@ -19,15 +18,13 @@ from hive_mind.bus.dead_letters import file_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError
-from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.policy.authority import LIMITS
-from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.holdings import holding_of
 from hive_mind.identity.cipher import Cipher
 from hive_mind.identity.envelopes import Signing
@@ -377,7 +374,8 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
     try:
         chance = fresh_chance()
         tuned = _tuned(plan.nodes, carrier.capabilities.envelope_bytes_max)
-        membership = _membership(plan, founding, chance, seal)
+        boot = secrets.token_bytes(8)
+        membership = Membership(plan.name, boot, founding, plan.membership, chance, joins=plan.group, seal=seal, hive=plan.hive)
         member = Member(
             lambda topology, is_founding: make_node(
                 plan.name, topology, tuned, settings, embedder, is_founding=is_founding, seal=seal
@@ -392,7 +390,9 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         )
         message_log = AppMessageLog(lambda: app_messages.kept)
         # Before anything can come.
-        desk_pages = DeskPages(plan.name, message_log.write, partial(_is_there, app_messages), lambda: app_messages.kept)
+        desk_pages = DeskPages(
+            plan.name, message_log.write, lambda name: app_messages.is_there(name, system_clock()), lambda: app_messages.kept
+        )
         app_messages.deliver_to(desk_pages.write)
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
@@ -418,11 +418,6 @@ def _signing(plan: MemberPlan) -> Signing | None:
     return KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key, is_encrypted=proof.is_encrypted)
 
 
-def _membership(plan: MemberPlan, founding: Topology | None, chance: Chance, seal: Seal) -> Membership:
-    boot, settings = secrets.token_bytes(8), plan.membership
-    return Membership(plan.name, boot, founding, settings, chance, joins=plan.group, seal=seal, hive=plan.hive)
-
-
 def _carrier(bus: EventBus, signing: Signing | None, plan: MemberPlan, unread: Counter[str]) -> EventBus:
     """The bus as a node has it: where that is wanted, it carries nothing in plain."""
     if signing is None or signing.epochs is None:
@@ -440,7 +435,3 @@ def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
     delivery, gossip = replace(nodes.delivery, batch_bytes_max=batch), replace(nodes.gossip, step_bytes_max=step)
     scatter = replace(nodes.scatter, reply_bytes_max=min(nodes.scatter.reply_bytes_max, most))
     return replace(nodes, delivery=delivery, gossip=gossip, scatter=scatter)
-
-
-def _is_there(messages: AppMessages, name: str) -> bool:
-    return messages.is_there(name, system_clock())

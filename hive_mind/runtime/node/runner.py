@@ -235,7 +235,8 @@ class NodeRunner(Requests):
                 self._bell.clear()
                 await self._executor.carry_out(_ANSWERS_AT_ONCE)
                 self._set_alarm()
-                self._notify_if_idle()
+                if not self._has_work:
+                    self._idle.set()
                 if self._executor.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
                     self.ring()
                 if self._bell.is_rung:
@@ -250,10 +251,6 @@ class NodeRunner(Requests):
     def _has_work(self) -> bool:
         executor = self._executor
         return bool(executor.requests or executor.deliveries or executor.has_work or executor.is_writing)
-
-    def _notify_if_idle(self) -> None:
-        if not self._has_work:
-            self._idle.set()
 
     def _end(self) -> None:
         """Stop, and fail every waiting caller."""

@@ -81,7 +81,7 @@ class Worker:
         return redacted_status(self._status(), self._hidden)
 
     def _status(self) -> WorkerStatus:
-        nodes = self._node_statuses()
+        nodes = tuple(msgspec.structs.replace(node.status(), **self._dates(node)) for node in self._nodes.values())
         troubles = dict.fromkeys(node.error for node in nodes if node.error)
         with self._process.oneshot():
             memory_bytes, times = self._process.memory_info().rss, self._process.cpu_times()
@@ -263,7 +263,8 @@ class Worker:
                 if node.has_entered:
                     self._begin(node.erase())
                 self._dates(node)
-            self._note_failures()
+            if any(node.runner.failure for node in self._nodes.values()) and self._phase == "ready":
+                self._enter_phase("failed")
             for agent in self._agents.values():
                 self._transitions.since_ms(agent.name, "phase", agent.phase)
             await _all((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
@@ -274,10 +275,6 @@ class Worker:
             for agent in list(self._agents.values()):
                 await _all([agent.tidy_if_quiet()], agent.name)
             await asyncio.sleep(_LOOK_EVERY_S)
-
-    def _note_failures(self) -> None:
-        if any(node.runner.failure for node in self._nodes.values()) and self._phase == "ready":
-            self._enter_phase("failed")
 
     async def _settle(self, node: str) -> None:
         await _all((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")
@@ -305,9 +302,6 @@ class Worker:
     def _enter_phase(self, phase: Phase) -> None:
         if phase != self._phase:
             self._phase, self._since_ms = phase, _now_ms()
-
-    def _node_statuses(self) -> tuple[NodeStatus, ...]:
-        return tuple(msgspec.structs.replace(node.status(), **self._dates(node)) for node in self._nodes.values())
 
     def _dates(self, node: RunningMember) -> dict[str, int]:
         """Asked for often: what has changed is dated by the first look that sees it."""
