@@ -1,7 +1,7 @@
 """Python as notes: what its docstrings say, under the names they document, and its constants with what is remarked on them.
 
-Read by Python's own parser; a file that it does not take stays as it is. Other languages would need tree-sitter with a grammar
-of a megabyte each, and are learned as the text they are.
+Read by Python's own parser; a file that it does not take stays as it is. Of other languages, which would need tree-sitter with a
+grammar of a megabyte each, `source_text` knows the comments.
 """
 
 import ast

@@ -10,6 +10,7 @@ from hive_mind.runtime.texts.documents.reading import read_apart
 from hive_mind.runtime.texts.documents.register import format_of, suffixes
 from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
 from hive_mind.runtime.texts.python_text import text_of_python
+from hive_mind.runtime.texts.source_text import is_source, text_of_source
 
 # Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
@@ -129,7 +130,7 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
     """The text that the bytes of a file are.
 
     Of a page, and of HTML in Markdown, it is what a browser would show; of JSON and YAML each value with all its keys; of
-    captions who says what; of Python the docstrings and constants.
+    captions who says what; of Python the docstrings and constants, of other languages comments with the code below them.
     """
     text = decoded(body)
     if isinstance(text, Unreadable):
@@ -143,6 +144,8 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
         text = text_of_captions(text)
     elif suffix == ".py":
         text = text_of_python(text, path.name)
+    elif is_source(suffix):
+        text = text_of_source(text, suffix)
     elif suffix in _NESTED:
         # They need libraries that few commands do.
         from hive_mind.runtime.texts.nested_text import nested_text
