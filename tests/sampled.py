@@ -1,11 +1,21 @@
-"""Of cases that are judged one by one at another level, as many as show that they get here; `make test-all` has them all."""
+"""Of the values of a parameter, those that are shown each time; `make test-all` has them all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 
 
 def sampled(cases: Sequence[Any], every: int = 12) -> list[Any]:
-    """The first, and each `every`-th after it; the others are marked `thorough`."""
-    return [one if number % every == 0 else pytest.param(one, marks=pytest.mark.thorough) for number, one in enumerate(cases)]
+    """The first, and each `every`-th after it: cases that are judged one by one at another level, and get here."""
+    return [case if number % every == 0 else thorough(case) for number, case in enumerate(cases)]
+
+
+def usually(values: Iterable[Any], *chosen: Any) -> list[Any]:
+    """All of them; those that are not chosen are more of the same, and `thorough`."""
+    return [value if value in chosen else thorough(value) for value in values]
+
+
+def thorough(*values: Any) -> Any:
+    """Of one case."""
+    return pytest.param(*values, marks=pytest.mark.thorough)

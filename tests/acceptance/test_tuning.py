@@ -17,6 +17,7 @@ from hive_mind.retrieval.tuning.loop import Order, tune
 from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
+from tests.sampled import usually
 
 
 def gone_through(folder, tuner, settings):
@@ -46,7 +47,7 @@ def assert_it_was_worth_it(workspace, tuned, outcome):
     assert workspace.active().name == "better"
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", usually(range(3), 0))
 def test_the_search_improves_held_out_questions_without_a_model(tmp_path, seed):
     found = gone_through(tmp_path, SearchTuner(SearchSettings(seed=seed)), Settings(embed="none"))
     assert_it_was_worth_it(*found)

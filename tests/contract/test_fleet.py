@@ -17,6 +17,7 @@ from hive_mind.hive.topology.codec import pack
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import TopologyLog, TopologyVersion
 from hive_mind.model.messages import AnnouncedTopology
+from tests.sampled import usually
 
 FLAT = "topology: flat"
 FEDERATED = "topology: {kind: federated, groups: [{name: east}, {name: west}, {name: north}]}"
@@ -100,7 +101,7 @@ async def test_a_fleet_learns_answers_and_stops(tmp_path: Path) -> None:
         assert "Ines" in (await answer(controller, "", "Who replaced the seal of pump seven?"))[0]
 
 
-@pytest.mark.parametrize("topology", [SHARDED, *(pytest.param(one, marks=pytest.mark.thorough) for one in (FLAT, FEDERATED))])
+@pytest.mark.parametrize("topology", usually([SHARDED, FLAT, FEDERATED], SHARDED))
 async def test_agents_come_and_go_and_every_fact_stays(topology: str, tmp_path: Path) -> None:
     async with fleet(tmp_path) as controller:
         await apply(controller, source(tmp_path, topology, 4))

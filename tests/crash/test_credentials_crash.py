@@ -17,6 +17,7 @@ import pytest
 import hive_mind
 from tests.chance import seed_of_this_run
 from tests.crash.credentials_writer import NAMES, name_of, value
+from tests.sampled import usually
 from tests.servers.forked import Forked, run
 from tests.unit.credentials.stores import revealed, store_in
 
@@ -96,7 +97,7 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("change", CUT)
+@pytest.mark.parametrize("change", usually(CUT, "replace", "rotate"))
 def test_killed_before_any_line_it_has_happened_or_it_has_not(change: str, tmp_path: Path) -> None:
     store_in(tmp_path).set("first", OLD["first"])
     command = [sys.executable, "-m", "tests.crash.credentials_writer", str(tmp_path), "cut", change]

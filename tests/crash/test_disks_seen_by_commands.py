@@ -11,6 +11,7 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.crash.test_store_weather import fill_up
+from tests.sampled import usually
 from tests.servers.quota import files_of_at_most
 
 QUESTION, QUOTE = "When does the ferry to Corrin leave?", "The ferry to Corrin leaves at nine."
@@ -100,7 +101,7 @@ READING = (
 )
 
 
-@pytest.mark.parametrize("way", ["closed", "killed"])
+@pytest.mark.parametrize("way", usually(["closed", "killed"], "killed"))
 def test_a_home_that_can_not_be_written_to_is_asked(at_disk: HiveMind, tmp_path: Path, way: str) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text(QUOTE)

@@ -19,16 +19,13 @@ from hive_mind.runs.state import RunState
 from tests.crash.run_writer import happened
 from tests.laws.run_stories import STORIES
 from tests.laws.run_world import RUN
+from tests.sampled import usually
 from tests.servers.forked import Forked
 
 KILLS = int(os.environ.get("HIVE_RUN_KILLS", "12"))
 """Over all stories."""
 _AGAIN = "may have run"
-KILLED_STORIES = (
-    "approval",
-    "sub-agents",
-    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("incident-review", "fan-out")),
-)
+KILLED_STORIES = usually(("approval", "sub-agents", "incident-review", "fan-out"), "sub-agents")
 
 
 def process(name: str, folder: Path) -> "subprocess.Popen[bytes]":

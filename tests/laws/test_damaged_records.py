@@ -15,6 +15,7 @@ from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.chance import examples
 from tests.hives import MODERATOR, Hive, federated, flat, sharded
+from tests.sampled import usually
 
 TOPOLOGIES: dict[str, Callable[[], Topology]] = {
     "flat": flat,
@@ -67,9 +68,7 @@ def damage(hive: Hive, name: str, places: list[tuple[str, bytes]], *, is_place_s
     hive.boot(name)
 
 
-@pytest.mark.parametrize(
-    "topology", ["sharded", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("flat", "federated"))]
-)
+@pytest.mark.parametrize("topology", usually(["sharded", "flat", "federated"], "sharded"))
 @settings(max_examples=examples() // 2)
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.02, 0.2, 1.0]), is_place_sure=st.booleans())
 def test_whatever_records_a_node_loses_it_has_again_and_nobody_else_loses_anything(topology, seed, share, is_place_sure):

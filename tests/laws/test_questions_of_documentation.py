@@ -23,6 +23,7 @@ from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from tests.builders import Home
 from tests.chance import seed_of_this_run
+from tests.sampled import usually
 from tests.texts import DOCUMENTATION, documents
 
 QUESTION_CPU_S_MAX = 0.2
@@ -91,9 +92,7 @@ def tried(count: int) -> list[object]:
 
 @pytest.mark.data
 @pytest.mark.parametrize("count", tried(60))
-@pytest.mark.parametrize(
-    "tree", [DOCUMENTATION[0], *(pytest.param(one, marks=pytest.mark.thorough) for one in DOCUMENTATION[1:])]
-)
+@pytest.mark.parametrize("tree", usually(DOCUMENTATION, DOCUMENTATION[0]))
 async def test_a_tree_of_documentation_is_asked_about_all_that_it_names(tree: str, count: int) -> None:
     await ask_all(tree, count)
 

@@ -10,13 +10,14 @@ from tests.inventory.inventory import FILE as INVENTORY
 from tests.replay.homes import FOLDER, HOMES
 from tests.replay.replay import UPDATE, differences, replies
 from tests.replay.script import DOORS, steps_of
+from tests.sampled import usually
 from tests.servers.redis_server import redis_program
 
 LINES = INVENTORY.read_text("utf-8").splitlines()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", usually(HOMES, "alone", "sharded"))
 def test_what_is_asked_of_a_home_is_answered_as_it_was(name: str, tmp_path: Path) -> None:
     redis_program()
     changed = [line for file, text in replies(HOMES[name], tmp_path).items() for line in differences(file, text)]

@@ -25,12 +25,13 @@ from hive_mind.sim.siege.intruders import THIEF
 from hive_mind.sim.siege.keys import seal_of
 from hive_mind.sim.workload import FACT_IDS, MODERATOR, agents_of
 from hive_mind.sim.world import World
+from tests.sampled import usually
 from tests.sim.scenarios import THREE, world_of, written
 
 LIMIT, DECISIONS = 4, 12
 LATE, LIAR = agents_of("n1")[0], agents_of("n2")[0]
 # Each draws other delays and losses; a few show it at every change.
-SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(4, 12))]
+SEEDS = usually(range(12), *range(4))
 STORMY = replace(CALM, is_signed=True, loss=0.4, duplication=0.3, delay_ms=20_000)
 
 

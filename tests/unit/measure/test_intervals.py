@@ -14,6 +14,7 @@ from hive_mind.measure.intervals import (
     share_ruled_out,
     wilson_bounds,
 )
+from tests.sampled import usually
 
 
 def holding(samples, truth, found=estimate) -> float:
@@ -100,7 +101,7 @@ def test_many_questions_are_drawn_in_blocks_with_as_many_draws(monkeypatch):
     assert estimate(values) == at_once
 
 
-@pytest.mark.parametrize("groups", [3, *(pytest.param(few, marks=pytest.mark.thorough) for few in (5, 10)), 30])
+@pytest.mark.parametrize("groups", usually([3, 5, 10, 30], 3, 30))
 def test_nineteen_of_twenty_intervals_hold_the_true_mean_from_three_groups_on(groups: int):
     chance = np.random.default_rng(11)
 

@@ -43,6 +43,7 @@ from hive_mind.model.probe import Probe
 from hive_mind.runtime.calls import AgentCalls
 from tests.builders import Home
 from tests.hives import MODERATOR, Hive, flat, settings, sharded
+from tests.sampled import usually
 
 DEADLINE_MS = 2_000
 STEP_MS = 5
@@ -231,9 +232,7 @@ async def waited(topology: str, condition: str, facts: int, *, is_suspected: boo
 FEW, MANY = 15, 60
 
 
-@pytest.mark.parametrize(
-    "topology", [pytest.param(one, marks=pytest.mark.thorough if one == "federated" else ()) for one in TOPOLOGIES]
-)
+@pytest.mark.parametrize("topology", usually(TOPOLOGIES, "sharded"))
 async def test_with_a_member_dead_hung_or_slow_every_request_is_answered_in_a_deadline_more_at_most(topology: str) -> None:
     few, healthy = await waited(topology, HEALTHY, FEW), await waited(topology, HEALTHY, MANY)
     assert {name: count for name, (_, count) in healthy.items() if count > few[name][1]} == {}, "a question for each fact"

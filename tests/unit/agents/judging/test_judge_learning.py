@@ -21,6 +21,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.entry import Entry
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
+from tests.sampled import usually
 from tests.unit.agents.town import reply, shown, verdict
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
@@ -149,9 +150,7 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
     return judge, passed
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(one, marks=pytest.mark.thorough if one in ("flat", "calibrated") else ()) for one in TRUTH]
-)
+@pytest.mark.parametrize("kind", usually(TRUTH, "overconfident", "very good"))
 async def test_what_passes_alone_is_right_as_often_as_it_should_or_nothing_passes(kind: str, ledger: Ledger) -> None:
     seed = 20_261
     judge, passed = await lived(ledger, kind, share=0.2, seed=seed, facts=2_400)

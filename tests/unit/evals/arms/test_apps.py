@@ -8,6 +8,7 @@ import pytest
 from hive_mind.evals.arms.node_per_agent import remains_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
+from tests.sampled import usually
 from tests.unit.evals.arms.notes import WORDS, scope_of, told
 
 APPS = "call sms note photo push calendar contact health chat".split()
@@ -40,7 +41,7 @@ def a_year(count: int = 20) -> Scope:
     return scope_of(texts, questions, section=apps)
 
 
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
+@pytest.mark.parametrize("mode", usually(["lexical", "hybrid"], "hybrid"))
 def test_with_an_agent_for_each_app_every_hive_finds_what_one_memory_finds(mode: str) -> None:
     scope = a_year()
     alone = told(Arm(), scope, mode)
@@ -49,7 +50,7 @@ def test_with_an_agent_for_each_app_every_hive_finds_what_one_memory_finds(mode:
         assert told(arm, scope, mode).scored == alone.scored, arm
 
 
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
+@pytest.mark.parametrize("mode", usually(["lexical", "hybrid"], "hybrid"))
 def test_with_a_third_of_the_apps_silent_it_finds_what_the_others_know_and_says_how_much_that_is(mode: str) -> None:
     scope, fault = a_year(), Fault(down=3)
     remains = remains_of(Cell("cell", DataSource("notes"), BY_APP, Retrieval(mode, mode), 1, fault))  # type: ignore[arg-type]

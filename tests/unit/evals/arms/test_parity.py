@@ -15,6 +15,7 @@ from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.cross_encoders import Reading, looked_at_by
+from tests.sampled import usually
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 
 CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
@@ -35,7 +36,7 @@ def scope(request: pytest.FixtureRequest) -> Scope:
     return only
 
 
-@pytest.mark.parametrize("deal", ["random", *(pytest.param(one, marks=pytest.mark.thorough) for one in DEALS if one != "random")])
+@pytest.mark.parametrize("deal", usually(DEALS, "random"))
 def test_however_it_is_dealt_every_hive_finds_what_one_memory_finds(scope: Scope, deal: str):
     alone = told(Arm(), scope, "hybrid", asked=SOME)
 
@@ -47,7 +48,7 @@ def test_however_it_is_dealt_every_hive_finds_what_one_memory_finds(scope: Scope
 
 
 # "hybrid", above, ranks by both of the others.
-@pytest.mark.parametrize("mode", ["recent", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("lexical", "semantic"))])
+@pytest.mark.parametrize("mode", usually(["recent", "lexical", "semantic"], "recent"))
 def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope, mode: str):
     alone = told(Arm(), scope, mode, asked=SOME)
 

@@ -22,6 +22,7 @@ from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Ret
 from hive_mind.evals.rows import Learned
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
+from tests.sampled import usually
 from tests.servers.children import Child
 from tests.servers.forked_async import installed
 from tests.servers.redis_server import redis_program
@@ -47,9 +48,7 @@ def server() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(
-    "arm", [*(pytest.param(one, marks=pytest.mark.thorough) for one in ARMS[:2]), ARMS[2]], ids=lambda arm: arm.kind
-)
+@pytest.mark.parametrize("arm", usually(ARMS, ARMS[2]), ids=lambda arm: arm.kind)
 def test_processes_find_what_one_memory_finds_and_send_what_the_simulator_counts(arm: Arm):
     once = drawn(60, 8)
     # Some of it is said again, to other agents.

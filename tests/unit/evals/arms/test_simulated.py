@@ -8,6 +8,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.node_per_agent import askers_of, down_of, topology_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
+from tests.sampled import usually
 from tests.unit.evals.arms.notes import NoVectors, Told, drawn, scope_of, told
 
 ARMS = [
@@ -99,7 +100,7 @@ def test_learning_costs_a_message_and_a_receipt_for_each_replica():
     assert (apart.facts, apart.messages, apart.replica_lag_s) == (3, 0, 0.0)
 
 
-@pytest.mark.parametrize("down", [1, 4, 8, *(pytest.param(down, marks=pytest.mark.thorough) for down in (2, 3, 5, 6, 7))])
+@pytest.mark.parametrize("down", usually(range(1, 9), 1, 4, 8))
 def test_completeness_is_the_share_of_partitions_that_somebody_still_holds(down: int):
     arm, scope = ARMS[2], drawn()
     cell = cell_of(arm, Fault(down=down))

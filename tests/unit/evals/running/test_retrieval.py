@@ -21,6 +21,7 @@ from hive_mind.evals.running.vector_cache import Vectors
 from hive_mind.hive.topology.spec import NAMES, SPECS, TopologyName
 from hive_mind.ranking.pipeline import RankingSettings, rank
 from hive_mind.runtime.settings import Settings
+from tests.sampled import usually
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
@@ -67,9 +68,7 @@ def one_note(folder: Path, name: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "deal", ["session", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("round-robin", "speaker"))]
-)
+@pytest.mark.parametrize("deal", usually(["session", "round-robin", "speaker"], "session"))
 def test_every_topology_finds_what_one_memory_finds(data: Path, deal: str):
     alone, *shared = rows_of(data, Arm(), *(Arm(one, 7, deal=deal) for one in SHARING))
 

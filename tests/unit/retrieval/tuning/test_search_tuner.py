@@ -3,6 +3,7 @@ import pytest
 from hive_mind.retrieval.tuning.loop import Order
 from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner, space
 from hive_mind.retrieval.validation import check_config
+from tests.sampled import usually
 from tests.unit.retrieval.tuning_world import FACETS, HelpfulIndex, bench, reasons, situation_of, tuned
 
 
@@ -35,7 +36,7 @@ def test_candidates_are_halved_from_a_third_of_the_questions_to_all(tmp_path):
     assert found.steps[13].config.filters == max(found.steps[9:13], key=lambda step: step.nudcg).config.filters
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (2, 3, 4))])
+@pytest.mark.parametrize("seed", usually(range(5), 0, 1))
 def test_what_came_along_and_does_nothing_is_taken_back(tmp_path, seed):
     found = searched(tmp_path, seed)
 
@@ -49,7 +50,7 @@ def test_it_goes_on_until_nothing_is_gained_and_then_ends(tmp_path):
     assert sum(step.is_whole for step in found.steps) < 24
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", usually(range(3), 0))
 def test_nothing_is_wrong_or_odd_with_any_file_that_it_writes(tmp_path, seed):
     it = bench(tmp_path, HelpfulIndex())
 
