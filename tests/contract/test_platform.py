@@ -1,6 +1,7 @@
 """What every platform promises: to run what it is told, to say what it sees, and to end nothing but what it runs."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from tests.contract.platforms import STOP_S, Ground, opened_ground
 from tests.loops import InLoop
+from tests.servers.forked import workers_as_copies
 
 
 @pytest.fixture(params=["inprocess", "local"])
-def ground(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
-    return InLoop(lambda: opened_ground(Ground(tmp_path / "home", request.param)))
+def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[InLoop]:
+    with workers_as_copies():
+        yield InLoop(lambda: opened_ground(Ground(tmp_path / "home", request.param)))
 
 
 async def test_what_is_started_is_seen_with_what_it_was_told(ground: Ground) -> None:

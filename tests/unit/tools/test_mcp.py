@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,16 @@ from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.tools.base import McpServer, Toolbox, ToolContext
 from hive_mind.tools.mcp import McpTools
 from hive_mind.tools.mcp import open as open_mcp
+from tests.servers.forked_async import installed
 
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def servers() -> Iterator[None]:
+    """Each is a copy of a process that has loaded the protocol's library."""
+    with installed():
+        yield
 
 
 def server_in(folder: Path, **fields: Any) -> McpServer:
