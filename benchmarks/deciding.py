@@ -52,8 +52,8 @@ from hive_mind.runtime.wiring import open_embedder
 # Beyond the best of them, facts are about something else; more would outweigh those that matter.
 JUDGED = 10
 # What the rules accept is believed more readily than they deserve on Wikipedia, which has no rows, codes and aliases.
-# And these sets hardly ever give another year than the one that is asked for, which people would call wrong.
-BONUS = {"rules": 1.0, "sure": 1.5, "year_contradicted": -2.0}
+# And these sets hardly ever give another year than the one that is asked for, or a name that the memory lacks, as people do.
+BONUS = {"rules": 1.0, "sure": 1.5, "year_contradicted": -2.0, "name_unseen": -1.0}
 # So that the same positions answer about as much as without a second look.
 LOOK_BONUS = 0.7
 LOOKED_AT = 4

@@ -16,7 +16,7 @@ WORDS: Mapping[str, float] = {
     "alike": 3.37,
     "around": 0.64,
     "keyword": 0.63,
-    "name_unseen": -0.38,
+    "name_unseen": -1.4,
     "year_contradicted": -0.9,
     "replaced": -0.46,
     "denied": -1.22,

@@ -17,8 +17,11 @@ from itertools import pairwise
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.definition import title_of
+from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.relevance import Relevant
-from hive_mind.cognition.answering.wordings import is_german, met_in
+from hive_mind.cognition.answering.wordings import is_german, met_in, phrases_of, with_phrases
+from hive_mind.cognition.dates.temporal import moments
+from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -122,17 +125,18 @@ def _by_second_look(hit: Hit, odds: float) -> float:
 def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant]) -> list[Evidence]:
     """The figures of each hit, in their order."""
     terms_of_question = _asked(question)
-    own_terms = [terms_in(hit.fact.content) | terms_in(hit.fact.speaker) for hit in hits]
+    own_terms = [phrases_of(hit.fact.content, hit.fact.speaker, _question_answered(hit.fact)) for hit in hits]
     around = [_around(hit.fact) for hit in hits]
-    met = [{term: _met(term, terms) for term in terms_of_question.terms} for terms in own_terms]
+    met = [
+        {term: _met(term, terms | measured_in(hit.fact.content)) for term in terms_of_question.terms}
+        for hit, terms in zip(hits, own_terms, strict=True)
+    ]
     near = [
         {term: max(shares[term], _met(term, terms)) for term in terms_of_question.terms}
         for shares, terms in zip(met, around, strict=True)
     ]
     rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
-    name_unseen = max(
-        (1.0 - max((shares[term] for shares in near[:FACTS_MIN]), default=0.0) for term in terms_of_question.names), default=0.0
-    )
+    name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
     result = []
@@ -167,11 +171,13 @@ def _asked(question: str) -> _Asked:
     capitals = [word for word in words[1:] if word[0].isupper() or _DIGIT.search(word)]
     # Where nearly all begin with a capital, as nouns of German do, it says nothing.
     is_plain = len(capitals) * 2 > len(words) or is_german(question)
-    terms = tuple(dict.fromkeys(tokenize(question)))[:_TERMS_MAX]
+    terms = tuple(dict.fromkeys(tokenize(with_phrases(question))))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     side_by_side = [(last[-1], first[0]) for last, first in pairwise(map(tokenize, words)) if last and first]
     pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))
-    names = named_terms & frozenset(term for term in terms if not term.isdigit())
+    # A text seldom says the day on which it was said.
+    dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
+    names = named_terms & frozenset(term for term in terms if not term.isdigit()) - dated
     return _Asked(terms, names, frozenset(_YEAR.findall(question)), pairs, _denies(question))
 
 
@@ -187,6 +193,11 @@ def _replaced(terms_of_question: _Asked, near: Mapping[str, float]) -> float:
         if min(near[pair[0]], near[pair[1]]) < _LIKENESS_MIN <= max(near[pair[0]], near[pair[1]])
     ]
     return min(1.0, len(halves) / 2)
+
+
+def _question_answered(fact: Fact) -> str:
+    """The heading of a fact, where that is a question, which what stands under it answers."""
+    return fact.concept if is_question(fact.concept) else ""
 
 
 def _around(fact: Fact) -> frozenset[str]:

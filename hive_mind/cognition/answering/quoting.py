@@ -74,7 +74,8 @@ def chosen(
 ) -> list[Relevant]:
     """At most `quotes_max` of the ranked facts, in the order in which they are worth reading.
 
-    Of a question that asks for several things, each of its `parts` needs a fact.
+    Of a question that asks for several things, each of its `parts` needs a fact. One that does not answer by itself is quoted
+    for a word of the question that no other quote has, or because it names the identifier that is asked about.
     """
     terms_wanted = _wanted(terms)
     left = [_offered(terms, candidate, score) for candidate, score in ranked]
@@ -82,10 +83,14 @@ def chosen(
     missing, unstated = terms_wanted, [part.words for part in parts if part.words]
     while left and len(quotes) < quotes_max:
         best = max(left, key=partial(_worth, missing=missing, terms_wanted=terms_wanted, unstated=tuple(unstated)))
+        left = [offered for offered in left if offered is not best]
+        added = frozenset[str]().union(*(met_in(wanted, best.terms) for wanted in (missing, *unstated)))
+        if quotes and not (added or best.one.answers or best.one.found.is_named):
+            continue
         quotes.append(best)
-        missing -= met_in(missing, best.terms)
+        missing -= added
         unstated = [part for part in unstated if met_in(part, best.terms) != part]
-        left = [offered for offered in left if offered is not best and not is_repeated(offered.one.hit.fact, best.one.hit.fact)]
+        left = [offered for offered in left if not is_repeated(offered.one.hit.fact, best.one.hit.fact)]
     return [offered.one for offered in quotes]
 
 

@@ -105,8 +105,7 @@ class Relevant:
 # Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
 _DOUBT_LETTERS = 4
 
-# A word of the question that a fact misses weighs this much per letter, in units of BM25: six letters make 2, a little less than
-# what an ordinary word scores that is found. A half instead of a third separates LoCoMo's questions about as well.
+# In units of BM25, per letter of a word that a fact misses: six letters make 2, and an ordinary word that is found scores more.
 _MISSED_PER_LETTER = 1 / 3
 # In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
 _DOUBT_BM25 = 4
@@ -118,6 +117,7 @@ _ASKED_ON = regex(
     r"should|has|have|any|wer|was|wann|wo|wie|warum|ist|sind|hat|haben|kann|können)\b[^?]*\?\s+(?P<rest>.+)$",
     re.DOTALL | re.IGNORECASE,
 )
+_LINKED = regex(r"^\[(?P<text>[^\]\n]{1,300})\]\([^)\n]{0,500}\)$")
 _REPLIED = regex(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
 _DIGIT = regex(r"\d")
 # At least this many words, and of their letters this share, show that a fact goes on about what was named before it.
@@ -315,8 +315,9 @@ def _only_about(terms: QuestionTerms, hit: Hit) -> Hit | None:
 
 
 def _only_asks(fact: Fact) -> bool:
-    """Whether a fact is a question that nobody answers in it."""
-    return is_question(fact.content.removeprefix(f"{fact.speaker}: ")) and not _REPLIED.search(fact.content)
+    """Whether a fact is a question that nobody answers in it, or a link to an answer."""
+    message = _LINKED.sub(r"\g<text>", fact.content.removeprefix(f"{fact.speaker}: "))
+    return is_question(message) and not _REPLIED.search(fact.content)
 
 
 def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:

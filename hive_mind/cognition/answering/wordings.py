@@ -126,7 +126,12 @@ def without_phrases(text: str) -> str:
 @remembered(512)
 def phrase_terms(text: str) -> frozenset[str]:
     """The terms of a text, with one term for a phrase such as "in charge"."""
-    return terms_in(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text))
+    return terms_in(with_phrases(text))
+
+
+def with_phrases(text: str) -> str:
+    """A text with one word for a phrase such as "in charge"."""
+    return _PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)
 
 
 def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
