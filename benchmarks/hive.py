@@ -35,14 +35,14 @@ Row = dict[str, str | float]
 
 
 class Prose(Language):
-    """Without digits, or every word would be looked up as an identifier."""
+    """Without digits, or every word would be looked up as an identifier, and no word of a language, as "de" and "la" are."""
 
     def words(self, count: int) -> list[str]:
         return [spelled(int(word[1:])) for word in super().words(count)]
 
 
 def spelled(number: int) -> str:
-    return "".join("bdfgklmnrt"[int(digit)] + "aeiou"[int(digit) % 5] for digit in str(number))
+    return "".join("bdfgklmnrt"[int(digit)] + "aeiou"[int(digit) % 5] for digit in str(number)) + "q"
 
 
 class RandomVectors:

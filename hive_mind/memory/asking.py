@@ -4,7 +4,7 @@ The agent's own unshared facts are one more shard: their statistics go along wit
 statistics of all. So an agent's own facts are neither favoured nor found twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered, SearchResult
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ornament import ornament
 from hive_mind.ranking.adaptive import anchors
@@ -52,6 +52,15 @@ class Candidates:
     """Scores lent by a second hop, by id."""
     named: frozenset[int] = frozenset()
     """Speakers the question may name, where there are speakers."""
+    facts: "Mapping[str, HiveFact | Fact]" = field(default_factory=dict)
+    """Those that were looked at already, by id."""
+    ranked: tuple[Ranked, ...] = ()
+    """The best of them, as far as they were ranked already."""
+
+    def is_said(self, id: str) -> bool:
+        """Whether it was said in a conversation, from which names never lead on."""
+        start = self.pool.ids.index(id) * PLACE.itemsize
+        return self.evidence.places[start : start + PLACE.itemsize] not in (b"", NOWHERE)
 
     @property
     def related(self) -> Related:
@@ -85,7 +94,9 @@ class Asking:
     async def _expanded(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
         """Candidates for the question with words of the best of them. Where the hive is away meanwhile, as they are."""
         try:
-            best = next(iter(await self._facts_in(candidates, self._first(candidates, 1), query)), None)
+            best = next(
+                iter(await self._facts_in(candidates, [document.id for document in self._ranked(candidates, 1)], query)), None
+            )
             expanded_probe = expanded(probe, best) if best else None
             candidates_more = await self._found(expanded_probe, candidates.method, query) if expanded_probe else None
         except BackendError:
@@ -98,28 +109,37 @@ class Asking:
 
     async def _second_hop(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
         """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
-        first = self._first(candidates, LOOKED_AT)
+        shown_max = max(query.limit, self.home.recall.settings.rerank)
+        ranked = self._ranked(candidates, max(LOOKED_AT, shown_max))
+        first, candidates = [document.id for document in ranked], replace(candidates, ranked=tuple(ranked))
+        if not first or (candidates.is_said(first[0]) and not probe.anchors.required):
+            return candidates
         naming = naming_all(probe, candidates.pool, first)
         try:
-            best, *facts = await self._facts_in(candidates, [*first[:1], *naming], query) or [None]
-            further = second_probe(probe, best, filter(None, facts)) if best else None
+            candidates = await self._with_facts(candidates, dict.fromkeys([*first[:shown_max], *naming]), query)
+            facts = candidates.facts
+            passages = [_as_fact(facts[id]) for id in (first[0], *naming) if id in facts]
+            further = second_probe(probe, passages[0], passages[1:]) if first[0] in facts else None
             second = await self._found(further, candidates.method, query) if further else None
         except BackendError:
             return candidates
-        if best is None or further is None or second is None:
+        if further is None or second is None:
             return candidates
         columns = [candidates.evidence, second.evidence]
         pool, merged = merge_replicas([candidates.pool, unscored(second.pool)], columns)
         gathered = candidates.gathered.with_more(second.gathered)
-        return Candidates(
-            pool, merged, candidates.method, gathered, lent(further, second.pool, candidates.pool, best.id), candidates.named
-        )
+        gains = lent(further, second.pool, candidates.pool, first[0])
+        return replace(candidates, pool=pool, evidence=merged, gathered=gathered, lent=gains, ranked=())
 
-    def _first(self, candidates: Candidates, count: int) -> list[str]:
-        """The best of what was found, by id."""
-        return [document.id for document in self._ranked(candidates, count)]
+    async def _with_facts(self, candidates: Candidates, ids: Collection[str], query: Query) -> Candidates:
+        """With these facts, which would be fetched to be shown; where a holder did not give one, all are to be asked."""
+        facts = await self._facts(ids, candidates.gathered.holders, query)
+        holders = {id: name for id, name in candidates.gathered.holders.items() if id in facts or id not in ids}
+        return replace(candidates, facts=facts, gathered=replace(candidates.gathered, holders=holders))
 
     def _ranked(self, candidates: Candidates, count: int) -> list[Ranked]:
+        if len(candidates.ranked) >= count:
+            return list(candidates.ranked[:count])
         settings = self.home.recall.settings
         return rank(candidates.pool, in_columns(candidates.evidence), count, candidates.method, settings, candidates.related)
 
@@ -145,8 +165,7 @@ class Asking:
 
     async def result(self, candidates: Candidates, look: SecondLook) -> SearchResult:
         """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
-        facts: dict[str, HiveFact | Fact] = {}
-        query = look.query
+        facts, query = dict(candidates.facts), look.query
         for _ in range(_FETCHES_MAX):
             ranked = self._ranked(candidates, look.count)
             ids_missing = [document.id for document in ranked if document.id not in facts]
@@ -255,7 +274,7 @@ class Asking:
 
 def _without(candidates: Candidates, ids_gone: set[str]) -> Candidates:
     rows = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in ids_gone]
-    return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows))
+    return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows), ranked=())
 
 
 def _rows(pool: Pool, rows: list[int]) -> Pool:

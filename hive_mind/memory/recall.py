@@ -22,7 +22,7 @@ from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
 from hive_mind.ranking.index import Accept, Compacting, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
-from hive_mind.ranking.pipeline import RankingSettings, Related, Support, SupportOf, rank
+from hive_mind.ranking.pipeline import Ranked, RankingSettings, Related, Support, SupportOf, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import has_place, place_of, speakers_named
 from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
@@ -126,8 +126,6 @@ class Recall:
         terms = () if method == "vector" else with_more(question_terms(query.text), tokenize(query.also))
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
-        pool, related = self._candidates(probe, query, method)
-        ranked = rank(pool, self._support_in(pool), count, method, self.settings, related)
         return [
             Hit(
                 self.then(ranked_document.id, query),
@@ -135,7 +133,7 @@ class Recall:
                 ranked_document.components,
                 ranked_document.contributions,
             )
-            for ranked_document in ranked
+            for ranked_document in self._found(probe, query, method, count)
         ]
 
     def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
@@ -218,24 +216,23 @@ class Recall:
         part = Compacting(lambda: FactIndex(self.new_arm()), index_again, _EMPTY_PLACES_EACH)
         return part
 
-    def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
-        """Candidates for a query, with those its best lead to in turn where that is allowed."""
-        pool = self._pool(probe, query)
+    def _found(self, probe: Probe, query: Query, method: Method, count: int) -> list[Ranked]:
+        """The best candidates for a query, with those its best lead to in turn where that is allowed."""
+        pool, hops = self._pool(probe, query), may_hop(probe) and self.settings.second_hop
 
-        def first(count: int) -> list[Fact]:
-            documents = rank(pool, self._support_in(pool), count, method, self.settings, self._related(pool, query))
-            return self.facts.all_of([document.id for document in documents])
+        def first(number: int) -> list[Ranked]:
+            return rank(pool, self._support_in(pool), number, method, self.settings, self._related(pool, query))
 
-        if may_hop(probe) and self.settings.expansion == "feedback":
-            expanded_probe = (best := first(1)) and expanded(probe, best[0])
+        if may_hop(probe) and self.settings.expansion == "feedback" and (best := first(1)):
+            expanded_probe = expanded(probe, self.facts[best[0].id])
             pool = self._pool(expanded_probe, query) if expanded_probe else pool
-        if may_hop(probe) and self.settings.second_hop and (best := first(LOOKED_AT)):
-            naming = naming_all(probe, pool, [fact.id for fact in best])
-            if further := second_probe(probe, best[0], self.facts.all_of(naming)):
+        if (best := first(max(count, LOOKED_AT) if hops else count)) and hops:
+            naming = naming_all(probe, pool, [document.id for document in best])
+            if further := second_probe(probe, self.facts[best[0].id], self.facts.all_of(naming)):
                 second = self._pool(further, query)
-                pools = union([pool, unscored(second)])
-                return pools, self._related(pools, query, lent(further, second, pool, best[0].id))
-        return pool, self._related(pool, query)
+                related = self._related(pools := union([pool, unscored(second)]), query, lent(further, second, pool, best[0].id))
+                return rank(pools, self._support_in(pools), count, method, self.settings, related)
+        return best[:count]
 
     def _related(self, pool: Pool, query: Query, lent: Mapping[str, float] | None = None) -> Related:
         places = self.places(pool.ids)

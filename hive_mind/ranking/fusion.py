@@ -27,6 +27,8 @@ _COSINE_OF_BEST = 0.75
 _TELLS_APART, _CONTRAST_FULL, _CONTRAST_LEAST = 10, 0.15, 0.1
 """Meaning counts in full where the tenth best is this share behind the best, and where that is little, never less than the last
 (docs/adr/0003-ranking.md)."""
+_CONTRAST_OF_WORDS, _SHARE_OF_WORDS = 0.5, 0.25
+"""Where meaning tells texts apart more than by this share of how words do, it takes over this share of the weight of words."""
 
 SEMANTIC_WEIGHT = 0.5
 CONFIRMATION_WEIGHT = 0.3
@@ -49,15 +51,27 @@ def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[S
 def balanced(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[Scores, Scores]:
     """As `linear`, with the cosine as a share of the query's best, and less of it where the tenth best is nearly as good.
 
-    A model that doesn't read code gives lower cosines there, and texts that are all of one kind all have high ones.
+    A model that doesn't read code gives lower cosines there, and texts that are all of one kind all have high ones. It counts
+    more where words tell hardly more, as where no text has the words of the question.
     """
     cosine = np.fmax(semantic, np.float32(0.0))
     best = float(cosine.max(initial=0.0))
     if best <= 0.0 or semantic_weight >= 1.0:
         return linear(keyword, semantic, semantic_weight)
-    tenth = float(-np.partition(-cosine, _TELLS_APART - 1)[_TELLS_APART - 1]) if len(cosine) >= _TELLS_APART else 0.0
-    contrast = min(1.0, max(_CONTRAST_LEAST, (1.0 - tenth / best) / _CONTRAST_FULL))
-    return linear(keyword, cosine * np.float32(_COSINE_OF_BEST / best), semantic_weight * contrast)
+    contrast = _contrast(cosine)
+    weight = semantic_weight * min(1.0, max(_CONTRAST_LEAST, contrast / _CONTRAST_FULL))
+    tells_much = contrast > max(_CONTRAST_FULL, _CONTRAST_OF_WORDS * _contrast(keyword))
+    if tells_much and weight > 0.0 and len(cosine) >= _TELLS_APART:
+        weight += _SHARE_OF_WORDS * (1.0 - weight)
+    return linear(keyword, cosine * np.float32(_COSINE_OF_BEST / best), weight)
+
+
+def _contrast(scores: Scores) -> float:
+    """How far the tenth best is behind the best, as a share of that."""
+    best = float(scores.max(initial=0.0))
+    if best <= 0.0 or len(scores) < _TELLS_APART:
+        return 1.0
+    return 1.0 + float(np.partition(-scores, _TELLS_APART - 1)[_TELLS_APART - 1]) / best
 
 
 def reciprocal(

@@ -5,7 +5,8 @@ it:
 
     (relevance + others) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
     relevance  = (1 - w) · BM25 / best BM25 + w · 0.75 · cosine / best cosine
-    w          = 0.6, or less where the tenth best cosine is within 0.15 of the best
+    w          = 0.6, or less where the tenth best cosine is within 0.15 of the best; 0.7 where it is further behind than that and
+                 than half of how far the tenth best BM25 is
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
                         (0.75 of an assistant's answer) + 0.2 where the question names the speaker)
                  + 0.2 · share of the best second hop's, where that is on (0.5 of one by another identifier)

@@ -7,7 +7,8 @@ than the last that it gave, and has no term of which it gave every occurrence. I
 fractional knapsack (Dantzig 1957): the terms that gain most by the change are filled up first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together:
     lengths = np.concatenate([pool.lengths for pool in pools])
     starts = np.cumsum([0, *(len(occurrences.lengths) for occurrences in pools[:-1])])
     counts = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(asked))
+    # Grams of a question are many, and most hives have none of them.
+    occur = [any(column) for column in counts.T.tolist()]
+    counts, asked = counts[:, occur], dict(compress(asked.items(), occur))
     rows = np.frombuffer(b"".join([occurrences.rows for occurrences in pools]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
     gains = np.tile(gains_of(asked, together, settings), len(pools)).repeat(counts.ravel())
     weights = np.concatenate([occurrences.weights for occurrences in pools])
@@ -69,6 +73,9 @@ def _most_left(
     weights: Mapping[str, float],
     together: TermStatistics,
 ) -> NDArray[np.float64]:
+    present = frozenset[str]().union(*[pool.statistics.document_frequency for pool in pools])
+    is_given = _all_given(pools, list(weights), present)
+    weights = {term: weight for term, weight in weights.items() if term in present}
     rarities = rarities_of([together, *scored_by], list(weights)) * np.array(list(weights.values()))
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
@@ -77,7 +84,7 @@ def _most_left(
     lighter = np.maximum((costs[1:, 1:] / np.maximum(costs[0, 1:], _LEAST_COST)).max(axis=1), 1.0)
     # Nor can it be worth more than what its occurrences can reach.
     reached = rarities[1:] * (costs[1:, :1] / lighter[:, None])
-    caps = np.where(_all_given(pools, list(weights)), 0.0, reached)
+    caps = np.where(is_given, 0.0, reached)
     filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     factors = lighter * costs[0, 0] / costs[1:, 0] * _ROUNDING
@@ -92,8 +99,11 @@ def _costs(statistics: TermStatistics) -> tuple[float, float, float]:
     return saturation + 1.0, saturation * (1.0 - weight), saturation * weight / max(mean_length(statistics), _LEAST_COST)
 
 
-def _all_given(pools: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
-    """Of which terms every document that has them is in the pool; shape (pools, terms)."""
+def _all_given(pools: Sequence[Occurrences], terms: Sequence[str], present: Container[str]) -> NDArray[np.bool_]:
+    """Of which of the terms that are present every document that has them is in the pool; shape (pools, terms present)."""
     counts = np.array([occurrences.counts for occurrences in pools], dtype=np.int64).reshape(len(pools), len(terms))
-    frequencies = np.array([[pool.statistics.document_frequency.get(term, 0) for term in terms] for pool in pools])
+    are_present = [term in present for term in terms]
+    terms_present = list(compress(terms, are_present))
+    frequencies = np.array([[pool.statistics.document_frequency.get(term, 0) for term in terms_present] for pool in pools])
+    counts = counts[:, are_present]
     return counts >= frequencies.reshape(counts.shape)

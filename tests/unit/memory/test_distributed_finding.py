@@ -226,13 +226,13 @@ class Halting(SmallHive):
 
 
 NOVEL, POET = "The novel Ash was written by Ivo Kern.", "Ivo Kern was born beside the sea."
-HOPPING = RankingSettings(second_hop=True)
+HOPPING, NOT_HOPPING = RankingSettings(second_hop=True), RankingSettings()
 
 
 async def test_what_is_two_steps_away_is_found_where_a_second_hop_is_allowed():
     ada_home, bo_home = two(hive := SmallHive())
 
-    async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+    async with ada_home.memory(ranking=NOT_HOPPING) as ada, bo_home.memory(ranking=HOPPING) as bo:
         await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
         await bo.store_facts([said(f"A novel of {n} pages.", concept="") for n in range(9)], "shelf")
         query = Query("Who wrote the novel Ash?", 3, "keyword")
@@ -253,7 +253,7 @@ async def test_what_is_called_by_another_identifier_is_found_where_a_second_hop_
     ada_home, bo_home = two(SmallHive())
     more = [said(f"Ivo: Anything on INC-9037 in week {n}?", concept="", speaker="Ivo") for n in range(4)]
 
-    async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+    async with ada_home.memory(ranking=NOT_HOPPING) as ada, bo_home.memory(ranking=HOPPING) as bo:
         await ada.store_facts([said(text, concept="") for text in (ALERT, MENDED)], "log")
         await bo.store_facts(more, "room")
         query = Query("What ended INC-9037?", 10, "keyword")
@@ -266,7 +266,7 @@ def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():
     ada_home, bo_home = two(hive := SmallHive())
 
     async def whole() -> None:
-        async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+        async with ada_home.memory(ranking=NOT_HOPPING) as ada, bo_home.memory(ranking=HOPPING) as bo:
             await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
             await bo.store_facts([said(NOVEL, concept="")], "shelf")
             hive.after = lambda call: setattr(hive, "failure", AWAY if call == "ask" else None)
