@@ -28,6 +28,8 @@ _DIVIDER = regex(r"[-_=*]{3,60}(?:\s?[^\W_][^-_\n]{1,60}[-_=]{3,60})?|Begin forw
 _ADDRESS = regex(r"[<\[(][^<>\[\]()]{0,200}[>\])]")
 _NOT_NAME = regex(r"[^\w\s'’.&-]+")
 _NAME_WORDS_MAX = 4
+# What is written says one thing a sentence; a shorter word before the stop may be an abbreviation.
+_SENTENCE_END = regex(r"(?<=[^\W\d_]{4}[.!])\s+(?=[^\W\d_a-z])")
 _LAID_OUT = regex(r"\s|[-*+•|#>`~]\s?|\d{1,3}[.)]\s")
 
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,3})?)?(?:\s?[apAP]\.?[mM]\.?)?"
@@ -101,7 +103,11 @@ def turns(who: str, when: str, lines: Sequence[str]) -> Iterator[str]:
         paragraph = [line.rstrip() for line in run if not _DIVIDER.fullmatch(line.strip())]
         if not has_words or not paragraph:
             continue
-        yield from (paragraph if any(map(_LAID_OUT.match, paragraph)) else [f"{label}{' '.join(paragraph)}"])
+        yield from (
+            paragraph
+            if any(map(_LAID_OUT.match, paragraph))
+            else [f"{label}{said}" for said in _SENTENCE_END.split(" ".join(paragraph))]
+        )
         yield ""
 
 

