@@ -40,7 +40,9 @@ def look(rows: list[RetrievalLine], sets_max: int) -> None:
         assert row.messages_per_query <= 6.6 * sets_max, row
 
 
-@pytest.mark.parametrize("deal", ["session", pytest.param("speaker", marks=pytest.mark.thorough)])
+# On a generated corpus `unit/evals/arms/test_parity` shows it each time.
+@pytest.mark.thorough
+@pytest.mark.parametrize("deal", ["session", "speaker"])
 def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(folder: Path, deal: str):
     arms = (Arm(), *(Arm(one, 10, deal=deal) for one in SHARING))
 

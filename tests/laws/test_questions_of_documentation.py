@@ -1,6 +1,6 @@
 """Documentation is learned and asked about itself: no question raises, and none takes more than a fifth of a second of CPU.
 
-Questions are made from headings, keys, code identifiers and parts of sentences, by a seed: 60 of a tree, and 1,000 of each in the
+Questions are made from headings, keys, code identifiers and parts of sentences, by a seed: 30 of a tree, and 1,000 of each in the
 thorough run; of one memory, and of a hive whose members hold parts of all trees.
 """
 
@@ -91,7 +91,7 @@ def tried(count: int) -> list[object]:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("count", tried(60))
+@pytest.mark.parametrize("count", tried(30))
 @pytest.mark.parametrize("tree", usually(DOCUMENTATION, DOCUMENTATION[0]))
 async def test_a_tree_of_documentation_is_asked_about_all_that_it_names(tree: str, count: int) -> None:
     await ask_all(tree, count)

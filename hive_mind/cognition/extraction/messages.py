@@ -28,7 +28,7 @@ _DIVIDER = regex(r"[-_=*]{3,60}(?:\s?[^\W_][^-_\n]{1,60}[-_=]{3,60})?|Begin forw
 _ADDRESS = regex(r"[<\[(][^<>\[\]()]{0,200}[>\])]")
 _NOT_NAME = regex(r"[^\w\s'’.&-]+")
 _NAME_WORDS_MAX = 4
-# What is written says one thing a sentence; a shorter word before the stop may be an abbreviation.
+# Each sentence of what is written says one thing; a shorter word before the stop may be an abbreviation.
 _SENTENCE_END = regex(r"(?<=[^\W\d_]{4}[.!])\s+(?=[^\W\d_a-z])")
 _LAID_OUT = regex(r"\s|[-*+•|#>`~]\s?|\d{1,3}[.)]\s")
 

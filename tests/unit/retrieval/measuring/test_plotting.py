@@ -106,7 +106,7 @@ def test_a_measurement_without_questions_is_refused():
         drawn([evaluation()])
 
 
-@settings(deadline=None, max_examples=5)
+@settings(deadline=None, max_examples=3)
 @given(
     st.lists(st.lists(st.text("rstDE.", max_size=12), min_size=1, max_size=5), min_size=1, max_size=4),
     st.lists(st.floats(-5, 50, allow_nan=False), min_size=12, max_size=12),
