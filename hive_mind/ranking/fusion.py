@@ -27,6 +27,8 @@ _COSINE_OF_BEST = 0.75
 _TELLS_APART, _CONTRAST_FULL, _CONTRAST_LEAST = 10, 0.15, 0.1
 """Meaning counts in full where the tenth best is this share behind the best, and where that is little, never less than the last
 (docs/adr/0003-ranking.md)."""
+_ROUNDED_TO_NONE = 1e-6
+"""A cosine of no more than this is what adding up in single precision leaves of none."""
 _CONTRAST_OF_WORDS, _SHARE_OF_WORDS = 0.5, 0.25
 """Where meaning tells texts apart more than by this share of how words do, it takes over this share of the weight of words."""
 
@@ -56,7 +58,7 @@ def balanced(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple
     """
     cosine = np.fmax(semantic, np.float32(0.0))
     best = float(cosine.max(initial=0.0))
-    if best <= 0.0 or semantic_weight >= 1.0:
+    if best <= _ROUNDED_TO_NONE or semantic_weight >= 1.0:
         return linear(keyword, semantic, semantic_weight)
     contrast = _contrast(cosine)
     weight = semantic_weight * min(1.0, max(_CONTRAST_LEAST, contrast / _CONTRAST_FULL))

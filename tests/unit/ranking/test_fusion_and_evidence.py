@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.model.probe import Pool
@@ -101,6 +101,7 @@ def test_evidence_costs_the_first_place_a_tenth_of_its_relevance_at_most(rows, e
 
 
 @given(ROWS, st.lists(EVIDENCE, min_size=1), st.integers(1, 5))
+@example([(0.0, 1e-45)], [FactSupport()], 1)
 def test_looking_up_only_the_contenders_loses_nobody(rows, evidence: list[FactSupport], limit: int):
     candidates = pool(rows)
     support_of = by_id(candidates, lambda name: evidence[int(name) % len(evidence)])
