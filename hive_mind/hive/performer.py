@@ -24,16 +24,15 @@ class Ports(Protocol[Cause]):
         del records, cause
         return True
 
-    def send(self, to: tuple[str, ...], message: Message, cause: Cause) -> None:
-        raise NotImplementedError
+    def send(self, to: tuple[str, ...], message: Message, cause: Cause) -> None: ...
 
     def search(self, request: SearchRequest, reply_to: str, cause: Cause) -> None:
         """Search the replica of the node, and answer."""
-        raise NotImplementedError
+        ...
 
     def done(self, request: str, outcome: Outcome, cause: Cause) -> None:
         """Answer a request of this place."""
-        raise NotImplementedError
+        ...
 
     def acknowledge(self, delivery: str) -> None:
         """Tell the bus that it need not come again."""

@@ -39,7 +39,10 @@ _CHANNEL = regex(r"<[#!](?:[A-Z0-9]{1,20}\|)?(?P<name>[^<>|]{1,80})>")
 
 
 def text_of_threads(source: str, people: Mapping[str, str]) -> str | None:
-    """The conversations in a JSON document, or in one a line; None where there are none. `people`: names by id."""
+    """The conversations in a JSON document, or in one a line; None where there are none, and where it is nested too deeply.
+
+    `people`: names by id.
+    """
     try:
         data = json.loads(source)
     except (ValueError, RecursionError):
@@ -47,7 +50,10 @@ def text_of_threads(source: str, people: Mapping[str, str]) -> str | None:
             data = [json.loads(line) for line in source.splitlines() if line.strip()]
         except (ValueError, RecursionError):
             return None
-    return "\n".join(_Threads(data, people).lines(data, 0)).strip() + "\n" if _has_threads(data, 0) else None
+    try:
+        return "\n".join(_Threads(data, people).lines(data, 0)).strip() + "\n" if _has_threads(data, 0) else None
+    except RecursionError:
+        return None
 
 
 def people_in(source: str) -> dict[str, str]:

@@ -71,6 +71,13 @@ def test_meaning_counts_less_where_it_hardly_tells_texts_apart():
     assert balanced(words, alike, 1.0)[1].tolist() == alike.tolist()
 
 
+def test_meaning_counts_more_where_words_tell_hardly_more():
+    meaning = np.array([0.8, *np.linspace(0.7, 0.5, 11)], np.float32)
+    telling, alike = (np.array([4.0, *np.linspace(low, 3.9, 11)], np.float32) for low in (0.1, 3.8))
+    of_telling, of_alike = (balanced(words, meaning, 0.6)[1][0] / 0.75 for words in (telling, alike))
+    assert (of_telling, of_alike) == pytest.approx((0.6, 0.7))
+
+
 def test_a_weak_candidate_more_moves_no_other():
     few, more = pool([(4, 0.5), (2, 0.9)]), pool([(4, 0.5), (2, 0.9), (0.1, -0.9)])
     scores = [[found.score for found in rank(some, alike, 2)] for some in (few, more)]

@@ -151,6 +151,22 @@ def test_any_document_is_read_without_complaint(data: object):
     text_of_threads(json.dumps(data), people_in(json.dumps(data)))
 
 
+@pytest.mark.parametrize("depth", [100, 300, 450, 900])
+@pytest.mark.parametrize(
+    ("begin", "inner", "again", "end"),
+    [
+        ('{"messages":[{"user":"ana","text":', '[{"text":', "}]", "}]}"),
+        ('{"title":"T","body":"b","user":"ana","labels":', "[", "]", "}"),
+        ('{"title":"T","body":"b","user":"ana","milestone":', '{"title":', "}", "}"),
+        ("[", '{"user":"ana","text":"b","replies":[', "]}", "]"),
+    ],
+)
+def test_however_deeply_a_document_is_nested_it_is_read_or_none(begin: str, inner: str, again: str, end: str, depth: int):
+    leaf = '{"user":"ana","text":"b"}' if end == "]" else '"x"'
+    source = f"{begin}{inner * depth}{leaf}{again * depth}{end}"
+    assert text_of_threads(source, people_in(source)) or depth > 100
+
+
 def test_time_grows_with_the_messages_and_not_with_their_square():
     hostile = [
         '{"user": "a", "text": "<@U1", "ts": "1"}',
