@@ -6,6 +6,7 @@ The OODA loop (observe, orient, decide, act; Boyd) as four steps that can each b
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from hive_mind.api.request import Progress
 from hive_mind.cognition.reader import Reader
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer, Question
@@ -14,7 +15,7 @@ from hive_mind.model.query import LIMIT, METHOD, Method
 
 if TYPE_CHECKING:
     from hive_mind.agents.answering import OnFound
-    from hive_mind.agents.learning import Learned, LearningSettings, Progress
+    from hive_mind.agents.learning import Learned, LearningSettings
 
 Given = TypeVar("Given", contravariant=True)
 Observed = TypeVar("Observed")
@@ -51,7 +52,8 @@ async def turn(steps: Steps[Given, Observed, Oriented, Decided, Done], given: Gi
 class LearningAgent:
     """Learns from content and answers questions. Use it with `async with`, or `close` it.
 
-    `release` is called when it closes, for what its reader holds: the connections of a language model.
+    `release` is called when it closes, for what its reader holds: the connections of a language model. `reads_freely`: its reader
+    costs nothing, so that a text may be read once more.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class LearningAgent:
         reader: Reader,
         settings: "LearningSettings | None" = None,
         release: Callable[[], Awaitable[None]] | None = None,
+        *,
+        reads_freely: bool = True,
     ) -> None:
         self.name, self.memory, self.reader = name, memory, reader
-        self._settings = settings
+        self._settings, self._reads_freely = settings, reads_freely
         self._release = release
 
-    async def learn_from_content(self, content: Content | str, progress: "Progress | None" = None) -> "Learned":
+    async def learn_from_content(self, content: Content | str, progress: Progress | None = None) -> "Learned":
         """Keep what content says; durable when this returns. Plain text counts as said by "user".
 
         Raises `InvalidInput` for nothing at all, `BackendError` or `ModelOutputError` when store or model fail; batches kept
@@ -77,12 +81,12 @@ class LearningAgent:
         steps = LearningSteps(self.memory, self.reader, self._settings or LearningSettings(), progress)
         return await turn(steps, Content(content, source="user") if isinstance(content, str) else content)
 
-    async def embed_ahead(self, contents: Sequence[Content], progress: "Progress") -> bool:
+    async def embed_ahead(self, contents: Sequence[Content], progress: Progress) -> bool:
         """Embed together what these contents say, before each is learned. False without an embedding model: nothing is read.
 
-        For a reader that costs nothing: each content is read once more when it is learned.
+        So it is for a reader that costs: each content is read once more when it is learned.
         """
-        if not await self.memory.embed_ahead([], progress):
+        if not self._reads_freely or not await self.memory.embed_ahead([], progress):
             return False
         extractions = [await self.reader.extract(content) for content in contents]
         return await self.memory.embed_ahead([c for extraction in extractions for c in extraction.candidates], progress)

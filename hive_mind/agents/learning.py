@@ -5,9 +5,10 @@ missing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hive_mind.api.request import Progress
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
@@ -18,8 +19,6 @@ from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, Episode, LeftOut
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

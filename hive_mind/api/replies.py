@@ -108,8 +108,18 @@ class Shared(TypedDict):
     sharing: str
 
 
+class LearnedLine(TypedDict):
+    """A fact that was kept, or a stretch of the text that became none, and why: `left_out` is "" for a fact."""
+
+    text: str
+    left_out: str
+
+
 class LearnedJson(TypedDict):
-    """Ids of the facts; `held_back`: why, by id; how often text was `left_out`, by reason; `episode`: id of the stored text."""
+    """Ids of the facts; `held_back`: why, by id; how often text was `left_out`, by reason; `episode`: id of the stored text.
+
+    `lines`: all of the text line by line, where that is wanted.
+    """
 
     facts: list[str]
     added: int
@@ -120,6 +130,13 @@ class LearnedJson(TypedDict):
     left_out: dict[str, int]
     former: int
     episode: str
+    lines: NotRequired[list[LearnedLine]]
+
+
+class EmbedsAhead(TypedDict):
+    """Whether it embeds texts before they are learned: not without a model, nor where reading them costs."""
+
+    embeds: bool
 
 
 class Former(TypedDict):

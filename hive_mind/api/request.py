@@ -19,8 +19,11 @@ from hive_mind.model.decoding import converted
 Door = Literal["command", "http", "mcp", "console"]
 """Where it comes in, and so who puts it: a person at a command line or at the pages, a program of an operator, a model."""
 
-OnEvent = Callable[[str, Mapping[str, Any]], None]
+OnEvent = Callable[[str, Mapping[str, Any]], object]
 """Takes what is known before the reply: an event's name and what it says."""
+
+Progress = Callable[[int, int], object]
+"""Takes how much is done, of how much."""
 
 KEY_CHARACTERS_MAX = 200
 REQUEST_BYTES_MAX = 1 << 20

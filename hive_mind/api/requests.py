@@ -12,7 +12,7 @@ from hive_mind.api import replies
 from hive_mind.api.request import Door, OfFact, Register, Request
 from hive_mind.model.aggregation import Kind
 from hive_mind.model.bounds import BOUNDS, OF_A_LIST
-from hive_mind.model.content import SOURCE
+from hive_mind.model.content import SOURCE, Content
 from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.query import LIMIT, METHOD, Method
 
@@ -37,13 +37,21 @@ request = REQUESTS.request
 
 @request(gives=replies.LearnedJson, doors=MODELS, reports=True, again=True)
 class Learn(Request, frozen=True, kw_only=True):
-    """Learn a text: keep what it says. `whole`: it is all that its source says now."""
+    """Learn a text: keep what it says. `whole`: it is all that its source says now. `with_lines`: also tell what was kept."""
 
     text: str
     source: str = SOURCE
     said_at: str = ""
     title: str = ""
     whole: bool = False
+    with_lines: bool = False
+
+
+@request(gives=replies.EmbedsAhead, doors=PROGRAMS, reports=True)
+class EmbedAhead(Request, frozen=True, kw_only=True):
+    """Embed together what is learned next, as one batch of a model. Without contents: tell whether it would."""
+
+    contents: tuple[Content, ...] = ()
 
 
 @request(gives=replies.LearnedFiles, doors=PROGRAMS)

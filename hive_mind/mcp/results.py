@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -12,14 +12,12 @@ from typing import Any, Protocol
 
 from typing_extensions import TypedDict
 
+from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import fact_of
 
 # One token of a model is about this much of an English text.
 _CHARACTERS_PER_TOKEN = 4
-
-OnProgress = Callable[[int, int], Awaitable[None]]
-"""Gets how much is done, of how much."""
 
 # Of one fact in both directions; a reader sees that there is more by the ids.
 _STEPS_MAX = 50
@@ -240,7 +238,7 @@ def _time(at_us: int) -> str:
 class ServedAgent(Protocol):
     """One agent, wherever it runs."""
 
-    async def call(self, request: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+    async def call(self, request: str, progress: Progress | None = None, /, **fields: object) -> Any:
         """Put a request of `api.requests` to it. Raises `HiveError`."""
         ...
 

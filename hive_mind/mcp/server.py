@@ -4,8 +4,10 @@ It keeps nothing itself: each call goes to the process that has the agent's memo
 Before something is taken back, the person in front of a client is asked.
 """
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Annotated, Any
 
@@ -16,11 +18,11 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from hive_mind import __version__
+from hive_mind.api.request import Progress
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.mcp.results import (
     Changed,
     Conflicts,
-    OnProgress,
     Recall,
     Remembered,
     ServedAgent,
@@ -158,8 +160,8 @@ class _Tools:
     ) -> Remembered:
         """Keep what a text says. Secrets and what nobody could use are held back from other agents; the result says why."""
         if share:
-            progress = _progress_in(context)
-            return remembered_of(await self._agent.call("learn", progress, text=text, source=source))
+            async with _progress_in(context) as progress:
+                return remembered_of(await self._agent.call("learn", progress, text=text, source=source))
         if len(text) > _PRIVATE_MAX:
             raise InvalidInput(
                 f"text has {len(text)} characters, at most {_PRIVATE_MAX} where it is not shared: give it in parts"
@@ -203,11 +205,11 @@ def _retracting(agent: ServedAgent) -> Tool:
     return retract
 
 
-def _progress_in(context: Context) -> OnProgress:
-    async def progress(done: int, total: int) -> None:
-        await context.report_progress(done, total)
-
-    return progress
+@asynccontextmanager
+async def _progress_in(context: Context) -> AsyncIterator[Progress]:
+    """Tells the client how far it is, all of it before the result."""
+    async with asyncio.TaskGroup() as reports:
+        yield lambda done, total: reports.create_task(context.report_progress(done, total))
 
 
 def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None:

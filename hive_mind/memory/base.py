@@ -3,9 +3,10 @@
 An agent never learns which. Everything is async; a search never writes.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from hive_mind.api.request import Progress
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
@@ -42,7 +43,7 @@ class Memory(Protocol):
         """Keep many statements of one source, all or none, with the episode they derive from."""
         ...
 
-    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Callable[[int, int], None]) -> bool:
+    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Progress) -> bool:
         """Embed statements of several sources together, before each is kept. Nothing is kept by it; False without a model."""
         ...
 

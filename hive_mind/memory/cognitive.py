@@ -1,7 +1,6 @@
 """One agent's own memory: facts in a store, found through an index in RAM.
 
-The store is the truth; the index is rebuilt from it when the memory wakes. A memory that sleeps holds neither database nor index
-and wakes by itself when it is used.
+The store is the truth. A memory that sleeps holds neither database nor index; when it is used it rebuilds the index from there.
 """
 
 import time
@@ -10,6 +9,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from tempfile import SpooledTemporaryFile
 
+from hive_mind.api.request import Progress
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.aggregating import aggregated_of, concept_matches, statistics_of
@@ -90,7 +90,7 @@ class CognitiveMemory:
         facts = [replace(new_fact(candidate, source, self._clock()), held_back=held_back) for candidate in candidates]
         return await self.keep(facts, episode)
 
-    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Callable[[int, int], None]) -> bool:
+    async def embed_ahead(self, candidates: Sequence[Candidate], progress: Progress) -> bool:
         """Embed statements of several sources together, before each is kept. Nothing is kept by it; False without a model."""
         async with self.awake() as awake:
             facts = (fact for fact in (new_fact(c, SOURCE, 0) for c in candidates) if not awake.recall.is_searchable(fact.id))
@@ -277,7 +277,7 @@ class CognitiveMemory:
             batch = BATCH_EMBEDDED if awake.embeds_with(self._vectors) else BATCH_RECORDS
         return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
-    async def reembed(self, progress: Callable[[int, int], None] | None = None) -> int:
+    async def reembed(self, progress: Progress | None = None) -> int:
         """Embed everything with the model at hand, then forget vectors of the former one. Returns how many texts were embedded.
 
         If it is interrupted, the next call goes on where it stopped. `progress` gets (done, total) in texts.

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from heapq import merge
 
+from hive_mind.api.request import Progress
 from hive_mind.errors import BackendError
 from hive_mind.hive.trust.signature import ROW_BYTES
 from hive_mind.memory.aggregating import aggregated_of, concept_matches, first_of, shown_of, together
@@ -23,7 +24,7 @@ from hive_mind.memory.erasure.erasing import ErasureScope, the_one
 from hive_mind.memory.gate.promotion import Review
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.intake import by_hand
-from hive_mind.memory.opening import Awake, Progress
+from hive_mind.memory.opening import Awake
 from hive_mind.memory.requests_done import reason_with
 from hive_mind.memory.sharing.conversion import another_agents, as_offered, fact_of, moderated, said_by
 from hive_mind.memory.sharing.hive_facts import HiveFacts, mark_forgotten

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.erasure.erasing import erasures_in
 from hive_mind.memory.known import KnownFacts
@@ -205,8 +206,6 @@ def warn_other_model(recorded: str, vectors: VectorSource) -> None:
 _BATCH_TEXTS = 64
 # The model a run has begun with: if the next run takes yet another, the vectors of this one are of no use to anybody.
 _BEGUN_KEY = "embedding.begun"
-
-Progress = Callable[[int, int], None]
 
 
 async def reembed(awake: Awake, vectors: VectorSource, progress: Progress | None = None) -> int:

@@ -6,12 +6,13 @@ own text and the next one's surroundings is embedded once.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.api.request import Progress
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
@@ -83,7 +84,7 @@ class VectorSource:
         vectors = {fact.id: vector for fact in wanted_facts if (vector := self.mixed(fact, vectors_found)) is not None}
         return vectors, [PutVector(self.model, key, vectors_found[key]) for key in unknown]
 
-    async def embed_ahead(self, facts: Iterable[Fact], progress: Callable[[int, int], None]) -> bool:
+    async def embed_ahead(self, facts: Iterable[Fact], progress: Progress) -> bool:
         """Embed what is kept next, for whatever sources, in as few calls as possible. The vectors are in RAM until the next time.
 
         True where there is a model, also when it fails: `of_facts` tries again.

@@ -7,13 +7,14 @@ Every wait is bounded by silence: a request may take as long as it needs while i
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 
+from hive_mind.api.request import Progress
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.runtime.members.members_seen import MembersSeen
@@ -22,9 +23,6 @@ from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, Foreig
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 _log = logging.getLogger(__name__)
-
-OnProgress = Callable[[int, int], Awaitable[None]]
-"""Takes how far a request is: steps done, of how many."""
 
 _EVENTS = "text/event-stream"
 
@@ -44,7 +42,7 @@ async def called(
     fields: Mapping[str, object],
     *,
     silence_s: float = SILENCE_S,
-    progress: OnProgress | None = None,
+    progress: Progress | None = None,
 ) -> Any:
     """The answer of an agent to a request of `api.requests`. Raises what it refuses with, `ProcessSilent` and `ProcessGone`.
 
@@ -76,7 +74,7 @@ class ProcessAgent:
         self.fleet, self.name, self.silence_s = fleet, name, silence_s
         self._contact = contact
 
-    async def call(self, request: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+    async def call(self, request: str, progress: Progress | None = None, /, **fields: object) -> Any:
         """Put a request to it, see `api.requests`. Raises `HiveError`.
 
         Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
@@ -111,7 +109,7 @@ class ProcessAgent:
 
         return {"key": uuid4().hex, **fields} if REQUESTS.entry(request).again else fields
 
-    async def _answered(self, request: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
+    async def _answered(self, request: str, progress: Progress | None, fields: Mapping[str, object]) -> Any:
         try:
             return await self._asked(self.name, request, progress, fields)
         except (ProcessSilent, ProcessGone) as error:
@@ -122,7 +120,7 @@ class ProcessAgent:
             instead = f"agent {stand_in} answered instead of {self.name}, by what it knows and the hive shares: {error}"
         return {**reply, "agent": stand_in, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
 
-    async def _asked(self, agent: str, request: str, progress: OnProgress | None, fields: Mapping[str, object]) -> Any:
+    async def _asked(self, agent: str, request: str, progress: Progress | None, fields: Mapping[str, object]) -> Any:
         return await called(await self.contact_of(agent), agent, request, fields, silence_s=self.silence_s, progress=progress)
 
 
@@ -166,7 +164,7 @@ async def _replied(contact: Contact, agent: str, path: str, body: bytes, silence
         return reply_of(agent, b"".join([piece async for _, piece in pieces]))
 
 
-async def _reported(contact: Contact, agent: str, path: str, body: bytes, silence_s: float, progress: OnProgress) -> Any:
+async def _reported(contact: Contact, agent: str, path: str, body: bytes, silence_s: float, progress: Progress) -> Any:
     request = request_bytes("POST", path, contact.token, body, _EVENTS)
     # A reply is one line, of any length.
     rest, is_stream = b"", False
@@ -178,7 +176,7 @@ async def _reported(contact: Contact, agent: str, path: str, body: bytes, silenc
                     return reply_of(agent, data)
                 if event == b"progress":
                     says = msgspec.json.decode(data)
-                    await progress(says["done"], says["total"])
+                    progress(says["done"], says["total"])
             rest = rest if is_stream else blocks[0]
     if not is_stream:
         return reply_of(agent, rest)

@@ -17,7 +17,7 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.api.replies import FoundReply
-from hive_mind.api.request import KEY_CHARACTERS_MAX, OfFact, OnEvent, Register, Request, name_of
+from hive_mind.api.request import KEY_CHARACTERS_MAX, OfFact, OnEvent, Progress, Register, Request, name_of
 from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.disputes import conflicts_of
@@ -95,16 +95,19 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return msgspec.structs.replace(request, fact_id=fact_id)
 
     async def _do_learn(self, request: api.Learn, on_event: OnEvent | None) -> Any:
-        def progress(done: int, total: int) -> None:
-            if on_event:
-                on_event("progress", {"done": done, "total": total})
-
         content = Content(request.text, request.source, request.said_at, title=request.title, is_whole=request.whole)
-        outcome = await self._agent.learn_from_content(content, progress)
+        outcome = await self._agent.learn_from_content(content, _progress_by(on_event))
         outcome_reply = {"facts": [fact.id for fact in outcome.facts], "added": outcome.added, "confirmed": outcome.confirmed}
         outcome_reply |= {"held_back": {fact.id: fact.held_back for fact in outcome.facts if fact.held_back}}
         outcome_reply |= {"skipped": outcome.skipped, "missing": outcome.missing, "left_out": dict(outcome.reasons)}
-        return outcome_reply | {"former": outcome.former, "episode": outcome.episode.id}
+        outcome_reply |= {"former": outcome.former, "episode": outcome.episode.id}
+        if request.with_lines:
+            kept = [{"text": fact.content, "left_out": ""} for fact in outcome.facts]
+            outcome_reply |= {"lines": [*kept, *({"text": line.text, "left_out": line.reason} for line in outcome.left_out)]}
+        return outcome_reply
+
+    async def _do_embed_ahead(self, request: api.EmbedAhead, on_event: OnEvent | None) -> Any:
+        return {"embeds": await self._agent.embed_ahead(request.contents, _progress_by(on_event))}
 
     async def _do_replace(self, request: api.Replace) -> Any:
         changed = await self._agent.memory.supersede_former(request.source, request.episodes)
@@ -331,6 +334,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         if self._given_runs is None:
             raise InvalidInput(f"{self._agent.name} runs no workers here: an agent of a fleet does, or `hive-mind run`")
         return await self._given_runs.calls()
+
+
+def _progress_by(on_event: OnEvent | None) -> Progress:
+    return lambda done, total: on_event and on_event("progress", {"done": done, "total": total})
 
 
 def _erasures(keys: Sequence[str]) -> list[Erasure]:

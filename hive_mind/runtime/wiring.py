@@ -165,7 +165,7 @@ async def open_agent(
         release = partial(_release, model, reader.budget)
     memory, answering = await open_memory(settings, agent, ranking, is_reading=is_reading), QuotingInstead(reader, quoting)
     memory.refining.expander = answering
-    return LearningAgent(agent, memory, answering, release=release)
+    return LearningAgent(agent, memory, answering, release=release, reads_freely=False)
 
 
 def quoting_reader(settings: Settings) -> Reader:

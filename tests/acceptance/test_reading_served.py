@@ -1,10 +1,13 @@
 """Commands that look at a memory say the same, whichever process has it open."""
 
+import json
+from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.openai_compatible import OpenAICompatibleServer
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +59,32 @@ def test_a_fact_is_taken_back_where_the_memory_is_open(taught: HiveMind) -> None
     assert taught("facts", "show", fact["id"], "-o", "json").json["sharing"] == "retracted"
     assert taught("stats", "-o", "json").json["retracted"] == 1
     assert fact["id"] not in [one["id"] for one in taught("facts", "list", "-o", "json").json]
+
+
+def test_a_folder_is_learned_line_by_line_and_in_as_few_calls_of_a_model_whichever_process_learns(
+    guarded: HiveMind, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name for name in ("alone", "served")]
+    for folder in folders:
+        folder.mkdir()
+        for number in range(30):
+            (folder / f"{number:02}.txt").write_text(f"Weir {number} {folder.name} opens at six. And who has its key?")
+    calls, learned = [], []
+    with OpenAICompatibleServer() as model:
+        embedding = guarded.with_environment(
+            HIVE_MIND_EMBED="openai", HIVE_MIND_EMBED_URL=model.base_url, HIVE_MIND_EMBED_MODEL="m", HIVE_MIND_EMBED_KEY="k"
+        )
+        for folder in folders:
+            if folder.name == "served":
+                assert embedding("serve").code == 0
+            before = len(model.requests)
+            ended = embedding("learn", folder, "--explain", "-o", "json")
+            assert ended.code == 0, ended.err
+            learned.append([[*file["lines"], file["left_out"]] for file in ended.json["files"]])
+            calls.append(len(model.requests) - before)
+
+    assert ended.json["agent"] == "default"
+    assert "fleet resident" in ended.err
+    assert json.loads(json.dumps(learned[0]).replace("alone", "served")) == learned[1]
+    assert learned[1][0][1]["what"] == "left out (a question)"
+    assert max(calls) < 6

@@ -4,7 +4,7 @@ All are asked by the requests of `api.requests`, so no command knows the differe
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +21,7 @@ from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
+    from hive_mind.api.request import OnEvent, Progress
     from hive_mind.memory.base import Memory
     from hive_mind.ranking.pipeline import RankingSettings
     from hive_mind.runtime.calls import AgentCalls
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 class Called(Protocol):
     """A process or agent that answers the requests of `api.requests`."""
 
-    async def call(self, request: str, /, **fields: object) -> Any:
-        """Put a request to it. Raises `HiveError`."""
+    async def call(self, request: str, progress: "Progress | None" = None, /, **fields: object) -> Any:
+        """Put a request to it; `progress` gets how far it is, of one that reports. Raises `HiveError`."""
         ...
 
 
@@ -45,31 +46,39 @@ class AnsweringAgent(Called, Protocol):
 
 
 class OpenedAgent:
-    """One whose memory this process opens: to read it, which others may do meanwhile, and to write for one request at a time."""
+    """One whose memory this process opens: to read it, which others may do meanwhile, and to write for one request at a time.
+
+    `is_writing`: to write from the first request to the last.
+    """
 
     fleet = ""
 
-    def __init__(self, name: str, settings: Settings, ranking: "RankingSettings | None") -> None:
-        self.name, self._settings, self._ranking = name, settings, ranking
-        self._open, self._is_reading = AsyncExitStack(), True
+    def __init__(self, name: str, settings: Settings, ranking: "RankingSettings | None", *, is_writing: bool = False) -> None:
+        self.name, self._settings, self._ranking, self._is_writing = name, settings, ranking, is_writing
+        self._open, self._is_reading = AsyncExitStack(), not is_writing
         self._calls: AgentCalls | None = None
         self._memory: Memory | None = None
         self._seen: list[tuple[int, int]] = []
 
-    async def call(self, request: str, /, **fields: object) -> Any:
+    async def call(self, request: str, progress: "Progress | None" = None, /, **fields: object) -> Any:
         """See `AnsweringAgent`. A reader sees what others have written before its request."""
         from hive_mind.api.requests import REQUESTS
 
+        if self._is_writing:
+            return await self._answered(request, progress, fields)
         is_reading = REQUESTS.entry(request).reads
         if not is_reading or self._seen != self._signature():
             await self._let_go(is_reading=is_reading)
-        self._calls = self._calls or await self._opened()
         try:
-            # As it would come over a wire.
-            return msgspec.to_builtins(await self._calls.answer(request, **fields))
+            return await self._answered(request, progress, fields)
         finally:
             if not is_reading:
                 await self._let_go(is_reading=True)
+
+    async def _answered(self, request: str, progress: "Progress | None", fields: Mapping[str, object]) -> Any:
+        self._calls = self._calls or await self._opened()
+        # As it would come over a wire.
+        return msgspec.to_builtins(await self._calls.answer(request, _as_event(progress), **fields))
 
     async def _let_go(self, *, is_reading: bool) -> None:
         """Close the database; the next request opens it, to read it or to write."""
@@ -100,6 +109,10 @@ class OpenedAgent:
         await self._open.aclose()
 
 
+def _as_event(progress: "Progress | None") -> "OnEvent | None":
+    return progress and (lambda name, says: progress(says["done"], says["total"]) if name == "progress" else None)
+
+
 @asynccontextmanager
 async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIterator[ProcessAgent | None]:
     """The agent that is meant, where its memory is open in another process, told in one line; None where it is not.
@@ -120,18 +133,25 @@ async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIt
 
 @asynccontextmanager
 async def asked_agent(
-    settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None, *, may_begin: bool = False
+    settings: Settings,
+    fleet: str,
+    agent: str,
+    ranking: "RankingSettings | None" = None,
+    *,
+    may_begin: bool = False,
+    is_writing: bool = False,
 ) -> AsyncIterator[AnsweringAgent]:
-    """The agent that is meant. `ranking`: of one that is opened here; `may_begin`: it may be one that knows nothing yet.
+    """The agent that is meant. Of one that is opened here: its `ranking`, and see `OpenedAgent` for `is_writing`.
 
-    Raises `HiveError`.
+    `may_begin`: it may be one that knows nothing yet. Raises `HiveError`.
     """
     async with agent_elsewhere(settings, fleet, agent) as running:
         if running is not None:
             yield running
             return
     name = agent or DEFAULT_AGENT
-    async with OpenedAgent(name, settings if may_begin else for_reading(settings, name), ranking) as opened:
+    readable = settings if may_begin else for_reading(settings, name)
+    async with OpenedAgent(name, readable, ranking, is_writing=is_writing) as opened:
         yield opened
 
 

@@ -1,15 +1,17 @@
 """`hive-mind learn`: take in files, folders or standard input, once or for as long as it runs."""
 
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from hive_mind.cli.asking.asked import AnsweringAgent, asked_agent
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
 from hive_mind.cli.learning.files import passed_over
 from hive_mind.cli.learning.learn_shown import show_learned
-from hive_mind.cli.learning.learners import OpenedLearner, opened_learner
+from hive_mind.cli.learning.learners import Learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
 from hive_mind.cli.learning.watching import gone_from, print_gone
 from hive_mind.cli.options import Format, examples, iso_time
@@ -77,15 +79,23 @@ def learn(
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
     tally = Tally(explain, [{"file": str(file), "reason": why} for file, why in passed_over(paths).items()])
     folders = [Path(path) for path in paths if replace is not False and Path(path).is_dir()]
-    return _learn(pieces, tally, opened_learner(settings, at.agent, at.fleet), folders, at.output, is_replacing=bool(replace))
+    learning = asked_agent(settings, at.fleet, at.agent, may_begin=True, is_writing=True)
+    return _learn(pieces, tally, learning, folders, at.output, is_replacing=bool(replace))
 
 
 async def _learn(
-    pieces: Sequence[Piece], tally: Tally, opened: OpenedLearner, folders: Sequence[Path], output: Format, *, is_replacing: bool
+    pieces: Sequence[Piece],
+    tally: Tally,
+    learning: AbstractAsyncContextManager[AnsweringAgent],
+    folders: Sequence[Path],
+    output: Format,
+    *,
+    is_replacing: bool,
 ) -> None:
     if tally.passed_over:
         say(_passed_over(tally.passed_over), style="yellow")
-    async with opened as (name, learner):
+    async with learning as agent:
+        learner = Learner(agent)
         with progress("files") as report:
             await learn_all(learner, pieces, tally, report)
         sources_gone = await gone_from(learner, folders, {piece.source for piece in pieces})
@@ -94,7 +104,7 @@ async def _learn(
         else:
             for source in sources_gone:
                 await withdraw(learner, source, tally)
-    _print_tally(tally, name, output)
+    _print_tally(tally, agent.name, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
 

@@ -26,15 +26,12 @@ _UNSURE = "too unsure"
 
 # As much as anybody reads. A book has thousands.
 _LINES_MAX = 100
-_NO_LINES = "not shown line by line: an agent of a fleet tells figures only; facts list shows what it keeps"
 
 
 def show_learned(files: Sequence[Reply]) -> None:
     for file in files:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
         _show_lines(file.get("lines", ()))
-        if file.get("lines") == [] and (file["facts"] or file["left_out"]):
-            show_indented(_NO_LINES, style="dim")
     if len(files) > 1:
         new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
         show(f"{counted(len(files), 'file')}: {counted(new, 'new fact')}, {confirmed} confirmed by another source")

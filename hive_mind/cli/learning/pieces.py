@@ -1,7 +1,6 @@
 """The pieces to learn, and the result of each: each piece whole before the next one starts."""
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,23 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.cli.learning.files import STDIN, files_of, source_of, stdin_text
-from hive_mind.cli.learning.learners import LearnedFigures, Learner
+from hive_mind.cli.learning.learners import PART_CHARACTERS, Learner
 from hive_mind.cli.output import ProgressPrinter, printable, say, shown_source
 from hive_mind.cli.running import Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.model.content import Content, SourceNote
-from hive_mind.model.fact import Fact
+from hive_mind.model.content import Content
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.text_files import EMPTY, UNCHANGED, read_document
 
 if TYPE_CHECKING:
-    from hive_mind.agents.learning import Progress
+    from hive_mind.api.replies import LearnedLine
+    from hive_mind.api.request import Progress
 
 # Reading so much takes a second or so.
 _LARGE_CHARS = 1_000_000
-# Read and embedded together: some thousand statements, whose vectors take 1.5 KB each.
-_AHEAD_FILES_MAX, _AHEAD_CHARS_MAX = 200, 200_000
+# Embedded together in one request: some thousand statements, whose vectors take 1.5 KB each.
+_AHEAD_FILES_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +117,17 @@ async def _read_ahead(
     """The first of the pieces with their texts, embedded together; one alone where nothing is embedded here."""
     reads_ahead = len(pieces) > 1 and await learner.embed_ahead([], lambda *_: None)
     read: list[tuple[Piece, Document | Unreadable]] = []
-    chars = 0
+    contents, characters = list[Content](), 0
     for piece in pieces[: _AHEAD_FILES_MAX if reads_ahead else 1]:
         report(shown_source(piece.name))
         document = await asyncio.to_thread(piece.read, "")
         read.append((piece, document))
-        chars += len(document.text) if isinstance(document, Document) else 0
-        if chars > _AHEAD_CHARS_MAX:
+        characters += len(document.text) if isinstance(document, Document) else 0
+        if characters > PART_CHARACTERS:
             break
-    if len(read) > 1:
-        contents = [_content_of(piece, document.text) for piece, document in read if isinstance(document, Document)]
+        if isinstance(document, Document):
+            contents.append(_content_of(piece, document.text))
+    if len(contents) > 1:
         await learner.embed_ahead(
             contents, lambda done, total: report(f"embedding {counted(len(read), 'file')} {100 * done // total:2} %")
         )
@@ -170,27 +170,27 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
     if len(text) >= _LARGE_CHARS:
         # Read whole before the first of it is stored: nothing moves for some seconds.
         say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
-    figures = await learner.learn_from_content(_content_of(piece, text), show)
-    if figures.missing:
-        say(f"note: {shown_source(piece.name)}: {figures.missing}; its facts are kept", "yellow")
-    left_out = {**figures.reasons, **document.left_out}
-    await learner.note(piece.source, SourceNote(time.time_ns() // 1000, document.digest if piece.is_whole else "", left_out))
-    tally.added += figures.added
-    tally.confirmed += figures.confirmed
-    tally.former += figures.former
+    reply = await learner.learn(_content_of(piece, text), show, with_lines=tally.is_explained)
+    if reply["missing"]:
+        say(f"note: {shown_source(piece.name)}: {reply['missing']}; its facts are kept", "yellow")
+    left_out = {**reply["left_out"], **document.left_out}
+    await learner.note(piece.source, document.digest if piece.is_whole else "", left_out)
+    tally.added += reply["added"]
+    tally.confirmed += reply["confirmed"]
+    tally.former += reply["former"]
     tally.learned.append(
         {
             "file": piece.name,
             "source": piece.source,
-            "facts": len(figures.facts),
-            "added": figures.added,
-            "confirmed": figures.confirmed,
-            "unsure": figures.skipped,
-            "missing": figures.missing,
-            "former": figures.former,
+            "facts": len(reply["facts"]),
+            "added": reply["added"],
+            "confirmed": reply["confirmed"],
+            "unsure": reply["skipped"],
+            "missing": reply["missing"],
+            "former": reply["former"],
             "left_out": left_out,
         }
-        | ({"lines": _lines(figures)} if tally.is_explained else {})
+        | ({"lines": [_shown(line) for line in reply.get("lines", ())]} if tally.is_explained else {})
     )
 
 
@@ -199,7 +199,5 @@ def _content_of(piece: Piece, text: str) -> Content:
     return Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
 
 
-def _lines(figures: LearnedFigures) -> list[dict[str, str]]:
-    """The fate of each stretch of the content, as far as that is known."""
-    lines = [{"what": "kept", "text": fact.content} for fact in figures.facts if isinstance(fact, Fact)]
-    return [*lines, *({"what": f"left out ({out.reason})", "text": out.text} for out in figures.left_out)]
+def _shown(line: "LearnedLine") -> dict[str, str]:
+    return {"what": f"left out ({line['left_out']})" if line["left_out"] else "kept", "text": line["text"]}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hive_mind.cli.learning.files import learned_below, source_of
 from hive_mind.cli.learning.learn_shown import show_learned
-from hive_mind.cli.learning.learners import Learner, RemoteLearner
+from hive_mind.cli.learning.learners import Learner
 from hive_mind.cli.learning.pieces import Tally, learn_one, piece_of, withdraw
 from hive_mind.cli.output import printable, say, shown_source
 from hive_mind.cli.running import Stopped
@@ -118,7 +118,7 @@ async def watch_folders(settings: Settings, folders: Sequence[Path], agent: str,
     async with resident_agent(settings, fleet, agent) as served:
         say(f"watching {', '.join(shown_source(str(folder)) for folder in folders)} for agent {served.name}; Ctrl-C ends it")
         try:
-            await _watch(FolderWatcher(folders, RemoteLearner(served)))
+            await _watch(FolderWatcher(folders, Learner(served)))
         except asyncio.CancelledError:
             raise Stopped("stopped watching; the next hive-mind learn --watch reads what changes meanwhile") from None
 

@@ -40,7 +40,10 @@ def document() -> Schema:
     requests = [entry for _, entry in sorted(REQUESTS.items()) if "http" in entry.doors]
     types = [WorkerStatus, tuple[MembersSeen, ...], *(entry.gives for entry in requests)]
     (status, members, *replies), schemas = msgspec.json.schema_components(types, ref_template=_REFS)
-    _, bodies = msgspec.json.schema_components([entry.kind for entry in requests])
+    _, bodies = msgspec.json.schema_components([entry.kind for entry in requests], ref_template=_REFS)
+    # A request stands with its operation; values in it are named, as in replies.
+    kinds = {entry.kind.__name__ for entry in requests}
+    schemas |= {name: schema for name, schema in bodies.items() if name not in kinds}
     agent = {"name": "agent", "in": "path", "required": True, "schema": _TEXT}
     paths: Schema = {
         "/v1/status": {"get": _operation("status", "How the worker is, with its nodes and agents.", status, "worker")},

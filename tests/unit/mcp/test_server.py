@@ -9,8 +9,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ElicitResult
 
+from hive_mind.api.request import Progress
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.mcp.results import AgentState, OnProgress, Status
+from hive_mind.mcp.results import AgentState, Status
 from hive_mind.mcp.server import memory_server
 
 SCHEMA_BYTES_MAX = 10_000
@@ -35,11 +36,11 @@ class ScriptedAgent:
         self._answers = answers
         self.asked: list[tuple[str, dict[str, object]]] = []
 
-    async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+    async def call(self, what: str, progress: Progress | None = None, /, **fields: object) -> Any:
         self.asked.append((what, fields))
         answer = self._answers[what]
         if progress:
-            await progress(256, 600)
+            progress(256, 600)
         if callable(answer):
             answer = answer(**fields)
         if isinstance(answer, Exception):

@@ -139,6 +139,7 @@ ROWS: Mapping[str, Row | Local] = {
     "dead_letters": ON_THE_BUS,
     "decide": RUNS,
     "drop": ON_THE_BUS,
+    "embed_ahead": Row(lambda *_: {"contents": [{"text": "The boiler is new.", "source": "diary"}]}),
     "erase": Row(lambda *_: {"erasures": [ERASURE]}),
     "erased": Row(lambda *_: {"erasures": [ERASURE]}),
     "evidence": Row(lambda _, other, __: {"fact_id": other}),

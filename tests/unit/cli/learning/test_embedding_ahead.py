@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.learning.learners import LocalLearner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
 from hive_mind.cognition.extractive import ExtractiveReader
@@ -15,6 +14,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
 from hive_mind.runtime.texts.document import Document, Unreadable
 from tests.builders import BagOfWords, Home
+from tests.unit.cli.learning.learner import learner_over
 
 FILES = 98
 # One of them is larger than all that is read ahead.
@@ -41,7 +41,7 @@ def pieces(count: int = FILES) -> list[Piece]:
 
 async def learned(memory: CognitiveMemory, *, ahead: bool, tally: Tally | None = None) -> Tally:
     tally = tally or Tally()
-    learner = LocalLearner(LearningAgent("ada", memory, ExtractiveReader()), reads_ahead=ahead)
+    learner = learner_over(LearningAgent("ada", memory, ExtractiveReader(), reads_freely=ahead))
     await learn_all(learner, pieces(), tally, lambda *_: None)
     return tally
 
@@ -73,7 +73,7 @@ async def test_what_is_known_is_not_embedded_again_and_without_a_model_nothing_i
     assert (await learned(memory, ahead=True)).added == 0
     assert len(counting.calls) == calls
 
-    assert not await LocalLearner(LearningAgent("ada", Home().memory(), ExtractiveReader()), True).embed_ahead([], print)
+    assert not await learner_over(LearningAgent("ada", Home().memory(), ExtractiveReader())).embed_ahead([], print)
 
 
 async def test_a_model_that_fails_ahead_is_asked_again_and_the_files_are_kept() -> None:

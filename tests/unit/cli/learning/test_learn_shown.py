@@ -7,11 +7,6 @@ from hive_mind.cli.learning.learn_shown import show_learned
 TOLD = {"file": "a.txt", "facts": 2, "added": 2, "confirmed": 0, "former": 0, "unsure": 0, "left_out": {"a question": 1}}
 
 
-def test_an_agent_that_tells_figures_only_is_said_to_do_so_when_lines_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    show_learned([{**TOLD, "lines": []}])
-    assert "an agent of a fleet tells figures only" in capsys.readouterr().out
-
-
 def test_where_no_lines_are_asked_for_nothing_is_said_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     show_learned([TOLD])
     assert capsys.readouterr().out == "a.txt: 2 facts, 2 of them new; left out: 1 question\n"
