@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from hive_mind.cognition.answering.measures import measured_in
+from hive_mind.cognition.answering.measures import DEGREES, HOW, measured_in
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.memory.entities import entities
@@ -226,16 +226,18 @@ _DOING = regex(
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
 _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
-_AGE = _pattern(r"\b(?:1[0-9]|20)\d\d\b|\b(?:years?|months?|weeks?|aged?|born|built)\b")
+# "Built in 1961", "born", "two years old", "she is 12"; a guarantee of ten years is no age.
+_AGE = _pattern(
+    rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
+    rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{_NUMERAL})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
+)
 _MONEY = _pattern(
     rf"[$€£¥]|\b(?:\d++[.,]*+|{_NUMERAL})\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
 _DIMENSIONS = {
-    "long": _pattern(r"\blong\b|\blength\b|\blang\b|\blänge\b"),
-    "wide": _pattern(r"\bwide\b|\bwidth\b|\bbreite?\b|\bspan\b"),
-    "high": _pattern(r"\bhigh\b|\btall\b|\bheight\b|\bhoch\b|\bhöhe\b"),
-    "deep": _pattern(r"\bdeep\b|\bdepth\b|\btiefe?\b"),
+    kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
+    for kind, nouns in (("length", "länge"), ("width", "breite|span"), ("height", "high|hoch|höhe"), ("depth", "tiefe"))
 }
 _COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
@@ -256,7 +258,8 @@ _DATED = regex(
 )
 _PRICED = _pattern(r"\b(?:price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b")
 _LASTING = _pattern(
-    rf"\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries|until|till|since|bis|seit|always|forever)\b|"
+    rf"(?<!\bnext )(?<!\blast )(?<!\bthis )\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
+    rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
     rf"\d\s?(?:s|min|h|d|{_LENGTHS}|meter)\b(?!/)"
 )
 _WEIGHT = _pattern(
@@ -348,7 +351,10 @@ _FORMS = (
     ),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(
-        _pattern(r"\bhow (?:tall|wide|far|deep|thick|thin)\b|^wie (?:tief|breit|dick|weit|lang)\b|\b(?:height|width|depth) of\b"),
+        _pattern(
+            rf"{HOW['height']}|{HOW['width']}|{HOW['depth']}|{HOW['thickness']}|{HOW['distance']}|^wie lang\b|"
+            r"\b(?:height|width|depth) of\b"
+        ),
         _has_length,
     ),
     _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length, is_distinctive=True),
@@ -357,25 +363,25 @@ _FORMS = (
         partial(_has, _COLOUR),
         is_distinctive=True,
     ),
-    _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
+    _Form(_pattern(rf"{HOW['age']}|\bwhat age\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
     _Form(
-        _pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"),
+        _pattern(rf"{HOW['weight']}|\bweighs?\b"),
         partial(_has, _WEIGHT),
         is_figure=True,
         titles=_WEIGHT_TITLES,
         is_distinctive=True,
     ),
-    _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED), is_distinctive=True),
+    _Form(_pattern(HOW["speed"]), partial(_has, _SPEED), is_distinctive=True),
     _Form(
-        _pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"),
+        _pattern(rf"{HOW['temperature']}|\bwhat temperature\b"),
         partial(_has, _WARMTH),
         is_distinctive=True,
     ),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
-    _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE), is_distinctive=True),
-    _Form(_pattern(r"\bhow (?:much|high)\b|^wie (?:viel|hoch)\b"), _has_number),
+    _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True),
+    _Form(_pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"), _has_number),
     _Form(
         _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ )?(?:{_QUANTITIES})\b"),
         _has_number,

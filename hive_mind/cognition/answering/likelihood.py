@@ -17,7 +17,7 @@ from itertools import pairwise
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.definition import title_of
-from hive_mind.cognition.answering.measures import measured_in
+from hive_mind.cognition.answering.measures import degree_in, measured_in
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import is_german, met_in, phrases_of, with_phrases
 from hive_mind.cognition.dates.temporal import moments
@@ -171,7 +171,9 @@ def _asked(question: str) -> _Asked:
     capitals = [word for word in words[1:] if word[0].isupper() or _DIGIT.search(word)]
     # Where nearly all begin with a capital, as nouns of German do, it says nothing.
     is_plain = len(capitals) * 2 > len(words) or is_german(question)
-    terms = tuple(dict.fromkeys(tokenize(with_phrases(question))))[:_TERMS_MAX]
+    # The form tells whether a fact is that old; "old" alone is said of other things too.
+    degree = degree_in(question)
+    terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in degree))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     side_by_side = [(last[-1], first[0]) for last, first in pairwise(map(tokenize, words)) if last and first]
     pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))

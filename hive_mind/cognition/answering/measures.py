@@ -4,6 +4,7 @@ Texts give a quantity and seldom its name. So a fact with the unit meets the wor
 """
 
 import re
+from collections.abc import Mapping
 
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
@@ -12,6 +13,25 @@ from hive_mind.remembered import remembered
 _NUMERAL = (
     r"(?:\d++[.,]*+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
 )
+
+DEGREES: Mapping[str, str] = {
+    "age": "old|alt",
+    "length": "long|lang",
+    "height": "tall",
+    "level": "high|low|small|hoch|niedrig|klein",
+    "width": "wide|broad|breit",
+    "depth": "deep|tief",
+    "thickness": "thick|thin|dick|dünn",
+    "distance": "far|weit",
+    "weight": "heavy|schwer",
+    "speed": "fast|quick|schnell",
+    "temperature": "warm|hot|cold|heiß|kalt",
+    "size": "big|large|groß",
+}
+"""Each kind of measure, and the adjectives after "how" that ask for it. A text gives the figure and need not repeat them."""
+HOW: Mapping[str, str] = {kind: rf"(?:\bhow|^wie) (?:{adjectives})\b" for kind, adjectives in DEGREES.items()}
+"""An expression for the questions that ask for each of them."""
+_DEGREE = regex(rf"\b(?:how|wie) (?P<degree>{'|'.join(DEGREES.values())})\b", re.IGNORECASE)
 
 _MONEY = "price cost budget fund funding spend"
 _SPAN = "period duration interval often"
@@ -36,6 +56,12 @@ _UNITS = (
     (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),
     (r"[kmgt]i?b|(?:kilo|mega|giga|tera)?bytes?", "size memory storage"),
 )
+
+
+@remembered(64)
+def degree_in(question: str) -> frozenset[str]:
+    """The terms of the adjective by which a question asks for a measure."""
+    return frozenset(term for adjective in _DEGREE.findall(question) for term in tokenize(adjective))
 
 
 # In one pass: a text may be long, and most have no unit or one of them many times.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain, zip_longest
 
+from hive_mind.cognition.answering.measures import degree_in
 from hive_mind.cognition.extraction.statements import without_asking
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -29,7 +30,7 @@ der das den dem des ein eine einen einem einer eines und oder aber ist sind ware
 aus bei mit nach von vom zu zum zur für über unter um ab bis durch gegen ohne seit vor welche welcher welches welchem welchen
 wie viel viele wer wem wen wo woher wohin wann warum womit wozu wovon weshalb wieso steht stehen liegt liegen befindet tun
 tut machen macht es er sie ich wir ihr mich mir uns euch sich nicht kein keine auch noch nur schon denn dass als wenn darf
-dürfen kann können muss müssen soll sollen mein meine meinen meiner unser unsere heißt heisst gibt lautet
+dürfen kann können muss müssen soll sollen mein meine meinen meiner unser unsere heißt heisst gibt lautet oft
 """
 # They are words of English as well.
 _GERMAN_TOO = "die was war man so will am hat an in du lange lang"
@@ -41,12 +42,6 @@ REFERRING = frozenset(
 )
 """A text that begins with one of these goes on about the text before it."""
 
-# The answer then has a form of its own, such as a weight.
-_HOW = regex(
-    r"\b(?:how|wie) (?P<degree>big|large|small|heavy|warm|hot|cold|long|tall|high|wide|deep|thick|thin|fast|quick|old|far|"
-    r"groß|klein|schwer|warm|heiß|kalt|hoch|breit|tief|schnell|alt|weit|oft)\b",
-    re.IGNORECASE,
-)
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
@@ -137,8 +132,7 @@ def with_phrases(text: str) -> str:
 def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     """Of the terms of a question those that say what it is about; all of them where none does."""
     german = _GERMAN_TERMS if is_german(question) else frozenset()
-    degree = _HOW.search(question)
-    light = _LIGHT | german | (frozenset(tokenize(degree["degree"])) if degree else frozenset())
+    light = _LIGHT | german | degree_in(question)
     asking = terms - terms_in(rest) if (rest := without_asking(question)) != question else frozenset()
     content = {term for term in terms - asking if not (term in light or _is_grammar(term))}
     return frozenset(content) or terms

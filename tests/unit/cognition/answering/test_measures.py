@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.measures import measured_in
+from hive_mind.cognition.answering.measures import degree_in, measured_in
 from hive_mind.ranking.tokens import tokenize
 from tests.unit.cognition.reading import answer, hit
 
@@ -33,6 +33,19 @@ def test_a_quantity_is_answered_by_its_unit():
 
     assert answer("What is the weight of Blue Fox?", told).is_known
     assert not answer("What is the weight of Blue Fox?", hit("The plate of Blue Fox says 833 bar.", keyword=4.0)).is_known
+
+
+@pytest.mark.parametrize(
+    ("question", "adjective"),
+    [
+        ("How old is the barn?", "old"),
+        ("How far is it?", "far"),
+        ("Wie schwer ist das Boot?", "schwer"),
+        ("Where is the old barn?", ""),
+    ],
+)
+def test_the_adjective_that_asks_for_a_measure_is_no_word_of_what_is_asked_about(question: str, adjective: str):
+    assert degree_in(question) == frozenset(tokenize(adjective))
 
 
 @given(st.text(max_size=300))
