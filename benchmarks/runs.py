@@ -15,8 +15,8 @@ from time import perf_counter, process_time
 
 from hive_mind import backends
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.judge.items import OPEN_MAX
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.answer import Question

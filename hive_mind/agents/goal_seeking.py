@@ -18,8 +18,8 @@ from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import say_to
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.workers import worker_called
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput

@@ -30,7 +30,7 @@ from hive_mind.model.decoding import converted
 from hive_mind.model.dialogue import Message, ToolSpec, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
-from hive_mind.runs.asking import step_text
+from hive_mind.runs.reports import step_text
 from hive_mind.runs.steps import PREFIX, Ended, Replied, step_of
 
 _DOES = Literal["pause", "resume", "restart", "cancel", "assign"]

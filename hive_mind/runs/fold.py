@@ -8,106 +8,107 @@ from msgspec.structs import replace
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import Message
 from hive_mind.model.entry import Entry
-from hive_mind.runs import steps
-from hive_mind.runs.compaction import compacted
+from hive_mind.runs import steps as s
+from hive_mind.runs.files import compacted
 from hive_mind.runs.graphs.spec import FEEDBACK, WorkerSpec
 from hive_mind.runs.state import TURNS, ActiveNode, BranchFrame, Call, Phase, RunState, Waiting, digest_of
 
 # The time before these steps was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
-_AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Paused, steps.Continued)
+_AFTER_A_WAIT = (s.Started, s.Resumed, s.Paused, s.Continued)
 
 
-def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:
+def fold(state: RunState, step: s.Step, at_ms: int) -> RunState:
     """The state after a step that was kept at this time."""
     spent = 0 if isinstance(step, _AFTER_A_WAIT) else max(0, at_ms - state.at_ms)
     if spent and not state.is_waiting:
-        state = _spent(state, spent)
+        # Time in which something was done: waiting for a person costs a place nothing, whatever others do meanwhile.
+        places = {
+            id: place if state.waits(place) else replace(place, active_ms=place.active_ms + spent)
+            for id, place in state.places.items()
+        }
+        state = replace(state, active_ms=state.active_ms + spent, places=places)
     begun_ms = state.begun_ms or at_ms
     return replace(_after(state, step), seq=state.seq + 1, at_ms=at_ms, begun_ms=begun_ms)
-
-
-def _spent(state: RunState, ms: int) -> RunState:
-    """Time in which something was done: waiting for a person costs a place nothing, whatever others do meanwhile."""
-    places = {
-        id: place if state.waits(place) else replace(place, active_ms=place.active_ms + ms) for id, place in state.places.items()
-    }
-    return replace(state, active_ms=state.active_ms + ms, places=places)
 
 
 def folded(entries: Iterable[Entry]) -> RunState:
     """The state that a run's stream comes to. Raises `WireError` for what no version up to this one writes."""
     state = RunState()
     for entry in entries:
-        state = fold(state, steps.step_of(entry), entry.at_ms)
+        state = fold(state, s.step_of(entry), entry.at_ms)
     return state
 
 
-def _after(state: RunState, step: steps.Step) -> RunState:
+def _after(state: RunState, step: s.Step) -> RunState:
     """Steps of the run itself; those about a place, and about where it goes on, are apart."""
     match step:
-        case steps.Started():
-            started = replace(state, worker=WorkerSpec.model_validate(step.worker), inputs=step.inputs, buffer=dict(step.inputs))
-            return replace(started, parent=step.parent, stream=step.stream, has_rules=step.has_rules)
-        case steps.Resumed():
-            return _resumed(state, step)
-        case steps.Entered():
+        case s.Started():
+            worker, inputs = WorkerSpec.model_validate(step.worker), step.inputs
+            started = replace(state, worker=worker, inputs=inputs, buffer=dict(inputs), parent=step.parent)
+            return replace(started, stream=step.stream, has_rules=step.has_rules)
+        case s.Resumed():
+            worker = WorkerSpec.model_validate(step.worker) if step.worker else state.spec
+            places = {id: replace(place, calls=_uncertain(place.calls)) for id, place in state.places.items()}
+            return replace(state, worker=worker, places=places, has_rules=step.has_rules)
+        case s.Entered():
             return _entered(state, step)
-        case steps.Forked():
+        case s.Forked():
             return _forked(state, step)
-        case steps.Arrived():
-            frame = state.frames[step.frame]
-            frame = replace(frame, live=frame.live - {step.branch}, arrived={**frame.arrived, step.branch: step.node})
-            return replace(state, frames={**state.frames, step.frame: frame})
-        case steps.Closed():
-            return _closed(state, step)
-        case steps.Left():
+        case s.Arrived():
+            frames = _with_live(state.frames, step.frame, step.branch, is_live=False)
+            frame = frames[step.frame]
+            return replace(state, frames={**frames, frame.id: replace(frame, arrived={**frame.arrived, step.branch: step.node})})
+        case s.Closed(frame=id):
+            closed = state.frames[id]
+            frames = _with_live(_without(state.frames, id), closed.parent, closed.branch, is_live=False)
+            return replace(state, frames=frames)
+        case s.Left():
             return _left(state, step)
-        case steps.Shared():
-            return replace(state, unshared={place: values for place, values in state.unshared.items() if place != step.place})
-        case steps.Reported():
+        case s.Shared():
+            return replace(state, unshared=_without(state.unshared, step.place))
+        case s.Reported():
             return replace(state, reports=(*state.reports, step))
-        case steps.Judged():
+        case s.Judged():
             return _judged(state, step)
-        case steps.Parked():
+        case s.Parked():
             return _parked(state, step)
-        case steps.Answered():
+        case s.Answered():
             return _answered(state, step)
-        case steps.Replanned():
+        case s.Replanned():
             buffer = {**state.buffer, FEEDBACK: dict(step.feedback)}
             return replace(state, buffer=buffer, frames={}, waiting={}, visits={}, replans=state.replans + 1, is_judged=False)
-        case steps.Paused():
+        case s.Paused():
             why = f"{step.by}: {step.why}" if step.why else step.by
             return replace(state, paused=why, is_paused_until_answered=step.until_answered)
-        case steps.Continued():
+        case s.Continued():
             return replace(state, paused="", is_paused_until_answered=False)
-        case steps.Ended():
-            return replace(
-                state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None, unshared={}
-            )
-        case steps.Spent():
+        case s.Ended():
+            ended = replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={})
+            return replace(ended, waiting={}, left=None, unshared={})
+        case s.Spent():
             return _paid(state, step)
         case _:
             return _at_place(state, step, state.places[step.place])
 
 
-def _at_place(state: RunState, step: steps.StepAtPlace, place: ActiveNode) -> RunState:
+def _at_place(state: RunState, step: s.StepAtPlace, place: ActiveNode) -> RunState:
     match step:
-        case steps.Replied():
+        case s.Replied():
             return _replied(state, step, place)
-        case steps.Returned():
+        case s.Returned():
             return _returned(state, step)
-        case steps.Intended():
+        case s.Intended():
             return _put_call(state, step.place, step.call, phase="intended")
-        case steps.Known():
+        case s.Known():
             return _put(state, replace(place, known=step.values, phase="think"))
-        case steps.OutputSet():
+        case s.OutputSet():
             return _put(state, replace(place, outputs={**place.outputs, step.key: step.value}))
-        case steps.Heard():
+        case s.Heard():
             messages_heard = state.heard | {step.id} if step.id else state.heard
             return replace(_put(state, replace(_told(place, step.text), phase="think")), heard=messages_heard)
-        case steps.Warned():
+        case s.Warned():
             return _put(state, replace(_told(place, step.text), is_warned=True, recent=()))
-        case steps.Compacted():
+        case s.Compacted():
             messages = compacted(place.messages, step.file, step.messages, step.tier)
             place = replace(place, messages=messages, compactions=place.compactions + 1, recent=())
             return replace(_put(state, place), conversations=state.conversations + 1)
@@ -117,27 +118,18 @@ def _told(place: ActiveNode, text: str) -> ActiveNode:
     return replace(place, messages=(*place.messages, Message("user", text)))
 
 
-def _resumed(state: RunState, step: steps.Resumed) -> RunState:
-    worker = WorkerSpec.model_validate(step.worker) if step.worker else state.worker
-    places = {id: replace(place, calls=_uncertain(place.calls)) for id, place in state.places.items()}
-    return replace(state, worker=worker, places=places, has_rules=step.has_rules)
-
-
 def _uncertain(calls: Mapping[str, Call]) -> Mapping[str, Call]:
     return {id: replace(call, phase="uncertain") if call.phase == "intended" else call for id, call in calls.items()}
 
 
-def _entered(state: RunState, step: steps.Entered) -> RunState:
+def _entered(state: RunState, step: s.Entered) -> RunState:
     before = state.frames[step.joins].messages if step.joins else state.left.messages if state.left else ()
     messages = before if state.spec.context == "continuous" else ()
     if step.told:
         messages = (*messages, Message("user", step.told))
     phase: Phase = "paused" if step.node in state.spec.pause_nodes else _first_phase(state.spec, step.node)
     place = ActiveNode(step.place, step.node, step.frame, step.branch, phase, messages=messages)
-    frames = {id: frame for id, frame in state.frames.items() if id != step.joins}
-    if step.frame in frames:
-        frame = frames[step.frame]
-        frames[step.frame] = replace(frame, live=frame.live | {step.branch})
+    frames = _with_live(_without(state.frames, step.joins), step.frame, step.branch, is_live=True)
     visits = {**state.visits, step.node: state.visits.get(step.node, 0) + 1}
     path = (*state.path, step.node)
     state = replace(state, frames=frames, visits=visits, path=path, entered=state.entered + 1, is_judged=False, is_accepted=False)
@@ -148,25 +140,23 @@ def _first_phase(spec: WorkerSpec, node: str) -> Phase:
     return "read" if spec.shared(spec.by_id[node].inputs) else "think"
 
 
-def _forked(state: RunState, step: steps.Forked) -> RunState:
+def _forked(state: RunState, step: s.Forked) -> RunState:
     before = state.left
     parent, branch, messages = (before.frame, before.branch, before.messages) if before else ("", 0, ())
-    frames = {**state.frames, step.frame: BranchFrame(step.frame, parent, branch, frozenset(range(step.branches)), messages)}
-    if parent in frames:
-        # The branch goes on, in several.
-        frames[parent] = replace(frames[parent], live=frames[parent].live | {branch})
-    return replace(state, frames=frames)
+    opened = BranchFrame(step.frame, parent, branch, frozenset(range(step.branches)), messages)
+    # The branch that it was opened in goes on, in several.
+    return replace(state, frames=_with_live({**state.frames, step.frame: opened}, parent, branch, is_live=True))
 
 
-def _closed(state: RunState, step: steps.Closed) -> RunState:
-    frames = {id: frame for id, frame in state.frames.items() if id != step.frame}
-    closed = state.frames[step.frame]
-    if closed.parent in frames:
-        frames[closed.parent] = replace(frames[closed.parent], live=frames[closed.parent].live - {closed.branch})
-    return replace(state, frames=frames)
+def _with_live(frames: Mapping[str, BranchFrame], frame: str, branch: int, *, is_live: bool) -> Mapping[str, BranchFrame]:
+    """With this branch alive or not any more, where it is one of a frame."""
+    if frame not in frames:
+        return frames
+    live = frames[frame].live
+    return {**frames, frame: replace(frames[frame], live=live | {branch} if is_live else live - {branch})}
 
 
-def _replied(state: RunState, step: steps.Replied, place: ActiveNode) -> RunState:
+def _replied(state: RunState, step: s.Replied, place: ActiveNode) -> RunState:
     node = state.spec.by_id[place.node]
     messages = place.messages
     if step.is_model:
@@ -177,13 +167,12 @@ def _replied(state: RunState, step: steps.Replied, place: ActiveNode) -> RunStat
     return replace(_paid(_put(state, place), step), turns=state.turns + step.is_model, files=state.files + len(calls))
 
 
-def _paid(state: RunState, step: steps.Spent | steps.Replied | steps.Returned) -> RunState:
+def _paid(state: RunState, step: s.Spent | s.Replied | s.Returned) -> RunState:
     return replace(state, tokens=state.tokens + step.tokens, usd=state.usd + step.usd)
 
 
-def _returned(state: RunState, step: steps.Returned) -> RunState:
-    state = _put_call(state, step.place, step.call, phase="done", text=step.text, is_error=step.is_error)
-    state = _paid(state, step)
+def _returned(state: RunState, step: s.Returned) -> RunState:
+    state = _paid(_put_call(state, step.place, step.call, phase="done", text=step.text, is_error=step.is_error), step)
     place = state.places[step.place]
     node = state.spec.by_id[place.node]
     if step.completes:
@@ -200,11 +189,14 @@ def _returned(state: RunState, step: steps.Returned) -> RunState:
         if call.phase == "done"
     )
     recent = (*place.recent, digest_of(place.calls.values()))[-TURNS:]
-    phase: Phase = "judge" if step.completes or _has_all(place, node.outputs) else "think"
+    # The turn only set outputs, and now all are there: no other turn is needed to say so.
+    only_sets = {call.call.name for call in place.calls.values()} <= {"set_output", "report_to_parent"}
+    has_all = only_sets and _is_done(place, node.outputs) and not any(call.is_error for call in place.calls.values())
+    phase: Phase = "judge" if step.completes or has_all else "think"
     return _put(state, replace(place, messages=(*place.messages, *results), recent=recent, phase=phase))
 
 
-def _judged(state: RunState, step: steps.Judged) -> RunState:
+def _judged(state: RunState, step: s.Judged) -> RunState:
     if step.cause == "constraint":
         state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
     if not step.place:
@@ -226,48 +218,41 @@ def _again(place: ActiveNode, text: str, why: str) -> ActiveNode:
     return replace(_told(place, text), errors=errors, calls={}, attempt=attempt, turns=0, phase="think", recent=(), active_ms=0)
 
 
-def _parked(state: RunState, step: steps.Parked) -> RunState:
-    asked_about = Waiting(step.place, step.call, step.why, step.is_within)
-    state = replace(state, waiting={**state.waiting, step.item: asked_about})
-    if step.call:
-        asked_count = state.places[step.place].calls[step.call].asked + 1
-        return _put_call(state, step.place, step.call, asked=asked_count)
+def _parked(state: RunState, step: s.Parked) -> RunState:
+    state = replace(state, waiting={**state.waiting, step.item: Waiting(step.place, step.call, step.why, step.is_within)})
     if not step.place:
         return replace(state, asked=state.asked + 1)
     place = state.places[step.place]
+    if step.call:
+        return _put_call(state, step.place, step.call, asked=place.calls[step.call].asked + 1)
     return _put(state, replace(place, asked=place.asked + 1))
 
 
-def _answered(state: RunState, step: steps.Answered) -> RunState:
-    item = state.waiting[step.item]
+def _answered(state: RunState, step: s.Answered) -> RunState:
+    item, is_yes = state.waiting[step.item], step.action is JudgmentAction.ACCEPT
     if state.is_paused_until_answered:
         state = replace(state, paused="", is_paused_until_answered=False)
     if item.is_within:
         # With one answer it may go on a little, and asks again for the others.
-        waiting = {
-            id: item_waiting
-            for id, item_waiting in state.waiting.items()
-            if (item_waiting.place, item_waiting.call) != (item.place, item.call)
-        }
-        return _put_call(replace(state, waiting=waiting), item.place, item.call, phase="allowed")
-    state = replace(state, waiting={id: item_waiting for id, item_waiting in state.waiting.items() if id != step.item})
+        others = {id: other for id, other in state.waiting.items() if (other.place, other.call) != (item.place, item.call)}
+        return _put_call(replace(state, waiting=others), item.place, item.call, phase="allowed")
+    state = replace(state, waiting=_without(state.waiting, step.item))
     if item.call:
-        return _put_call(state, item.place, item.call, phase="allowed") if step.action is JudgmentAction.ACCEPT else state
+        return _put_call(state, item.place, item.call, phase="allowed") if is_yes else state
     if not item.place:
-        return replace(state, is_accepted=step.action is JudgmentAction.ACCEPT, reason=decided(step.by, step.because))
-    place, answer = state.places[item.place], step.because or _text(step.edit)
+        return replace(state, is_accepted=is_yes, reason=decided(step.by, step.because))
+    place, answer = state.places[item.place], step.because or (step.edit if isinstance(step.edit, str) else "")
     node = state.spec.by_id[place.node]
     if place.phase == "paused":
         place = _told(place, f"[Person]: {answer}") if answer else place
         return _put(state, replace(place, phase=_first_phase(state.spec, node.id)))
     if node.kind == "person" and place.phase == "think":
         value = step.edit if step.edit is not None else {"decision": str(step.action), "because": step.because}
-        outputs = dict.fromkeys(node.outputs[:1], value)
-        return _put(state, replace(place, outputs=outputs, phase="judge"))
+        return _put(state, replace(place, outputs=dict.fromkeys(node.outputs[:1], value), phase="judge"))
     if step.action is JudgmentAction.RETRY:
         active_node = _again(place, f"[Person]: {answer or 'try again'}", answer or "a person wants it done again")
         return _put(state, replace(active_node, forgiven=place.attempt, is_warned=False, is_approved=False))
-    if step.action is JudgmentAction.ACCEPT:
+    if is_yes:
         edit = step.edit if isinstance(step.edit, dict) else {}
         outputs = {**place.outputs, **{key: value for key, value in edit.items() if key in node.may_write}}
         overruled = state.overruled | ({place.rule} if place.rule else frozenset())
@@ -275,14 +260,11 @@ def _answered(state: RunState, step: steps.Answered) -> RunState:
     return state
 
 
-def _left(state: RunState, step: steps.Left) -> RunState:
+def _left(state: RunState, step: s.Left) -> RunState:
     place = state.places[step.place]
-    places = {id: node for id, node in state.places.items() if id != step.place}
-    waiting = {id: item_waiting for id, item_waiting in state.waiting.items() if item_waiting.place != step.place}
-    frames = dict(state.frames)
-    if place.frame in frames:
-        frames[place.frame] = replace(frames[place.frame], live=frames[place.frame].live - {place.branch})
-    state = replace(state, places=places, waiting=waiting, frames=frames, left=place)
+    waiting = {id: item for id, item in state.waiting.items() if item.place != step.place}
+    frames = _with_live(state.frames, place.frame, place.branch, is_live=False)
+    state = replace(state, places=_without(state.places, step.place), waiting=waiting, frames=frames, left=place)
     if step.how == "success":
         state = replace(state, unshared=_outliving(state, place), done=(*state.done, place.node))
         return replace(state, buffer={**state.buffer, **place.outputs})
@@ -317,20 +299,14 @@ def _put_call(state: RunState, place: str, call: str, **changes: Any) -> RunStat
     return _put(state, replace(at, calls={**at.calls, call: replace(at.calls[call], **changes)}))
 
 
+def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {id: value for id, value in values.items() if id != key}
+
+
 def _is_done(place: ActiveNode, outputs: Iterable[str]) -> bool:
     return bool(outputs) and all(key in place.outputs for key in outputs)
-
-
-def _has_all(place: ActiveNode, outputs: Iterable[str]) -> bool:
-    """The turn only set outputs, and now all are there: no other turn is needed to say so."""
-    only = {call.call.name for call in place.calls.values()} <= {"set_output", "report_to_parent"}
-    return only and _is_done(place, outputs) and not any(call.is_error for call in place.calls.values())
 
 
 def decided(by: str, because: str) -> str:
     """A person's decision, as a reason."""
     return f"{by}: {because}" if because else f"{by} decided"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

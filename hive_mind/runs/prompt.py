@@ -1,16 +1,19 @@
 """The prompt of a turn, made anew each time: the worker's identity, its progress, what to do now, and what there is.
 
-The next node's account of the one before it: a marker in one conversation, or a hand-over to a new one.
+The next node's account of the one before it: a marker in one conversation, or a hand-over to a new one. A sub-agent's judge,
+which asks for nothing but its outputs, and its report to the parent when it has ended.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from hive_mind.counted import counted
 from hive_mind.goals.goal import Goal
+from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Message
+from hive_mind.runs.files import json_of
 from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec
 from hive_mind.runs.state import ActiveNode, RunState
 
@@ -30,6 +33,9 @@ OUTPUT_CHARACTERS = 500
 """of an output that its node has set: its conversation may have been moved away"""
 _LAST_CHARACTERS = 500
 
+DELEGATE = "delegate_to_sub_agent"
+_FEW_TURNS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
@@ -42,16 +48,18 @@ class PromptContext:
 
 def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, is_last: bool = False) -> str:
     """Identity comes first, and is the same in every turn of a run."""
-    node = state.spec.by_id[place.node]
+    node, memory = state.spec.by_id[place.node], around.adapt.strip()
+    # From what is known and the way here alone: the same run tells the same.
+    done_text = ", ".join(state.done) or "nothing yet"
     sections = [
         state.spec.identity,
-        _narrative(state),
+        f"Done so far: {done_text}.\n{_fenced('Known so far.', values(set_in(state)))}",
         _focus(state.spec.goal, node),
         _inputs(state.known_at(place), node),
         _feedback(state, node),
         _fenced("Your outputs so far.", values(place.outputs, OUTPUT_CHARACTERS)) if place.outputs else "",
         _RESULTS,
-        f"AGENT MEMORY:\n{around.adapt.strip()}" if around.adapt.strip() else "",
+        f"AGENT MEMORY:\n{memory}" if memory else "",
         _listed("DATA FILES", around.data_files),
         _listed("CONVERSATION HISTORY", around.conversations),
         _LAST if is_last else "",
@@ -70,33 +78,20 @@ def messages(place: ActiveNode) -> tuple[Message, ...]:
     return tuple(conversation) or (Message("user", "Begin."),)
 
 
-def _narrative(state: RunState) -> str:
-    """From what is known and the way here alone: the same run tells the same."""
-    done_text = ", ".join(state.done) or "nothing yet"
-    return f"Done so far: {done_text}.\n{_fenced('Known so far.', values(set_in(state)))}"
-
-
 def set_in(state: RunState) -> dict[str, Any]:
     """The values of a run, without what is told to its planner alone."""
     return {key: value for key, value in state.buffer.items() if key != FEEDBACK}
 
 
 def _focus(goal: Goal | None, node: NodeSpec) -> str:
+    criteria = [criterion for criterion in (*(goal.criteria if goal else ()), *node.success_criteria) if not criterion.hidden]
     parts = [f"Your task now ({node.id}): {node.prompt or node.description}"]
     if goal:
-        criteria_texts = [
-            criterion.description or criterion.id
-            for criterion in (*goal.criteria, *node.success_criteria)
-            if not criterion.hidden
-        ]
         parts.append(f"It serves this goal: {goal.description or goal.name or goal.id}")
-        parts += [f"- wanted: {criterion_text}" for criterion_text in criteria_texts]
+    parts += [f"- wanted: {criterion.description or criterion.id}" for criterion in criteria]
+    if goal:
         parts += [f"- must not happen: {constraint.description or constraint.id}" for constraint in goal.constraints]
-        parts += [f"- known: {key}: {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in goal.context.items()]
-    else:
-        parts += [
-            f"- wanted: {criterion.description or criterion.id}" for criterion in node.success_criteria if not criterion.hidden
-        ]
+        parts += [f"- known: {key}: {json_of(value)}" for key, value in goal.context.items()]
     if node.outputs:
         parts.append(_OUTPUT.format(keys=", ".join(node.outputs)))
     return "\n".join(parts)
@@ -107,17 +102,13 @@ def _feedback(state: RunState, node: NodeSpec) -> str:
     feedback = state.buffer.get(FEEDBACK)
     if node.id != state.spec.planner or not isinstance(feedback, Mapping) or FEEDBACK in node.inputs:
         return ""
-    return _fenced(
-        "What came of the plan so far (feedback_context).", "\n".join(f"{key}: {_cut(feedback[key])}" for key in feedback)
-    )
+    return _fenced("What came of the plan so far (feedback_context).", _cut_values(feedback))
 
 
 def _inputs(buffer: Mapping[str, Any], node: NodeSpec) -> str:
     """Fenced: what a run was given, and what tools found, may say whatever it likes."""
-    values_known = {key: _cut(buffer[key]) for key in node.inputs if key in buffer}
-    if not values_known:
-        return ""
-    return _fenced("Your inputs.", "\n".join(f"{key}: {value}" for key, value in values_known.items()))
+    values_known = {key: buffer[key] for key in node.inputs if key in buffer}
+    return _fenced("Your inputs.", _cut_values(values_known)) if values_known else ""
 
 
 def _fenced(title: str, text: str) -> str:
@@ -125,29 +116,29 @@ def _fenced(title: str, text: str) -> str:
     return f"{title} {_UNTRUSTED.format(fence=fence)}\n<{fence}>\n{text}\n</{fence}>"
 
 
-def _cut(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    if len(text) <= INPUT_CHARACTERS:
-        return text
-    return f"{text[:INPUT_CHARACTERS]}… [{len(text) - INPUT_CHARACTERS:,} more characters]"
+def _cut_values(values_known: Mapping[str, Any]) -> str:
+    lines = []
+    for key, value in values_known.items():
+        text = value if isinstance(value, str) else json_of(value)
+        more = f"… [{len(text) - INPUT_CHARACTERS:,} more characters]" if len(text) > INPUT_CHARACTERS else ""
+        lines.append(f"{key}: {text[:INPUT_CHARACTERS]}{more}")
+    return "\n".join(lines)
 
 
 def _listed(title: str, names: Sequence[str]) -> str:
     return f"{title}:\n" + "\n".join(f"  - {name}" for name in names) if names else ""
 
 
-def marker(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
-    """For a node that goes on with the conversation. Files, tools and the agent's memory stand in its prompt."""
-    ended = f"has failed{_why(place)}" if has_failed else "is complete"
-    return f"[Phase {place.node} {ended}.]\nOutputs so far:\n{values(set_in(state))}\n{REFLECT}"
-
-
-def handoff(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
-    """For a node with a conversation of its own."""
+def briefing(state: RunState, place: ActiveNode, *, has_failed: bool) -> str:
+    """For a node that goes on with the conversation, or with one of its own. Files, tools and memory stand in its prompt."""
+    is_same = state.spec.context == "continuous"
+    why = f": {one_line(place.errors[-1])}" if place.errors else ""
+    ended = f"has failed{why}" if has_failed else "is complete" if is_same else "handed over"
+    text = f"[{'Phase ' if is_same else ''}{place.node} {ended}.]\nOutputs so far:\n{values(set_in(state))}"
+    if is_same:
+        return f"{text}\n{REFLECT}"
     texts_said = [message.text for message in place.messages if message.role == "assistant" and message.text]
-    last = f"\nWhat it said last: {_shortened(texts_said[-1], _LAST_CHARACTERS)}" if texts_said else ""
-    ended = f"has failed{_why(place)}" if has_failed else "handed over"
-    return f"[{place.node} {ended}.]\nOutputs so far:\n{values(set_in(state))}{last}"
+    return text + (f"\nWhat it said last: {_shortened(texts_said[-1], _LAST_CHARACTERS)}" if texts_said else "")
 
 
 def values(values_known: Any, characters: int = VALUE_CHARACTERS) -> str:
@@ -157,13 +148,38 @@ def values(values_known: Any, characters: int = VALUE_CHARACTERS) -> str:
 
 def one_line(value: Any, characters: int = VALUE_CHARACTERS) -> str:
     """A value as JSON, or a text as it is, in one line and cut."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return _shortened(" ".join(text.split()), characters)
-
-
-def _why(place: ActiveNode) -> str:
-    return f": {one_line(place.errors[-1])}" if place.errors else ""
+    return _shortened(" ".join((value if isinstance(value, str) else json_of(value)).split()), characters)
 
 
 def _shortened(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
+def judgment_of(state: RunState, place: ActiveNode) -> Judgment:
+    """A sub-agent is done when its outputs are set, or it says so; else the feedback has what is missing and the turns left."""
+    node = state.spec.by_id[place.node]
+    if any(call.call.name == "mark_complete" and call.phase == "done" for call in place.calls.values()):
+        return Judgment(action=JudgmentAction.ACCEPT, reasoning="it says that it is complete")
+    missing = ", ".join(key for key in node.outputs if place.outputs.get(key) is None)
+    if not missing:
+        return Judgment(action=JudgmentAction.ACCEPT, reasoning="its outputs are set")
+    turns = state.spec.limits.turns
+    left, urgency = turns - state.turns, ""
+    if left <= _FEW_TURNS:
+        urgency = f" Only {counted(left, 'turn')} left: set what you know now."
+    elif left * 2 <= turns:
+        urgency = " Half of your turns are used."
+    feedback = f"{node.prompt}\nStill missing: {missing}.{urgency}"
+    return Judgment(action=JudgmentAction.RETRY, reasoning=f"missing outputs: {missing}", feedback=feedback)
+
+
+def result_of(state: RunState, run: str) -> str:
+    """A sub-agent's report as JSON with message, data, reports and metadata."""
+    reports = [report.text for report in state.reports]
+    result: dict[str, Any] = {
+        "message": state.completed or (reports[-1] if reports else state.reason),
+        "data": state.outputs,
+        "reports": [{"message": report.text, "data": report.data} for report in state.reports],
+        "metadata": {"outcome": state.outcome, "reason": state.reason, "turns": state.turns, "tokens": state.tokens, "run": run},
+    }
+    return json_of(result)

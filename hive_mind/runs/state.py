@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.model.dialogue import Message, ToolCall
+from hive_mind.runs.files import without_pointer
 from hive_mind.runs.graphs.spec import FEEDBACK, Limits, NodeSpec, WorkerSpec
-from hive_mind.runs.pointers import without_pointer
 from hive_mind.runs.steps import Outcome, Reported
 
 Phase = Literal["read", "think", "act", "judge", "choose", "wait", "parked", "paused"]

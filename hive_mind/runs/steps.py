@@ -208,6 +208,11 @@ class Answered(_Step, frozen=True):
     because: str = ""
     edit: Any = None
 
+    @property
+    def effect(self) -> str:
+        """The one that waits for it is called after the item."""
+        return self.item
+
 
 class Left(_Step, frozen=True):
     """A place is done with. `how`: its outputs count only after "success"."""
@@ -258,27 +263,8 @@ class Ended(_Step, frozen=True):
 StepAtPlace = Heard | Replied | Known | Intended | Returned | OutputSet | Warned | Compacted
 """Steps about a place where something is under way."""
 
-Step = (
-    StepAtPlace
-    | Started
-    | Resumed
-    | Entered
-    | Forked
-    | Arrived
-    | Closed
-    | Spent
-    | Shared
-    | Reported
-    | Judged
-    | Parked
-    | Answered
-    | Left
-    | Replanned
-    | Paused
-    | Continued
-    | Ended
-)
-
+_StepOnTheWay = Entered | Forked | Arrived | Closed | Judged | Parked | Answered | Left | Replanned | Shared
+Step = StepAtPlace | _StepOnTheWay | Started | Resumed | Spent | Reported | Paused | Continued | Ended
 
 _decode: Callable[[bytes | str], Step] = json_decoder(Step)
 

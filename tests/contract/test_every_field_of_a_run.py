@@ -12,7 +12,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.errors import HiveError
 from hive_mind.forms.form import everywhere, section_of
 from hive_mind.goals.goal_file import GoalFile, goal_of

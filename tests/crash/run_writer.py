@@ -13,7 +13,7 @@ from typing import Any
 from hive_mind import CognitiveMemory
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.ledger import sqlite
 from hive_mind.llm.scripted import ScriptedModel

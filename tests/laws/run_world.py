@@ -12,9 +12,9 @@ from typing import Any, cast
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.notices import Notices
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_journal import say_to
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.shared_values import VALUES
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction

@@ -5,40 +5,26 @@ and what is wanted is wanted again.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from hive_mind.agents.runs.model_turn import Budget, Listen, nobody
-from hive_mind.agents.runs.run_effects import ROOM_POLL_S, RunEffects
+from hive_mind.agents.runs.performer import ROOM_POLL_S, Budget, Listen, RunParts, RunPerformer
 from hive_mind.agents.runs.run_journal import WORDS, RunJournal, StepTooLarge, checked_name, is_known, words_for
-from hive_mind.agents.runs.run_parts import RunParts, check_price
 from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
 from hive_mind.agents.runs.shared_values import check_named
+from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import InvalidInput
-from hive_mind.model.dialogue import ToolCall
-from hive_mind.runs.accepted import accepted
-from hive_mind.runs.delegated import DELEGATE, result_of
-from hive_mind.runs.effects import (
-    CallModel,
-    CallTool,
-    CallWaits,
-    Effect,
-    Event,
-    Failed,
-    ToolGave,
-    ToolResult,
-    Word,
-    WorkerPlan,
-)
-from hive_mind.runs.graphs.spec import WorkerSpec, sub_agent
-from hive_mind.runs.pointers import as_text, shown
-from hive_mind.runs.routing import Writing, begin
-from hive_mind.runs.state import ActiveNode, RunState
+from hive_mind.llm.base import Usage
+from hive_mind.runs import effects as e
+from hive_mind.runs.accepted import accepted, begun
+from hive_mind.runs.effects import WorkerPlan, wanted
+from hive_mind.runs.files import as_text, shown
+from hive_mind.runs.graphs.spec import WorkerSpec, kept, sub_agent
+from hive_mind.runs.prompt import DELEGATE, result_of
+from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Resumed, Started, Step
-from hive_mind.runs.wanted import wanted
 
-_Tasks = dict[str, "asyncio.Task[Event | None]"]
+_Tasks = dict[str, "asyncio.Task[e.Event | None]"]
 
 
 class RunExecutor:
@@ -54,11 +40,11 @@ class RunExecutor:
         *,
         is_waiting: bool = False,
         on_step: Callable[[Step], None] | None = None,
-        listen: Listen = nobody,
+        listen: Listen = lambda _: None,
     ) -> None:
         self.run, self.parts, self._is_waiting, self._listen = run, parts, is_waiting, listen
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, on_step)
-        self._budget = Budget(lambda: self.state)
+        self._plan, self._budget = WorkerPlan(), Budget(lambda: self.state)
         self._changed = asyncio.Event()
         self._heard_pos = 0
         """Behind this position of the ledger nothing was said to it yet that it knows."""
@@ -70,7 +56,7 @@ class RunExecutor:
     async def start(self, spec: WorkerSpec, inputs: Mapping[str, Any], parent: str = "", stream: str = "") -> None:
         """The first steps. `stream`: the runs it shares values with.
 
-        Raises `InvalidInput` for missing inputs, a name that is taken, and what `check_price` refuses.
+        Raises `InvalidInput` for missing inputs, a name that is taken, and a limit in dollars that nothing counts against.
         """
         if not parent:
             checked_name(self.run)
@@ -80,11 +66,9 @@ class RunExecutor:
             raise InvalidInput(f"there is a run {self.run} already; resume it")
         if await is_known(self.parts.ledger, self.run):
             raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
-        check_price(spec, self.parts)
-        worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        writing, has_rules = Writing(self.state, WorkerPlan(spec)), await self.parts.judge.has_rules()
-        begin(writing, Started(worker, dict(inputs), parent, check_named(stream), has_rules))
-        await self.journal.append(writing.steps)
+        _check_price(spec, self.parts)
+        has_rules = await self.parts.judge.has_rules()
+        await self.journal.append(begun(Started(kept(spec), dict(inputs), parent, check_named(stream), has_rules)))
 
     async def resume(self, spec: WorkerSpec | None = None) -> None:
         """Take the run over. `spec`: a newer definition, which has to have the nodes at which the run is."""
@@ -95,9 +79,8 @@ class RunExecutor:
             return
         if spec and (nodes := [place.node for place in state.places.values() if place.node not in spec.by_id]):
             raise InvalidInput(f"the new definition has no node {', '.join(nodes)}, where run {self.run} is")
-        check_price(spec or state.spec, self.parts)
-        worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec else None
-        await self.journal.append([Resumed(worker, await self.parts.judge.has_rules())])
+        _check_price(spec or state.spec, self.parts)
+        await self.journal.append([Resumed(kept(spec) if spec else None, await self.parts.judge.has_rules())])
         await asyncio.to_thread(self.parts.files(self.run, "").remove_halves)
 
     def listen(self) -> None:
@@ -111,35 +94,32 @@ class RunExecutor:
         used = UsedCredentials(self.parts.credential, self.parts.hidden)
         fleet_keys = frozenset(key for key, scope in self.state.spec.scopes.items() if scope == "fleet")
         tools = RunTools(self.run, self.parts.agent, toolbox, files, bool(self.state.parent), used, fleet_keys)
-        plan = WorkerPlan(self.state.spec, toolbox.traits, self.parts.model is not None)
-        self._budget = Budget(lambda: self.state)
-        delegate = partial(self._delegated, plan)
-        does = RunEffects(
-            self.run, self.parts, tools, files, delegate, self._budget, is_waiting=self._is_waiting, listen=self._listen
-        )
+        self._plan = WorkerPlan(toolbox.traits, self.parts.model is not None)
+        self._budget = budget = Budget(lambda: self.state)
+        does = RunPerformer(tools, self.parts, self._delegated, budget, is_waiting=self._is_waiting, listen=self._listen)
         tasks: _Tasks = {}
         pending: set[str] = set()
         try:
             while self.state.outcome is None:
-                await self._hear(plan)
-                self._begin(wanted(self.state, plan), tasks, pending, does)
-                if not await self._advance(plan, tasks, pending):
+                await self._hear()
+                effects = wanted(self.state, self._plan)
+                self._drop({effect.id for effect in effects}, tasks, pending)
+                for effect in effects:
+                    if effect.id not in tasks and effect.id not in pending:
+                        tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
+                if not await self._advance(tasks, pending):
                     break
         finally:
             await _stopped(tasks.values())
         return self.state
 
-    def _begin(self, effects: Sequence[Effect], tasks: _Tasks, pending: set[str], does: RunEffects) -> None:
-        ids = {effect.id for effect in effects}
-        for task_id in [id for id in tasks if id not in ids]:
-            tasks.pop(task_id).cancel()
-            self._budget.release(task_id)
-        for effect in effects:
-            if effect.id not in tasks and effect.id not in pending:
-                tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
-        pending &= ids
+    def _drop(self, wanted_ids: Collection[str], tasks: _Tasks, pending: set[str]) -> None:
+        for id in [id for id in tasks if id not in wanted_ids]:
+            tasks.pop(id).cancel()
+            self._budget.release(id)
+        pending.intersection_update(wanted_ids)
 
-    async def _advance(self, plan: WorkerPlan, tasks: _Tasks, pending: set[str]) -> bool:
+    async def _advance(self, tasks: _Tasks, pending: set[str]) -> bool:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
         if not busy and not self._changed.is_set() and not self._is_waiting:
@@ -154,18 +134,18 @@ class RunExecutor:
             if event is None:
                 pending.add(id)
             else:
-                await self._keep(plan, event)
+                await self._keep(event)
             self._budget.release(id)
         return True
 
-    async def _keep(self, plan: WorkerPlan, event: Event) -> None:
+    async def _keep(self, event: e.Event) -> None:
         """Keep the steps of an event. One that is too large asks a person: it would be as large the next time."""
-        if steps := accepted(self.state, plan, event):
+        if steps := accepted(self.state, self._plan, event):
             try:
                 await self.journal.append(steps)
             except StepTooLarge as error:
-                if not isinstance(event, Word):
-                    await self._keep(plan, Failed(event.effect, str(error)))
+                if not isinstance(event, e.Word):
+                    await self._keep(e.Failed(event.effect, str(error)))
 
     async def _stirred(self) -> None:
         """Until somebody says something: here, or where this process waits for people, in another."""
@@ -181,49 +161,35 @@ class RunExecutor:
         async for _ in self.parts.ledger.follow(self._heard_pos, WORDS + self.run):
             return
 
-    async def _hear(self, plan: WorkerPlan) -> None:
+    async def _hear(self) -> None:
         """Words stay where they are until a node waits for one."""
         self._changed.clear()
         if self.state.listening:
             for word, pos in await words_for(self.parts.ledger, self.run):
                 self._heard_pos = pos
-                await self._keep(plan, word)
+                await self._keep(word)
 
-    def _unpaid(self, plan: WorkerPlan) -> int:
-        """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
-        effects = wanted(self.state, plan)
-        paid = [
-            model_effects
-            for model_effects in effects
-            if isinstance(model_effects, CallModel)
-            or (isinstance(model_effects, CallTool) and model_effects.call.name == DELEGATE)
-        ]
-        return max(1, sum(not self._budget.holds(effect.id) for effect in paid))
-
-    async def _delegated(self, plan: WorkerPlan, state: RunState, effect: CallTool) -> ToolGave | CallWaits | None:
+    async def _delegated(self, state: RunState, effect: e.CallTool) -> e.ToolGave | e.CallWaits | None:
         """A run of its own, under a name that follows from the call: after a crash it is the same one.
 
-        It never waits by itself: its run does, so that everybody sees for whom.
+        It never waits by itself: its run does, so that everybody sees for whom. None where its question finds no room now.
         """
         call, number = effect.call, effect.number
         name, task = call.arguments.get("name"), call.arguments.get("task")
         if name not in [subagent.id for subagent in state.spec.subagents] or not isinstance(task, str):
-            return ToolGave(
-                effect.id, ToolResult("delegate_to_sub_agent needs the name of a sub-agent and a task", is_error=True)
-            )
+            text = "delegate_to_sub_agent needs the name of a sub-agent and a task"
+            return e.ToolGave(effect.id, e.ToolResult(text, is_error=True))
         child = RunExecutor(f"{self.run}.{call.id}", self.parts)
         if (run_state := await child.journal.load()).seq:
-            spec = run_state.spec
-            self._budget.hold(effect.id, spec.limits)
+            self._budget.hold(effect.id, run_state.spec.limits)
             await child.resume()
         else:
-            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, self._unpaid(plan)))
-            at = state.known_at(_place_of(state, call))
-            inputs_known = {key: at.get(key) for key in spec.inputs}
-            await child.start(spec, inputs_known, parent=self.run)
+            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, self._unpaid()))
+            values_known = state.known_at(state.places[effect.place])
+            await child.start(spec, {key: values_known.get(key) for key in spec.inputs}, parent=self.run)
         while (ended := await child.drive()).outcome is None:
             if ended.waiting:
-                return CallWaits(effect.id, tuple(ended.waiting))
+                return e.CallWaits(effect.id, tuple(ended.waiting))
             if not self._is_waiting:
                 return None
             await asyncio.sleep(ROOM_POLL_S)
@@ -231,15 +197,29 @@ class RunExecutor:
         text = as_text(result_of(ended, child.run))
         file = await asyncio.to_thread(files.keep_result, call.name, number, text)
         failed = ended.outcome not in ("accepted", "exhausted")
-        result = ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
-        return ToolGave(effect.id, result)
+        result = e.ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
+        return e.ToolGave(effect.id, result)
+
+    def _unpaid(self) -> int:
+        """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
+        return max(1, sum(_is_paid(effect) and not self._budget.holds(effect.id) for effect in wanted(self.state, self._plan)))
 
 
-def _place_of(state: RunState, call: ToolCall) -> ActiveNode:
-    return next(place for place in state.places.values() if call.id in place.calls)
+def _is_paid(effect: e.Effect) -> bool:
+    return isinstance(effect, e.CallModel) or (isinstance(effect, e.CallTool) and effect.call.name == DELEGATE)
 
 
-async def _stopped(tasks: Collection["asyncio.Task[Any]"]) -> None:
+def _check_price(spec: WorkerSpec, parts: RunParts) -> None:
+    """Raises `InvalidInput` for a limit in dollars that nothing could be counted against."""
+    if spec.limits.usd is None or parts.model is None or usd_of(parts.model.name, Usage(1, 1, 1)) is not None:
+        return
+    raise InvalidInput(
+        f"limits.usd: no price is known for {parts.model.name}; limit tokens instead, or name it provider:model, "
+        "with genai-prices installed (extra llm)"
+    )
+
+
+async def _stopped(tasks: "Collection[asyncio.Task[Any]]") -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

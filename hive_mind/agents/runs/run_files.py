@@ -9,16 +9,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import InvalidInput
 from hive_mind.file_lock import lock
 from hive_mind.private import private_folder
-from hive_mind.replacing import BEGUN, PART, replacing, sync_file
-from hive_mind.runs import adapt, pointers
-from hive_mind.runs.adapt import CHARACTERS_MAX, FILE, outputs_in
+from hive_mind.replacing import BEGUN, PART, replacing, sync_file, write_whole
+from hive_mind.runs import files
+from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX, outputs_in
 
 
 class AgentMemory:
@@ -37,8 +36,8 @@ class AgentMemory:
             return ""
         # With its own line ends: text mode would change them.
         text = self.path.read_bytes().decode("utf-8", "replace")
-        self._shown = text if len(text) <= CHARACTERS_MAX else None
-        return text[:CHARACTERS_MAX]
+        self._shown = text if len(text) <= ADAPT_CHARACTERS_MAX else None
+        return text[:ADAPT_CHARACTERS_MAX]
 
     def change(self, change: Callable[[str], str]) -> None:
         """Replace its text by what `change` makes of it; asked again where somebody wrote meanwhile. Durable when it returns.
@@ -48,9 +47,12 @@ class AgentMemory:
         with self._turn():
             while True:
                 before = self._bytes()
-                text = _strictly(before)
+                try:
+                    text = before.decode()
+                except UnicodeDecodeError:
+                    raise InvalidInput(f"{ADAPT} is not UTF-8; save it as UTF-8") from None
                 after = change(text)
-                if after == text or write_whole(self.path, after.encode("utf-8", "replace"), self._is_still(before)):
+                if after == text or self._replaced(before, after.encode("utf-8", "replace")):
                     break
             if self._shown == text:
                 self._shown = after
@@ -61,7 +63,7 @@ class AgentMemory:
         def replaced(now: str) -> str:
             if now not in (self._shown, self._seed, ""):
                 raise InvalidInput(
-                    f"you have not seen all of {FILE} as it is now: look at it with load_data, or change a part by edit_data"
+                    f"you have not seen all of {ADAPT} as it is now: look at it with load_data, or change a part by edit_data"
                 )
             return text
 
@@ -73,13 +75,20 @@ class AgentMemory:
         def edited(now: str) -> str:
             after = change(now)
             if outputs_in(after) - outputs_in(now):
-                raise InvalidInput(f"{FILE} has the outputs of runs that were accepted: write what you learned under ## Rules")
+                raise InvalidInput(f"{ADAPT} has the outputs of runs that were accepted: write what you learned under ## Rules")
             return after
 
         self.change(edited)
 
-    def _is_still(self, before: bytes) -> Callable[[], bool]:
-        return lambda: self._bytes() == before
+    def _replaced(self, before: bytes, body: bytes) -> bool:
+        """False, and the file as it was, where somebody else wrote before this could be there."""
+        with suppress(_OthersWroteError), replacing(self.path) as unfinished:
+            unfinished.write_bytes(body)
+            sync_file(unfinished)
+            if self._bytes() != before:
+                raise _OthersWroteError
+            return True
+        return False
 
     def _bytes(self) -> bytes:
         return self.path.read_bytes() if self.path.exists() else b""
@@ -96,32 +105,8 @@ class AgentMemory:
             os.close(descriptor)
 
 
-def _strictly(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{FILE} is not UTF-8; save it as UTF-8") from None
-
-
-def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda: True) -> bool:
-    """Durable when it returns. False, and the file as it was, where it is not wanted any more once it could be there.
-
-    Raises `OSError`.
-    """
-    private_folder(path.parent)
-    try:
-        with replacing(path) as unfinished:
-            unfinished.write_bytes(body)
-            sync_file(unfinished)
-            if not is_wanted():
-                raise _UnwantedError
-    except _UnwantedError:
-        return False
-    return True
-
-
-class _UnwantedError(Exception):
-    """Somebody else wrote meanwhile."""
+class _OthersWroteError(Exception):
+    """Meanwhile."""
 
 
 _FILE_BYTES_MAX = 50_000_000
@@ -132,13 +117,13 @@ class RunFiles:
 
     def __init__(self, folder: Path | None, memory: Path | None = None, identity: str = "", *, may_remember: bool = True) -> None:
         self.folder, self._may_remember = folder, may_remember
-        self._memory = AgentMemory(memory, adapt.seeded(identity)) if memory else None
+        self._memory = AgentMemory(memory, files.adapt_seeded(identity)) if memory else None
 
     def keep_result(self, tool: str, number: int, text: str) -> str:
         """The name of the file that has it now; "" where there is no folder."""
-        if self.folder is None or tool in pointers.NEVER_SAVED:
+        if self.folder is None or tool in files.NEVER_SAVED:
             return ""
-        name = pointers.file_of(tool, number)
+        name = files.file_of(tool, number)
         self.write(name, text)
         return name
 
@@ -178,8 +163,8 @@ class RunFiles:
 
     def data_files(self) -> list[str]:
         """Results and what was saved, in the order of their numbers."""
-        names = [name for name in self._names() if not name.startswith("conversation_") and name != adapt.FILE]
-        return sorted(names, key=lambda name: (pointers.number_of(name) or 1 << 30, name))
+        names = [name for name in self._names() if not name.startswith("conversation_") and name != ADAPT]
+        return sorted(names, key=lambda name: (files.number_of(name) or 1 << 30, name))
 
     def conversations(self) -> list[str]:
         """The former conversations, the oldest first."""
@@ -193,38 +178,33 @@ class RunFiles:
     def remember_outputs(self, outputs: Mapping[str, Any]) -> None:
         """Their lines in the agent's memory, unless somebody wrote there what this program can't write back."""
         if self._memory is not None and self._may_remember:
+
+            def with_all(now: str) -> str:
+                for key, value in outputs.items():
+                    now = files.with_output(now, key, value)
+                return now
+
             self.adapt()
             with suppress(InvalidInput):
-                self._memory.change(partial(_with_all, outputs))
+                self._memory.change(with_all)
 
     def _memory_if(self, name: str) -> AgentMemory | None:
-        if name != adapt.FILE or self._memory is None:
+        if name != ADAPT or self._memory is None:
             return None
         if not self._may_remember:
-            raise InvalidInput(f"{adapt.FILE} belongs to the agent: a sub-agent reads it only")
+            raise InvalidInput(f"{ADAPT} belongs to the agent: a sub-agent reads it only")
         return self._memory
 
     def _path(self, name: str) -> Path:
         if self.folder is None:
             raise InvalidInput("this run keeps no files")
-        if not pointers.is_plain_name(name):
+        if not files.is_plain_name(name):
             raise InvalidInput(f"{name!r} is not the plain name of a file in the run's folder")
         return self.folder / name
 
     def _names(self) -> list[str]:
-        if self.folder is None or not self.folder.is_dir():
-            return []
-        return [path.name for path in self.folder.iterdir() if _is_own(path)]
-
-
-def _is_own(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink() and not path.name.startswith(BEGUN)
-
-
-def _with_all(outputs: Mapping[str, Any], now: str) -> str:
-    for key, value in outputs.items():
-        now = adapt.with_output(now, key, value)
-    return now
+        paths = self.folder.iterdir() if self.folder is not None and self.folder.is_dir() else ()
+        return [path.name for path in paths if path.is_file() and not path.is_symlink() and not path.name.startswith(BEGUN)]
 
 
 def _decoded(path: Path) -> str:

@@ -18,10 +18,10 @@ from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
-from hive_mind.runs.delegated import DELEGATE
 from hive_mind.runs.effects import Word
 from hive_mind.runs.fold import fold, folded
-from hive_mind.runs.health import summary_of
+from hive_mind.runs.prompt import DELEGATE
+from hive_mind.runs.reports import summary_of
 from hive_mind.runs.state import RunState, Waiting
 from hive_mind.runs.steps import ENDED, PREFIX, Answered, Ended, Step, entry_of, plain, step_of
 

@@ -16,12 +16,11 @@ from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
-from hive_mind.runs.delegated import DELEGATE
-from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.effects import REPORTING_TOOLS, ToolResult
+from hive_mind.runs.files import as_text, shown
 from hive_mind.runs.graphs.spec import NodeSpec
-from hive_mind.runs.pointers import as_text, shown
+from hive_mind.runs.prompt import DELEGATE
 from hive_mind.runs.steps import plain
-from hive_mind.runs.wanted import REPORTING_TOOLS
 from hive_mind.tools.base import AskPerson, NeedsPerson, Tool, Toolbox, ToolContext
 
 FLEET_BYTES_MAX = 3_500

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
-from hive_mind.runs.pointers import number_of, part
+from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX, number_of, part
 from hive_mind.tools.base import Tool
 from hive_mind.tools.functions import tool
 
@@ -19,7 +18,7 @@ def file_tools(files: RunFiles) -> Sequence[Tool]:
     @tool
     def load_data(filename: str, offset: int = 0, limit: int = _LINES) -> str:
         """Read a file of this run by lines: `limit` of them from number `offset` (from 0) on."""
-        text = files.adapt() if filename == FILE else files.read(filename)
+        text = files.adapt() if filename == ADAPT else files.read(filename)
         return part(text, filename, max(0, offset), max(1, limit))
 
     @tool
@@ -49,7 +48,7 @@ def file_tools(files: RunFiles) -> Sequence[Tool]:
 def _check(filename: str, text: str) -> None:
     if number_of(filename) or filename.startswith("conversation_"):
         raise InvalidInput(f"{filename} is reserved for the run: choose another name")
-    if filename == FILE and len(text) > CHARACTERS_MAX:
+    if filename == ADAPT and len(text) > ADAPT_CHARACTERS_MAX:
         raise InvalidInput(
-            f"{FILE} would have {len(text):,} characters: at most {CHARACTERS_MAX:,}, as it stands in every prompt"
+            f"{ADAPT} would have {len(text):,} characters: at most {ADAPT_CHARACTERS_MAX:,}, as it stands in every prompt"
         )

@@ -1,4 +1,4 @@
-"""The tools of a queen: look at the runs of a fleet, hold them up, let them go on, begin them anew, and give out work.
+"""The tools of a queen: look at the runs of a fleet, hold them up, let them go on, begun them anew, and give out work.
 
 They write steps into the journals of runs. The run's executor notices: it stops where it is, or takes the run up.
 """
@@ -14,8 +14,8 @@ from hive_mind.judge.capability import can_handle, chosen
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.effects import WorkerPlan
-from hive_mind.runs.routing import Writing, begin
+from hive_mind.runs.accepted import begun
+from hive_mind.runs.graphs.spec import kept
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Continued, Ended, Paused, Started, Step
 from hive_mind.tools.base import Tool, ToolContext
@@ -124,7 +124,7 @@ def _steering(fleet: FleetDirectory) -> Sequence[Tool]:
 
     @tool
     async def restart(agent: str, run: str) -> dict[str, Any]:
-        """Give a run up and begin it anew, with what it was given."""
+        """Give a run up and begun it anew, with what it was given."""
         return await _restarted(fleet, agent, run)
 
     return [pause, resume, restart]
@@ -192,10 +192,7 @@ async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, A
         if state.seq == 0:
             raise InvalidInput(f"agent {agent!r} has no run {run!r}")
         if (await new.load()).seq == 0:
-            writing = Writing(new.state, WorkerPlan(state.spec))
-            worker = state.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-            begin(writing, Started(worker, dict(state.inputs)))
-            await new.append(writing.steps)
+            await new.append(begun(Started(kept(state.spec), dict(state.inputs))))
         return await _shown(new_run, new.state, ledger)
 
     await fleet.write(agent, run, lambda state: _end(fleet, state))

@@ -12,7 +12,7 @@ from hive_mind.cli.running import Stopped
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.agents.runs.run_parts import RunParts
+    from hive_mind.agents.runs.performer import RunParts
 
 Notify = Annotated[
     str,

@@ -10,8 +10,8 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.counted import counted
 from hive_mind.runs import steps as s
-from hive_mind.runs.asking import node_of, step_text
 from hive_mind.runs.prompt import one_line
+from hive_mind.runs.reports import node_of, step_text
 
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor

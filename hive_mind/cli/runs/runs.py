@@ -103,8 +103,8 @@ def _with_ledgers(home: Path | None) -> list[str]:
 async def show_one(run: RunId, at: options.OwnAgent) -> None:
     """Show a run: where it stands, the values it set, the people it waits for."""
     from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.agents.runs.performer import RunParts
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.agents.runs.run_parts import RunParts
     from hive_mind.cli.runs.run_shown import show_run
     from hive_mind.runtime.agent_files import database_path
     from hive_mind.tools.base import Toolbox
@@ -139,7 +139,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
 async def watch(run: RunId, at: options.OwnAgent) -> None:
     """Show each step of a run, from the first on, as it comes, until it ends. Ctrl-C stops watching, not the run."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.runs.asking import step_text
+    from hive_mind.runs.reports import step_text
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
     nodes: dict[str, str] = {}

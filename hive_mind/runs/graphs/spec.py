@@ -163,6 +163,16 @@ class WorkerSpec(GoalSection):
         return any(edge.on == "failure" for edge in self.from_(node))
 
 
+def options(spec: WorkerSpec, node: str) -> list[EdgeSpec]:
+    """The edges among which a model chooses, or a person."""
+    return [edge for edge in spec.from_(node) if edge.on == "model"]
+
+
+def kept(spec: WorkerSpec) -> dict[str, Any]:
+    """As the journal of a run has it."""
+    return spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
 SUB_AGENT_TURNS = 10
 """of a sub-agent whose node does not say otherwise"""
 

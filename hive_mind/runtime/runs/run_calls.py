@@ -11,8 +11,8 @@ from hive_mind.agents.queen_talk import order_from
 from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_called, run_ids, say_to
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.graphs.checks import faults
 from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.graphs.worker_file import faults
 from hive_mind.runtime.runs.health_watch import HealthWatch
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.base import Toolbox

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import ASSIGNED, TASKS, WORDS, RunJournal, RunTaken, is_known, moot_of, run_ids, task_of
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED, Item
 from hive_mind.llm.base import OnText

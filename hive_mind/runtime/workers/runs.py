@@ -13,8 +13,8 @@ from hive_mind.agents.goal_seeking import GoalSeekingAgent
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import RunJudge, always
 from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.tools.file_tools import file_tools
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.tools.incident_tools import incident_tools

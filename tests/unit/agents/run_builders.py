@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger

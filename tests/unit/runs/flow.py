@@ -7,13 +7,12 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import effects as e
-from hive_mind.runs.accepted import accepted
+from hive_mind.runs.accepted import accepted, begun
+from hive_mind.runs.effects import wanted
 from hive_mind.runs.fold import fold
-from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.routing import Writing, begin
+from hive_mind.runs.graphs.spec import WorkerSpec, kept
 from hive_mind.runs.state import ActiveNode, RunState
-from hive_mind.runs.steps import Started, Step, entry_of, step_of
-from hive_mind.runs.wanted import wanted
+from hive_mind.runs.steps import Answered, Started, Step, entry_of, step_of
 
 ACCEPT, RETRY = JudgmentAction.ACCEPT, JudgmentAction.RETRY
 REPLAN, ESCALATE = JudgmentAction.REPLAN, JudgmentAction.ESCALATE
@@ -46,11 +45,9 @@ class Flow:
         *,
         has_model: bool = True,
     ) -> None:
-        self.plan = e.WorkerPlan(spec, traits or {}, has_model)
+        self.plan = e.WorkerPlan(traits or {}, has_model)
         self.state, self.entries, self.now_ms, self.items = RunState(), list[Entry](), 1_000, 0
-        writing = Writing(self.state, self.plan)
-        begin(writing, Started(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True), dict(inputs or {})))
-        self.keep(writing.steps)
+        self.keep(begun(Started(kept(spec), dict(inputs or {}))))
 
     @property
     def steps(self) -> list[Step]:
@@ -148,7 +145,7 @@ class Flow:
     def decide(
         self, item: str, action: JudgmentAction = ACCEPT, because: str = "", edit: Any = None, after_ms: int = 0
     ) -> tuple[Step, ...]:
-        return self.give(e.PersonDecided(item, action, "ines", because, edit), after_ms)
+        return self.give(Answered(item, action, "ines", because, edit), after_ms)
 
     def answer(self, node: str, action: JudgmentAction = ACCEPT, because: str = "", edit: Any = None) -> None:
         """A person is asked, and decides."""

@@ -6,13 +6,11 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
-from hive_mind.runs.accepted import accepted
-from hive_mind.runs.effects import ToolResult, ToolTraits, WorkerPlan
+from hive_mind.runs.accepted import accepted, begun
+from hive_mind.runs.effects import ToolResult, ToolTraits, WorkerPlan, wanted
 from hive_mind.runs.fold import fold
-from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.routing import Writing, begin
+from hive_mind.runs.graphs.spec import WorkerSpec, kept
 from hive_mind.runs.state import RunState
-from hive_mind.runs.wanted import wanted
 
 YES, NO, AGAIN = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE, JudgmentAction.RETRY
 
@@ -24,12 +22,10 @@ class Play:
         self, worker: dict[str, Any], inputs: dict[str, Any] | None = None, *, model: bool = True, **traits: ToolTraits
     ) -> None:
         spec = WorkerSpec.model_validate(worker)
-        self.plan, self.ms = WorkerPlan(spec, traits, model), 1_000
+        self.plan, self.ms = WorkerPlan(traits, model), 1_000
         self.steps: list[s.Step] = []
         self.state = RunState()
-        writing = Writing(self.state, self.plan)
-        begin(writing, s.Started(spec.model_dump(mode="json", by_alias=True), inputs or {}))
-        self._keep(writing.steps)
+        self._keep(begun(s.Started(kept(spec), inputs or {})))
 
     def _keep(self, steps: Any) -> None:
         for step in steps:
@@ -92,7 +88,7 @@ class Play:
 
     def decided(self, action: JudgmentAction = YES, because: str = "", edit: Any = None) -> None:
         """The first item that waits."""
-        self.happens(e.PersonDecided(next(iter(self.state.waiting)), action, "ines", because, edit))
+        self.happens(s.Answered(next(iter(self.state.waiting)), action, "ines", because, edit))
 
     @property
     def at(self) -> list[str]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.runs.adapt import CHARACTERS_MAX, VALUE_CHARACTERS, seeded, with_output
+from hive_mind.runs.files import ADAPT_CHARACTERS_MAX, ADAPT_VALUE_CHARACTERS, adapt_seeded, with_output
 
 _LINES = st.sampled_from(
     [
@@ -64,18 +64,18 @@ def test_outputs_stand_in_their_section_and_nowhere_else() -> None:
 def test_a_value_is_one_line_of_json_and_cut() -> None:
     assert '- key: "two\\nlines"' in with_output("", "key", "two\nlines")
     (line,) = [one for one in with_output("", "key", "x" * 1_000).split("\n") if one.startswith("- key")]
-    assert len(line) == len("- key: ") + VALUE_CHARACTERS
+    assert len(line) == len("- key: ") + ADAPT_VALUE_CHARACTERS
     assert line.endswith("…")
 
 
 def test_a_line_that_would_make_it_too_long_is_left_out() -> None:
-    text = "x" * (CHARACTERS_MAX - 30)
+    text = "x" * (ADAPT_CHARACTERS_MAX - 30)
     assert with_output(text, "key", "y" * 100) == text
     assert with_output(text[:-200], "key", "y" * 100) != text[:-200]
 
 
 def test_a_new_memory_says_who_the_agent_is_and_has_room_for_rules_and_outputs() -> None:
-    text = seeded("I keep gates. ", ["mail"])
+    text = adapt_seeded("I keep gates. ", ["mail"])
     assert text == "## Identity\nI keep gates.\n- account: mail\n\n## Rules\n\n## Outputs\n"
     assert with_output(text, "key", 1).endswith("## Outputs\n- key: 1\n")
-    assert "An agent of hive-mind." in seeded("")
+    assert "An agent of hive-mind." in adapt_seeded("")

@@ -5,11 +5,22 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs import effects as e
-from hive_mind.runs.compaction import COMPACT_FROM, KEPT, compacted, is_due, movable, pointers_in, tier_for, tokens_of, transcript
+from hive_mind.runs.files import (
+    COMPACT_FROM,
+    KEPT,
+    compacted,
+    is_due,
+    movable,
+    pointers_in,
+    shown,
+    tier_for,
+    tokens_of,
+    transcript,
+)
 from hive_mind.runs.fold import folded
-from hive_mind.runs.pointers import shown
 from hive_mind.runs.steps import Compacted
 from tests.unit.runs.flow import Flow, call, worker
 
@@ -149,7 +160,7 @@ def test_folding_the_steps_again_gives_the_conversation_that_was_in_memory(
             flow.says("a", *(call("look", q=f"{number}.{one}") for one in range(len(results))), text=text)
             flow.gives("a", *(e.ToolResult(one) for one in results))
         if flow.all(e.AskJudge, "a"):
-            flow.judge("a", e.JudgmentAction.RETRY, "more")
+            flow.judge("a", JudgmentAction.RETRY, "more")
         assert folded(flow.entries) == flow.state
     files = [step.file for step in flow.steps if isinstance(step, Compacted)]
     assert files == [f"conversation_{number}.md" for number in range(1, len(files) + 1)]

@@ -4,10 +4,9 @@ import json
 
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import ToolCall
-from hive_mind.runs.delegated import judgment_of, result_of
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.graphs.spec import sub_agent
-from hive_mind.runs.prompt import one_line, values
+from hive_mind.runs.prompt import judgment_of, one_line, result_of, values
 from tests.unit.runs.flow import Flow, call, worker
 
 TALK = {"id": "a", "outputs": ["x"]}

@@ -8,7 +8,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
-from hive_mind.runs.health import summary_of
+from hive_mind.runs.reports import summary_of
 from hive_mind.runs.steps import entry_of
 from tests.unit.runs.playing import loop, worker
 

@@ -6,9 +6,9 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
 from hive_mind.runs.accepted import accepted
+from hive_mind.runs.effects import REPORTING_TOOLS, wanted
 from hive_mind.runs.fold import fold
 from hive_mind.runs.state import RunState
-from hive_mind.runs.wanted import REPORTING_TOOLS, wanted
 from tests.unit.runs.playing import AGAIN, NO, YES, Play, loop, worker
 
 

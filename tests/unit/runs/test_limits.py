@@ -104,8 +104,8 @@ def test_the_last_turn_of_a_run_offers_only_what_reports() -> None:
     assert not flow.one(e.CallModel, "a").is_last
     flow.turn("a", call("look", q="1"))
     assert flow.one(e.CallModel, "a").is_last
-    assert offered(flow.plan.spec, is_last=True) == ["set_output", "ask_person"]
-    assert offered(flow.plan.spec, is_last=False) == ["set_output", "ask_person", "look"]
+    assert offered(flow.state.spec, is_last=True) == ["set_output", "ask_person"]
+    assert offered(flow.state.spec, is_last=False) == ["set_output", "ask_person", "look"]
 
 
 def offered(spec: WorkerSpec, *, is_last: bool) -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hive_mind.runs.pointers import (
-    CHARACTERS_MAX,
+from hive_mind.runs.files import (
     LINE_CHARACTERS,
+    SHOWN_CHARACTERS_MAX,
     as_text,
     file_of,
     is_plain_name,
@@ -38,8 +38,8 @@ def test_a_longer_one_is_shown_as_far_and_says_where_the_rest_is() -> None:
 
 @given(st.text(max_size=200), st.booleans(), st.integers(1, 99))
 def test_a_result_is_the_same_whatever_file_it_is_in(text: str, is_long: bool, number: int) -> None:
-    whole = text + "x" * CHARACTERS_MAX * is_long
-    assert without_pointer(shown("look", whole, f"look_{number}.txt")) == whole[:CHARACTERS_MAX]
+    whole = text + "x" * SHOWN_CHARACTERS_MAX * is_long
+    assert without_pointer(shown("look", whole, f"look_{number}.txt")) == whole[:SHOWN_CHARACTERS_MAX]
 
 
 _PIECES = st.sampled_from(["a", "é", "\n", "\r\n", "\u2028", " ", "line\n", "x" * 1_999, "y" * 2_000, "z" * 4_001, "w" * 31_000])
@@ -57,7 +57,7 @@ def test_every_file_can_be_read_to_its_end(text: str, limit: int) -> None:
         if more is None:
             found += told if text else ""
             break
-        assert more.start() <= CHARACTERS_MAX
+        assert more.start() <= SHOWN_CHARACTERS_MAX
         assert int(more[1]) > offset
         found, offset = found + told[: more.start()], int(more[1])
     assert found == text

@@ -2,7 +2,7 @@
 
 from hive_mind.runs import effects as e
 from hive_mind.runs.steps import Left
-from tests.unit.runs.flow import ACCEPT, ESCALATE, Flow, call, worker
+from tests.unit.runs.flow import ACCEPT, ESCALATE, RETRY, Flow, call, worker
 
 FORK = ("a b", "a c", "b d", "c d", "d e")
 
@@ -141,9 +141,9 @@ def test_a_failure_edge_is_followed_after_the_last_attempt_and_nothing_of_it_cou
     flow = Flow(worker({"id": "a", "attempts": 2, "writes": ["x"]}, "b", "c", edges=["a b", "a c failure"]))
     flow.turn("a", call("set_output", key="x", value=1))
     flow.says("a", text="well")
-    flow.judge("a", e.JudgmentAction.RETRY, "bad")
+    flow.judge("a", RETRY, "bad")
     flow.says("a", text="well")
-    flow.judge("a", e.JudgmentAction.RETRY, "worse")
+    flow.judge("a", RETRY, "worse")
     assert flow.nodes == ["c"]
     assert flow.state.buffer == {}
     assert flow.state.failed == (("a", 2, ("bad", "worse")),)

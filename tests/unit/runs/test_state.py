@@ -13,12 +13,11 @@ from hive_mind.model.dialogue import Reply
 from hive_mind.model.entry import Entry
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted
-from hive_mind.runs.effects import ToolTraits
+from hive_mind.runs.effects import ToolTraits, wanted
+from hive_mind.runs.files import SHOWN_CHARACTERS_MAX, shown
 from hive_mind.runs.fold import fold, folded
-from hive_mind.runs.pointers import CHARACTERS_MAX, shown
 from hive_mind.runs.state import TURNS, Call, RunState, digest_of
-from hive_mind.runs.steps import Resumed, Started, Warned, entry_of, step_of
-from hive_mind.runs.wanted import wanted
+from hive_mind.runs.steps import Answered, Resumed, Started, Warned, entry_of, step_of
 from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, call, worker
 
 TRAITS = {"pay": ToolTraits(is_idempotent=False), "sign": ToolTraits(needs_approval=True)}
@@ -59,7 +58,7 @@ def events_for(effect: e.Effect, draw: st.DrawFn, number: int) -> Iterator[e.Eve
         case e.AskPerson():
             yield e.ItemOpened(effect.id, f"i{number}")
         case e.AwaitDecision():
-            yield e.PersonDecided(effect.id, draw(actions), "ines", edit=draw(st.none() | st.just({"x": 1})))
+            yield Answered(effect.id, draw(actions), "ines", edit=draw(st.none() | st.just({"x": 1})))
         case e.Compact() | e.Proceed():
             yield e.Done(effect.id)
         case e.WakeIn() if draw(st.integers(0, 30)) == 0:
@@ -124,9 +123,7 @@ def test_what_comes_for_the_second_time_or_too_late_means_nothing(run: tuple[Flo
 @given(runs())
 def test_no_effect_that_was_done_is_ever_wanted_again_under_its_name(run: tuple[Flow, list[e.Event]]) -> None:
     flow, events = run
-    done = {
-        one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.ItemOpened | e.PersonDecided)
-    }
+    done = {one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.ItemOpened | Answered)}
     assert not done & {one.id for one in flow.wants}
 
 
@@ -163,7 +160,7 @@ def test_events_of_nobody_mean_nothing() -> None:
     flow = Flow(SPEC)
     assert flow.give(e.Done("nothing")) == ()
     assert flow.give(e.Word("hello")) == ()
-    assert flow.give(e.PersonDecided("i9", ACCEPT, "ines")) == ()
+    assert flow.give(Answered("i9", ACCEPT, "ines")) == ()
 
 
 def test_a_newer_definition_takes_over_where_the_run_is() -> None:
@@ -222,7 +219,7 @@ def told(text: str, number: int) -> str:
 
 
 def test_the_file_a_result_is_saved_to_makes_no_difference_however_long_it_is() -> None:
-    for text in ("short", "x" * (CHARACTERS_MAX + 1)):
+    for text in ("short", "x" * (SHOWN_CHARACTERS_MAX + 1)):
         assert told(text, 1) == told(text, 2)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import document_of
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import BackendRejected, BackendUnavailable
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction

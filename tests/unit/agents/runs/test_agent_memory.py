@@ -11,7 +11,7 @@ import pytest
 from hive_mind.agents.runs.run_files import AgentMemory, RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.replacing import PART
-from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
+from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX
 from tests.servers.children import Child
 
 WRITES = 40
@@ -100,7 +100,7 @@ def test_an_agent_that_has_not_seen_what_others_wrote_replaces_none_of_it(
 
 
 def test_an_agent_that_was_shown_a_part_replaces_not_the_whole(tmp_path: Path) -> None:
-    text = "x" * (CHARACTERS_MAX + 1)
+    text = "x" * (ADAPT_CHARACTERS_MAX + 1)
     (tmp_path / "adapt.md").write_text(text)
     one = files(tmp_path)
     one.adapt()
@@ -118,15 +118,15 @@ def test_an_agent_may_go_on_from_what_it_wrote_itself(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_had_half_written_is_removed_and_the_file_of_an_editor_is_not(tmp_path: Path) -> None:
-    half, swap = tmp_path / f".{FILE}.k2x9{PART}", tmp_path / f".{FILE}.swp"
+    half, swap = tmp_path / f".{ADAPT}.k2x9{PART}", tmp_path / f".{ADAPT}.swp"
     for one in (half, swap):
         one.write_text("## Out")
 
-    AgentMemory(tmp_path / FILE, "").change(lambda _: "## Rules\n")
+    AgentMemory(tmp_path / ADAPT, "").change(lambda _: "## Rules\n")
 
     assert (half.exists(), swap.exists()) == (False, True)
-    assert (tmp_path / FILE).read_text() == "## Rules\n"
+    assert (tmp_path / ADAPT).read_text() == "## Rules\n"
 
     half.write_text("## Out")
-    RunFiles(tmp_path, tmp_path / FILE, "").remove_halves()
+    RunFiles(tmp_path, tmp_path / ADAPT, "").remove_halves()
     assert (half.exists(), swap.exists()) == (False, True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.model_turn import Budget
+from hive_mind.agents.runs.performer import Budget
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Reply, ToolCall, Turn
 from hive_mind.runs.graphs.spec import WorkerSpec

@@ -12,8 +12,8 @@ import pytest
 
 from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunTaken, say_to
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.judgment import Judgment, JudgmentAction

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.adapt import CHARACTERS_MAX
+from hive_mind.runs.files import ADAPT_CHARACTERS_MAX
 
 OUTSIDE = ["../x", "/etc/passwd", "a/b", "..", ".", "", ".hidden", "a\\..\\b", "x\0", "sub/../../x"]
 
@@ -119,10 +119,10 @@ def test_the_memory_is_seeded_once_and_then_belongs_to_whoever_writes_there(tmp_
 
 def test_remembering_an_output_loses_nothing_of_a_memory_that_is_longer_than_a_prompt_shows(tmp_path: Path) -> None:
     path = tmp_path / "adapt.md"
-    text = "## Outputs\n- x: " + "1" * 300 + "\n## Mine\n" + "y" * CHARACTERS_MAX + "THE END"
+    text = "## Outputs\n- x: " + "1" * 300 + "\n## Mine\n" + "y" * ADAPT_CHARACTERS_MAX + "THE END"
     path.write_text(text)
     one = files(tmp_path)
-    assert one.adapt() == text[:CHARACTERS_MAX]
+    assert one.adapt() == text[:ADAPT_CHARACTERS_MAX]
     one.remember_outputs({"x": 2})
     assert path.read_text().endswith("THE END")
 

@@ -15,10 +15,10 @@ from hive_mind.agents.tools.file_tools import file_tools
 from hive_mind.credentials.base import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.dialogue import ToolCall
-from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
 from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX
+from hive_mind.runs.files import SHOWN_CHARACTERS_MAX as CHARACTERS_SHOWN
 from hive_mind.runs.graphs.spec import NodeSpec
-from hive_mind.runs.pointers import CHARACTERS_MAX as CHARACTERS_SHOWN
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
@@ -37,7 +37,7 @@ async def slow() -> str:
 
 
 def files(folder: Path, *, may_remember: bool = True) -> RunFiles:
-    return RunFiles(folder / "runs" / "r", folder / FILE, "I am ada.", may_remember=may_remember)
+    return RunFiles(folder / "runs" / "r", folder / ADAPT, "I am ada.", may_remember=may_remember)
 
 
 def run_tools(folder: Path, *, is_sub: bool = False, more: Sequence[Tool] = ()) -> RunTools:
@@ -157,7 +157,7 @@ def test_only_outputs_of_the_node_may_be_set_and_none_reaches_the_agents_memory_
     tools = run_tools(tmp_path)
     given = call(tools, "set_output", key="a", value={"n": 1})
     assert (given.is_error, dict(given.outputs)) == (False, {"a": {"n": 1}})
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / ADAPT).exists()
     may = node(outputs=["a"], writes=["c"])
     assert call(tools, "set_output", at=may, key="c", value=None).outputs == {"c": None}
     wrong: list[dict[str, Any]] = [{"key": "b", "value": 1}, {"key": "a"}, {"key": ["a"], "value": 1}, {}]
@@ -165,18 +165,18 @@ def test_only_outputs_of_the_node_may_be_set_and_none_reaches_the_agents_memory_
     assert [(one.is_error, one.outputs) for one in refused] == [(True, {})] * 4
     assert refused[0].text == "n may not set 'b'; it may set: a, c"
     assert {one.text for one in refused[1:]} == {"set_output needs a key and a value"}
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / ADAPT).exists()
 
 
 def test_a_sub_agent_reads_the_agents_memory_and_writes_nothing_there(tmp_path: Path) -> None:
     files(tmp_path).adapt()
-    before = (tmp_path / FILE).read_text()
+    before = (tmp_path / ADAPT).read_text()
     sub = run_tools(tmp_path, is_sub=True)
     assert not call(sub, "set_output", key="a", value=1).is_error
-    assert call(sub, "save_data", filename=FILE, text="mine").is_error
-    assert call(sub, "edit_data", filename=FILE, old="ada", new="eve").is_error
-    assert "I am ada." in call(sub, "load_data", filename=FILE).text
-    assert (tmp_path / FILE).read_text() == before
+    assert call(sub, "save_data", filename=ADAPT, text="mine").is_error
+    assert call(sub, "edit_data", filename=ADAPT, old="ada", new="eve").is_error
+    assert "I am ada." in call(sub, "load_data", filename=ADAPT).text
+    assert (tmp_path / ADAPT).read_text() == before
 
 
 def test_reports_go_on_at_once_and_mark_complete_ends_it(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_text_is_replaced_where_it_stands_once(tmp_path: Path) -> None:
 
 
 def test_the_memory_of_an_agent_stays_small_enough_for_every_prompt(tmp_path: Path) -> None:
-    refused = call(run_tools(tmp_path), "save_data", filename=FILE, text="x" * (CHARACTERS_MAX + 1))
+    refused = call(run_tools(tmp_path), "save_data", filename=ADAPT, text="x" * (ADAPT_CHARACTERS_MAX + 1))
     assert (refused.is_error, "at most 20,000" in refused.text) == (True, True)
 
 

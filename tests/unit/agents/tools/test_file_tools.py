@@ -9,7 +9,7 @@ import pytest
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.tools.file_tools import file_tools
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.adapt import CHARACTERS_MAX
+from hive_mind.runs.files import ADAPT_CHARACTERS_MAX
 from hive_mind.tools.base import Toolbox, ToolContext
 
 
@@ -72,11 +72,11 @@ def test_the_memory_is_read_and_written_like_a_file_up_to_what_a_prompt_shows(fi
     use(files, "edit_data", "adapt.md", "## Rules\n", "## Rules\n- be brief\n")
     assert "- be brief" in (tmp_path / "adapt.md").read_text()
     with pytest.raises(InvalidInput, match="as it stands in every prompt"):
-        use(files, "save_data", "adapt.md", "x" * (CHARACTERS_MAX + 1))
+        use(files, "save_data", "adapt.md", "x" * (ADAPT_CHARACTERS_MAX + 1))
 
 
 def test_an_edit_of_a_memory_that_is_too_long_loses_nothing_of_it(files: RunFiles, tmp_path: Path) -> None:
-    text = "begin " + "x" * CHARACTERS_MAX + " end"
+    text = "begin " + "x" * ADAPT_CHARACTERS_MAX + " end"
     (tmp_path / "adapt.md").write_text(text)
     with pytest.raises(InvalidInput, match="as it stands in every prompt"):
         use(files, "edit_data", "adapt.md", "begin", "start")

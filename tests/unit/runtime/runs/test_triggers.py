@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal, say_to
-from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
