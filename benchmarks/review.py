@@ -19,11 +19,10 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.fact_items import names_of
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.judge.case import Case
-from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import Case
 from hive_mind.judge.pipeline import next_judgment
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact

@@ -15,10 +15,9 @@ from math import exp, log2
 from random import Random
 from statistics import mean
 
-from hive_mind.judge.agreement import pooled
+from hive_mind.judge.agreement import learned_weights, pooled
 from hive_mind.judge.calibration import TARGET
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
-from hive_mind.judge.weights import learned_weights
 from hive_mind.measure.intervals import estimate
 
 ACCEPT, RETRY = JudgmentAction.ACCEPT, JudgmentAction.RETRY

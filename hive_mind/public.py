@@ -16,13 +16,13 @@ from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
 from hive_mind.hive.policy.expiry import FactTTL
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.judge.agreement import SignalWeights
 from hive_mind.judge.calibration import CalibrationMetrics
 from hive_mind.judge.capability import CapabilityLevel
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.judge.mining import RuleProposal
 from hive_mind.judge.rules import EvaluationRule, RuleSet
-from hive_mind.judge.weights import SignalWeights
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory

@@ -12,7 +12,7 @@ so that it does not hide the others.
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_mind.clocks import wall_clock_ms
@@ -21,6 +21,7 @@ from hive_mind.judge.items import (
     BY_RUN,
     COMMENTED,
     DECIDED,
+    OPEN_MAX,
     OPENED,
     PREFIX,
     REOPENED,
@@ -29,13 +30,11 @@ from hive_mind.judge.items import (
     ItemView,
     Reopening,
     check,
-    decision_of,
     entry_of,
     expired,
     folded,
-    has_room,
-    item_of,
     stream_of,
+    value_of,
 )
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
@@ -70,7 +69,7 @@ class LedgerDesk:
         async with self._asking:
             if await self.ledger.read(stream_of(item.id)):
                 return True
-            if not has_room((await self._open.now()).values(), item.agent):
+            if sum(view.item.agent == item.agent for view in (await self._open.now()).values()) >= OPEN_MAX:
                 return False
             # False is as good: another process asked the same.
             await self.ledger.append(stream_of(item.id), 0, [entry_of(item, item.opened_ms, OPENED)])
@@ -111,35 +110,28 @@ class LedgerDesk:
 
     async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
         """Let it be decided again. False where it is open already. A decision that has taken effect is not undone."""
-        while True:
-            entries = await self.ledger.read(stream_of(item_id))
-            view = folded(entries)
-            if view is None:
-                raise _no_item(item_id)
-            if view.is_open:
-                return False
-            reopening = entry_of(Reopening(by=by, because=because), self._clock_ms(), REOPENED)
-            if await self.ledger.append(stream_of(item_id), len(entries), [reopening]):
-                return True
+        reopening = entry_of(Reopening(by=by, because=because), self._clock_ms(), REOPENED)
+        view = await self._append(item_id, lambda view, _: None if view.is_open else reopening)
+        return not _there(view, item_id).is_open
 
     async def mirror(self, item_id: str, entry: Entry) -> bool:
         """Take over what another desk keeps of an item, once, however often it comes. False: its agent has no room here now.
 
         Entries of an item that is not here have no effect. Raises `WireError` for what can't be read.
         """
-        if entry.kind == OPENED:
-            return await self.ask(item_of(entry))
-        stream = stream_of(item_id)
-        while True:
-            entries = await self.ledger.read(stream)
-            view = folded(entries)
-            if view is None or any((seen_entry.body, seen_entry.at_ms) == (entry.body, entry.at_ms) for seen_entry in entries):
-                return True
-            if view.is_open if entry.kind == REOPENED else view.knows(decision_of(entry)):
-                return True
-            kind = entry.kind if entry.kind == REOPENED else DECIDED if view.is_open else COMMENTED
-            if await self.ledger.append(stream, len(entries), [Entry(kind, entry.body, entry.at_ms)]):
-                return True
+        value = value_of(entry)
+        if isinstance(value, Item):
+            return await self.ask(value)
+
+        def mirrored(view: ItemView, entries: Sequence[Entry]) -> Entry | None:
+            is_there = view.knows(value) if isinstance(value, Decision) else view.is_open
+            if is_there or any((seen_entry.body, seen_entry.at_ms) == (entry.body, entry.at_ms) for seen_entry in entries):
+                return None
+            kind = REOPENED if isinstance(value, Reopening) else DECIDED if view.is_open else COMMENTED
+            return Entry(kind, entry.body, entry.at_ms)
+
+        await self._append(item_id, mirrored)
+        return True
 
     async def expire(self) -> list[Decision]:
         """Decide what nobody decided in time; what came of that. Never accepts anything."""
@@ -151,32 +143,44 @@ class LedgerDesk:
         """Every decision that counts behind a position, until now. An item that was reopened has several."""
         decisions_read: list[Decided] = []
         while (page := await self.ledger.newer(since_pos, PREFIX)).upto != since_pos:
-            decisions_read += [Decided(entry.pos, decision_of(entry)) for entry in page.entries if entry.kind == DECIDED]
+            decisions_read += [decided for entry in page.entries if (decided := _decided(entry))]
             since_pos = page.upto
         return decisions_read
 
     async def decisions(self, since_pos: int = 0) -> AsyncIterator[Decided]:
         """Every decision that counts behind a position, and those to come, as they come. An item that is reopened has several."""
         async for entry in self.ledger.follow(since_pos, PREFIX):
-            if entry.kind == DECIDED:
-                yield Decided(entry.pos, decision_of(entry))
+            if decided := _decided(entry):
+                yield decided
 
     async def _decide(self, decision: Decision) -> bool:
-        stream = stream_of(decision.item)
+        def kept(view: ItemView, _: Sequence[Entry]) -> Entry | None:
+            kind = DECIDED if view.is_open else COMMENTED
+            return None if view.knows(decision) else entry_of(decision, self._clock_ms(), kind)
+
+        view = _there(await self._append(decision.item, kept), decision.item)
+        return view.is_open or view.decision == decision
+
+    async def _append(self, item_id: str, entry_for: Callable[[ItemView, Sequence[Entry]], Entry | None]) -> ItemView | None:
+        """Append what follows from the item and its entries, as they are then, if anything does. The item as it was before."""
+        stream = stream_of(item_id)
         while True:
             entries = await self.ledger.read(stream)
             view = folded(entries)
-            if view is None:
-                raise _no_item(decision.item)
-            if view.knows(decision):
-                return decision == view.decision
-            kind = DECIDED if view.is_open else COMMENTED
-            if await self.ledger.append(stream, len(entries), [entry_of(decision, self._clock_ms(), kind)]):
-                return view.is_open
+            entry = entry_for(view, entries) if view else None
+            if entry is None or await self.ledger.append(stream, len(entries), [entry]):
+                return view
 
 
-def _no_item(item_id: str) -> InvalidInput:
-    return InvalidInput(f"there is no item {item_id!r} on this desk; take an id from the list of what waits")
+def _decided(entry: Entry) -> Decided | None:
+    value = value_of(entry) if entry.kind == DECIDED else None
+    return Decided(entry.pos, value) if isinstance(value, Decision) else None
+
+
+def _there(view: ItemView | None, item_id: str) -> ItemView:
+    if view is None:
+        raise InvalidInput(f"there is no item {item_id!r} on this desk; take an id from the list of what waits")
+    return view
 
 
 async def key_of(ledger: Ledger, stream: str, now_ms: int) -> str:
@@ -185,6 +189,15 @@ async def key_of(ledger: Ledger, stream: str, now_ms: int) -> str:
         await ledger.append(stream, 0, [Entry("key", secrets.token_hex(16).encode(), now_ms)])
         entries = await ledger.read(stream)
     return entries[0].body.decode()
+
+
+async def readable_view(ledger: Ledger, stream: str) -> ItemView | None:
+    """The item of this stream; None where there is none. One that can't be read is logged and left out."""
+    try:
+        return folded(await ledger.read(stream))
+    except (DatabaseUnreadable, WireError) as error:
+        _log.error("an item is left out: %s", error)
+        return None
 
 
 class OpenItems:
@@ -223,10 +236,6 @@ class OpenItems:
 
     async def _look_at(self, stream: str) -> None:
         """As it is by now, which may be later than the entry that made us look: what came since is seen again, to no effect."""
-        try:
-            view = folded(await self.ledger.read(stream))
-        except (DatabaseUnreadable, WireError) as error:
-            _log.error("an item is left out: %s", error)
-            return
+        view = await readable_view(self.ledger, stream)
         if view is not None and view.is_open:
             self._views[stream] = view

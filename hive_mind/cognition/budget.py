@@ -8,7 +8,7 @@ The prices come with the extra `llm` (genai-prices) and are those of the install
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
@@ -80,13 +80,27 @@ class Budget:
 
 
 async def reply_of(
-    model: LanguageModel, prompt: Prompt, budget: Budget, retry: RetrySettings, *, rng: Random, sleep: Sleep = asyncio.sleep
+    model: LanguageModel,
+    prompt: Prompt,
+    budget: Budget,
+    retry: RetrySettings,
+    *,
+    rng: Random,
+    sleep: Sleep = asyncio.sleep,
+    turn: Callable[[], Awaitable[None]] | None = None,
+    spent: list[Spending] | None = None,
 ) -> str:
-    """A model's reply, asked again while trouble may pass. Every call is counted. Raises `BudgetExceeded` before one that
-    does not fit, and `BackendError`."""
+    """A model's reply, asked again while trouble may pass. `turn` is awaited before every call, whose cost goes to `spent`.
+
+    Raises `BudgetExceeded` before a call that does not fit, and `BackendError`.
+    """
 
     async def attempt() -> str:
+        if turn:
+            await turn()
         async with budget.spending(prompt) as call:
+            if spent is not None:
+                spent.append(call)
             completion = await model.complete(prompt)
             call.used = used_by(prompt, completion)
         return completion.text

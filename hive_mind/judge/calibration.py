@@ -7,15 +7,14 @@ stands for. Without audits a wrong acceptance is never seen, and no threshold le
 Beside it the figures of a judge that its judgements alone give: how often people are needed, how sure it is, what it costs.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from math import ceil, floor, fsum
 from typing import NamedTuple
 
-from hive_mind.judge.agreement import pooled
-from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Precedent
+from hive_mind.judge.agreement import by_kind, pooled
+from hive_mind.judge.judgment import PERSON, Judged, JudgmentAction, Precedent
 from hive_mind.measure.intervals import wilson_bounds
 
 TARGET = 0.95
@@ -24,6 +23,8 @@ SAMPLES_MIN = 20.0
 # A threshold that falls further at once lets through what nobody has looked at yet.
 FALL_MAX = 0.05
 _STEPS = 100
+# A person reads ten numbers at a glance.
+_BANDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +92,13 @@ def compared(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str,
 
 def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), target: float = TARGET) -> CalibrationMetrics:
     """The metrics of one judge. `retries`: of each thing it sent back, whether the next attempt was accepted."""
-    kinds = {kind: list(comparisons_of_kind) for kind, comparisons_of_kind in groupby(sorted(comparisons, key=_kind), key=_kind)}
     return CalibrationMetrics(
-        accept_accuracy_by_confidence=_accuracy(
-            [comparison for comparison in comparisons if comparison.action is JudgmentAction.ACCEPT]
-        ),
+        accept_accuracy_by_confidence=_accuracy(comparisons),
         retry_success_rate=sum(retries) / len(retries) if retries else None,
         recommended_threshold=threshold(comparisons, target),
         threshold_by_goal_type={
             kind: threshold(comparisons_of_kind, target)
-            for kind, comparisons_of_kind in kinds.items()
+            for kind, comparisons_of_kind in by_kind(comparisons).items()
             if are_conclusive(comparisons_of_kind, target)
         },
     )
@@ -109,9 +107,9 @@ def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), 
 def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> float | None:
     """The lowest threshold, in hundredths, above which the target is reached; None where there is none."""
     counted, lowest = _Counted(), None
-    steps: dict[int, list[Comparison]] = {}
+    steps: dict[int, list[Comparison]] = defaultdict(list)
     for comparison in comparisons:
-        steps.setdefault(_hundredths(comparison), []).append(comparison)
+        steps[_rounded_down(comparison.confidence, _STEPS)].append(comparison)
     for hundredths in sorted(steps, reverse=True):
         counted = counted.and_also(steps[hundredths])
         if counted.effective >= SAMPLES_MIN and counted.at_least() >= target:
@@ -132,41 +130,83 @@ def moved(now: float | None, recommended: float | None) -> float | None:
     return max(recommended, round((1.0 if now is None else now) - FALL_MAX, 4))
 
 
-def _accuracy(accepted: Iterable[Comparison]) -> dict[float, float]:
-    bands = groupby(sorted(accepted, key=_band), key=_band)
-    counts = {band / BANDS: _Counted().and_also(list(comparisons)) for band, comparisons in bands}
+def _accuracy(comparisons: Iterable[Comparison]) -> dict[float, float]:
+    bands: dict[int, list[Comparison]] = defaultdict(list)
+    for comparison in comparisons:
+        if comparison.action is JudgmentAction.ACCEPT:
+            bands[_tenth(comparison.confidence)].append(comparison)
+    counts = {band / _BANDS: _Counted().and_also(bands[band]) for band in sorted(bands)}
     return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
 
 
-def _kind(comparison: Comparison) -> str:
-    return comparison.kind
-
-
-def _hundredths(comparison: Comparison) -> int:
+def _rounded_down(confidence: float, steps: int) -> int:
     # 0.29 · 100 is 28.999….
-    return floor(comparison.confidence * _STEPS + 1e-9)
+    return floor(confidence * steps + 1e-9)
 
 
-def _band(comparison: Comparison) -> int:
-    return min(floor(comparison.confidence * BANDS + 1e-9), BANDS - 1)
+def _tenth(confidence: float) -> int:
+    # 1.0 is the end of the last band rather than one of its own.
+    return min(_rounded_down(confidence, _BANDS), _BANDS - 1)
 
 
-# A person reads ten numbers at a glance.
-BANDS = 10
+@dataclass(slots=True)
+class JudgeTally:
+    """Figures that come from judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None.
 
+    `judgements` by action and cause, `tenths` by confidence, rounded up to a tenth: 10 is more than 0.9. What a person decided is
+    none of a judge's.
+    """
 
-@dataclass(frozen=True, slots=True)
-class JudgeFigures:
-    """Figures that come from judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None."""
-
-    judged: int
-    escalated: int
-    by_rule: int
-    """Decided by a rule."""
-    unattended: int
-    """Accepted because nobody was there to ask."""
-    by_confidence: dict[float, int]
+    judgements: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tenths: Counter[int] = field(default_factory=Counter)
+    confidence: float = 0.0
+    """The sum of all."""
+    bands: Counter[int] = field(default_factory=Counter)
     """Judgements with such a confidence, rounded down to a tenth; those that have none are left out."""
+    asked: int = 0
+    """Judgements that a model was asked for."""
+    tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    """Those of models without a known price, which `usd` leaves out."""
+    threshold: float | None = None
+    """At work; None: it may not decide alone."""
+
+    def count(self, judged: Judged) -> None:
+        judgment = judged.judgment
+        if judgment.cause == PERSON:
+            return
+        self.judgements[judgment.action.value, judgment.cause] += 1
+        self.asked += bool(judged.model)
+        self.tokens += judged.input_tokens + judged.output_tokens
+        self.usd += judged.usd or 0.0
+        self.unpriced += bool(judged.model) and judged.usd is None
+        if judgment.confidence is not None:
+            self.tenths[ceil(judgment.confidence * 10 - 1e-9)] += 1
+            self.bands[_tenth(judgment.confidence)] += 1
+            self.confidence += judgment.confidence
+
+    @property
+    def judged(self) -> int:
+        return self.judgements.total()
+
+    @property
+    def escalated(self) -> int:
+        return sum(count for (action, _), count in self.judgements.items() if action == JudgmentAction.ESCALATE)
+
+    @property
+    def by_rule(self) -> int:
+        """Decided by a rule."""
+        return sum(count for (_, cause), count in self.judgements.items() if cause == "rule")
+
+    @property
+    def unattended(self) -> int:
+        """Accepted because nobody was there to ask."""
+        return self.judgements[JudgmentAction.ACCEPT, "unattended"]
+
+    @property
+    def by_confidence(self) -> dict[float, int]:
+        return {band / _BANDS: count for band, count in sorted(self.bands.items())}
 
     @property
     def escalation_rate(self) -> float | None:
@@ -179,38 +219,11 @@ class JudgeFigures:
         return self.by_rule / self.judged if self.judged else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The cost of judgements. `unpriced`: those of models without a known price, which `usd` leaves out."""
-
-    asked: int
-    """Judgements that a model was asked for."""
-    tokens: int
-    usd: float
-    unpriced: int
-
-
-def cost(judged: Iterable[Judged]) -> Cost:
-    cases = [case for case in judged if case.model]
-    return Cost(
-        asked=len(cases),
-        tokens=sum(case.input_tokens + case.output_tokens for case in cases),
-        usd=fsum(case.usd for case in cases if case.usd is not None),
-        unpriced=sum(case.usd is None for case in cases),
-    )
-
-
-def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
-    """Of all these judgements; what a person decided is none of a judge's."""
-    own_judgments = [judgment for judgment in judgments if judgment.cause != "person"]
-    bands = Counter(_tenth(judgment.confidence) for judgment in own_judgments if judgment.confidence is not None)
-    return JudgeFigures(
-        judged=len(own_judgments),
-        escalated=sum(judgment.action is JudgmentAction.ESCALATE for judgment in own_judgments),
-        by_rule=sum(judgment.cause == "rule" for judgment in own_judgments),
-        unattended=sum(judgment.cause == "unattended" and judgment.action is JudgmentAction.ACCEPT for judgment in own_judgments),
-        by_confidence={band / BANDS: bands[band] for band in sorted(bands)},
-    )
+def tally_of(judged: Iterable[Judged]) -> JudgeTally:
+    tally = JudgeTally()
+    for case in judged:
+        tally.count(case)
+    return tally
 
 
 def retries(judged: Iterable[Judged]) -> list[bool]:
@@ -222,31 +235,3 @@ def retries(judged: Iterable[Judged]) -> list[bool]:
             accepted_first.append(action is JudgmentAction.ACCEPT)
         (sent_back.add if action is JudgmentAction.RETRY else sent_back.discard)(case.subject)
     return accepted_first
-
-
-def _tenth(confidence: float) -> int:
-    # 1.0 is the end of the last band rather than one of its own.
-    return min(floor(confidence * BANDS + 1e-9), BANDS - 1)
-
-
-@dataclass(slots=True)
-class JudgeTally:
-    """`judgements` by action and cause, `tenths` by confidence, rounded up to a tenth: 10 is more than 0.9."""
-
-    judgements: Counter[tuple[str, str]] = field(default_factory=Counter)
-    tenths: Counter[int] = field(default_factory=Counter)
-    confidence: float = 0.0
-    """The sum of all."""
-    tokens: int = 0
-    usd: float = 0.0
-    threshold: float | None = None
-    """At work; None: it may not decide alone."""
-
-    def count(self, judged: Judged) -> None:
-        judgment = judged.judgment
-        self.judgements[judgment.action.value, judgment.cause] += 1
-        self.tokens += judged.input_tokens + judged.output_tokens
-        self.usd += judged.usd or 0.0
-        if judgment.confidence is not None:
-            self.tenths[ceil(judgment.confidence * 10 - 1e-9)] += 1
-            self.confidence += judgment.confidence

@@ -8,9 +8,9 @@ The texts of an item: named, cut so that they fit, the longest first, saying how
 An item travels to the person who decides; so it is bounded, and shows the beginning of everything rather than all of one thing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -114,18 +114,6 @@ class ItemView:
         return decision == self.decision or decision in self.later
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Items of one cause: one line for a person, with all of them as examples, the oldest first."""
-
-    views: Sequence[ItemView]
-
-    @property
-    def item(self) -> Item:
-        """The oldest."""
-        return self.views[0].item
-
-
 def stream_of(item_id: str) -> str:
     return PREFIX + item_id
 
@@ -153,19 +141,15 @@ def folded(entries: Iterable[Entry]) -> ItemView | None:
     return view
 
 
-def item_of(entry: Entry) -> Item:
-    """The item of an `OPENED` entry. Raises `WireError`."""
-    return _read(entry, Item)
-
-
-def reopening_of(entry: Entry) -> Reopening:
-    """The reopening of a `REOPENED` entry. Raises `WireError`."""
-    return _read(entry, Reopening)
-
-
-def decision_of(entry: Entry) -> Decision:
-    """The decision of a `DECIDED` or `COMMENTED` entry. Raises `WireError`."""
-    return _read(entry, Decision)
+def value_of(entry: Entry) -> Item | Decision | Reopening:
+    """The content of an entry of an item's stream. Raises `WireError` for one that no version up to this one writes."""
+    if (form := _FORMS.get(entry.kind)) is None:
+        raise _unknown(entry)
+    try:
+        return json_decoder(form)(entry.body)
+    except msgspec.MsgspecError as error:
+        problem = f"entry {entry.seq} of {entry.stream} is no {form.__name__.lower()} ({error}); upgrade hive-mind"
+        raise WireError(problem) from error
 
 
 def expired(view: ItemView, now_ms: int) -> Decision | None:
@@ -177,36 +161,29 @@ def expired(view: ItemView, now_ms: int) -> Decision | None:
     return Decision(item=item.id, action=action, by=BY_EXPIRY, because="nobody decided in time")
 
 
-def has_room(open_views: Iterable[ItemView], agent: str) -> bool:
-    return sum(view.item.agent == agent for view in open_views) < OPEN_MAX
-
-
 def cause(item: Item) -> tuple[str, ...]:
     """The same for items that are one line; of an item without a group, its own."""
     return (item.kind, item.agent, item.group) if item.group else (item.id,)
 
 
-def grouped(views: Iterable[ItemView]) -> list[Line]:
-    """One line for each cause, the one that waits longest first."""
+def grouped(views: Iterable[ItemView]) -> list[list[ItemView]]:
+    """Those of one cause together, which are one line for a person; always the one that waits longest first."""
     lines: dict[tuple[str, ...], list[ItemView]] = {}
     for view in sorted(views, key=lambda view: (view.item.opened_ms, view.item.id)):
         lines.setdefault(cause(view.item), []).append(view)
-    return [Line(tuple(line)) for line in lines.values()]
+    return list(lines.values())
 
 
 def _after(view: ItemView | None, entry: Entry) -> ItemView:
-    if view is None:
-        if entry.kind != OPENED:
-            raise _unknown(entry)
-        return ItemView(_read(entry, Item))
-    if view.decision is None:
-        if entry.kind != DECIDED:
-            raise _unknown(entry)
-        return replace(view, decision=_read(entry, Decision), decided_ms=entry.at_ms)
-    if entry.kind == COMMENTED:
-        return replace(view, later=(*view.later, _read(entry, Decision)))
-    if entry.kind == REOPENED:
-        return ItemView(view.item, former=(*view.former, view.decision, *view.later, _read(entry, Reopening)))
+    match view, entry.kind, value_of(entry):
+        case None, "opened", Item() as item:
+            return ItemView(item)
+        case ItemView(decision=None), "decided", Decision() as decision:
+            return replace(view, decision=decision, decided_ms=entry.at_ms)
+        case ItemView(decision=Decision()), "commented", Decision() as comment:
+            return replace(view, later=(*view.later, comment))
+        case ItemView(decision=Decision() as decision), "reopened", Reopening() as reopening:
+            return ItemView(view.item, former=(*view.former, decision, *view.later, reopening))
     raise _unknown(entry)
 
 
@@ -217,16 +194,12 @@ def _encoded(value: Item | Decision | Reopening) -> bytes:
         raise InvalidInput("the text contains an unpaired surrogate: give it as UTF-8") from None
 
 
-_Value = TypeVar("_Value")
-
-
-def _read(entry: Entry, form: type[_Value]) -> _Value:
-    try:
-        return json_decoder(form)(entry.body)
-    except msgspec.MsgspecError as error:
-        raise WireError(
-            f"entry {entry.seq} of {entry.stream} is no {form.__name__.lower()} ({error}); upgrade hive-mind"
-        ) from error
+_FORMS: Mapping[str, type[Item | Decision | Reopening]] = {
+    OPENED: Item,
+    DECIDED: Decision,
+    COMMENTED: Decision,
+    REOPENED: Reopening,
+}
 
 
 def _unknown(entry: Entry) -> WireError:

@@ -74,6 +74,11 @@ class ModelReviewConfig:
     degrade: Annotated[bool, Setting()] = False
     """Runs: what a judge is a little too unsure to accept is tried again or planned anew while attempts last."""
 
+    @property
+    def settings(self) -> JudgeSettings:
+        """How sure a judge has to be, and what if it is not."""
+        return JudgeSettings(threshold=self.threshold, unattended=self.unattended, degrade=self.degrade)
+
 
 @dataclass(frozen=True)
 class JudgedBy:

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge import DECISIONS_MIN
-from hive_mind.judge.case import FACT
-from hive_mind.judge.judgment import JudgmentAction, Precedent
+from hive_mind.judge.judgment import FACT, JudgmentAction, Precedent
 from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
 from hive_mind.regex import regex
 

@@ -13,16 +13,14 @@ from msgspec.structs import replace
 
 from hive_mind.goals.satisfaction import Satisfaction
 from hive_mind.judge.agreement import Pooled, pooled
-from hive_mind.judge.case import Case
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import PERSON, Cause, Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import PERSON, Case, Cause, Judgment, JudgmentAction, Signal
 from hive_mind.judge.rules import RuleSet
 
 CUSTOM: Final = "custom"
 RULES: Final = "rules"
 """The signal that some rule can't be asked here."""
 MODEL: Final = "model"
-TOOLS: Final = "tools"
 TOO_UNSURE = "Confidence too low for autonomous decision"
 
 _RETRY_FROM, _REPLAN_FROM = 0.75, 0.5
@@ -32,9 +30,9 @@ _NEVER_ALONE = frozenset(("constraint", "unchecked", "rule", "broken", "person")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The need before anything can be decided: a signal, or the end of tools that are at work."""
+    """The signal that is needed before anything can be decided."""
 
-    signal: Literal["custom", "model", "tools"]
+    signal: Literal["custom", "model"]
 
 
 def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, signals: Sequence[Signal] = ()) -> Judgment | Need:
@@ -99,62 +97,34 @@ class _Judged:
         matches = self.rules.shadows(self.case.names, self.case.kind, self.digest)
         return tuple(match.rule.id for match in matches if not match.broken)
 
-    def _is_passed_unseen(self, judgment: Judgment, satisfaction: Satisfaction | None) -> bool:
-        """Whether `unattended` would let pass what no judge has looked at: a hard constraint is a person's then."""
-        is_alone = self.settings.unattended != "escalate" and judgment.cause not in _NEVER_ALONE
-        return (
-            judgment.action is JudgmentAction.ESCALATE
-            and is_alone
-            and satisfaction is not None
-            and bool(self.unchecked(satisfaction))
-        )
-
     def finished(self, judgment: Judgment) -> Judgment:
         """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
-        satisfaction, shadows = self.seen(), self.shadows()
-        if self._is_passed_unseen(judgment, satisfaction):
-            judgment = replace(judgment, cause="unchecked")
-        if satisfaction is None and not shadows and not self.given:
-            return _attended(self.settings, judgment)
         signals = (*judgment.signals, *(signal for signal in self.given if signal not in judgment.signals))
-        return _attended(
-            self.settings,
-            replace(
-                judgment,
-                signals=signals,
-                shadows=shadows,
-                score=satisfaction.score if satisfaction else None,
-                unchecked=satisfaction.unchecked if satisfaction else (),
-                violated=satisfaction.violated if satisfaction else (),
-            ),
-        )
+        judgment = replace(judgment, signals=signals, shadows=self.shadows())
+        if satisfaction := self.seen():
+            is_alone = judgment.action is JudgmentAction.ESCALATE and not is_for_a_person(judgment, self.settings)
+            if is_alone and self.unchecked(satisfaction):
+                # A person decides on parts that no judge has looked at, whatever `unattended` lets pass.
+                judgment = replace(judgment, cause="unchecked")
+            judgment = replace(
+                judgment, score=satisfaction.score, unchecked=satisfaction.unchecked, violated=satisfaction.violated
+            )
+        return _attended(self.settings, judgment)
 
 
 def _by_person(judged: _Judged) -> Judgment | None:
-    signal = next(
-        (
-            person_signal
-            for person_signal in judged.given
-            if person_signal.origin == PERSON and person_signal.state == "given" and person_signal.action
-        ),
-        None,
-    )
-    if signal is None or signal.action is None:
-        return None
-    return Judgment(
-        action=signal.action, reasoning=signal.reasoning or f"{signal.name} decided", cause="person", feedback=signal.reasoning
-    )
-
-
-def _by_outputs(judged: _Judged) -> Judgment | Need | None:
-    if judged.case.is_working:
-        return Need(TOOLS)
-    if missing := judged.case.missing:
-        reasoning = f"missing outputs: {', '.join(missing)}"
-        return Judgment(
-            action=JudgmentAction.RETRY, reasoning=reasoning, cause="outputs", feedback=f"set these outputs: {', '.join(missing)}"
-        )
+    for signal in judged.given:
+        if signal.origin == PERSON and signal.action:
+            reasoning = signal.reasoning or f"{signal.name} decided"
+            return Judgment(action=signal.action, reasoning=reasoning, cause="person", feedback=signal.reasoning)
     return None
+
+
+def _by_outputs(judged: _Judged) -> Judgment | None:
+    if not (missing := ", ".join(judged.case.missing)):
+        return None
+    reasoning, feedback = f"missing outputs: {missing}", f"set these outputs: {missing}"
+    return Judgment(action=JudgmentAction.RETRY, reasoning=reasoning, cause="outputs", feedback=feedback)
 
 
 def _by_constraints(judged: _Judged) -> Judgment | None:
@@ -266,17 +236,12 @@ def _stopped(judged: _Judged, satisfaction: Satisfaction, signal: Signal) -> Jud
 def _decided(judged: _Judged, pooled_signals: Pooled, sure: float, signal: Signal, cause: Cause) -> Judgment:
     threshold = judged.settings.threshold_of(judged.case.goal_kind)
     if threshold is None:
-        return replace(_escalated("past decisions of people don't let it decide alone", "threshold"), confidence=sure)
-    if sure < threshold:
-        return replace(_unsure(judged, pooled_signals.action, sure / threshold, signal), confidence=sure, threshold=threshold)
-    return Judgment(
-        action=pooled_signals.action,
-        reasoning=signal.reasoning,
-        cause=cause,
-        confidence=sure,
-        threshold=threshold,
-        feedback=signal.reasoning,
-    )
+        judgment = _escalated("past decisions of people don't let it decide alone", "threshold")
+    elif sure < threshold:
+        judgment = _unsure(judged, pooled_signals.action, sure / threshold, signal)
+    else:
+        judgment = Judgment(action=pooled_signals.action, reasoning=signal.reasoning, cause=cause, feedback=signal.reasoning)
+    return replace(judgment, confidence=sure, threshold=threshold)
 
 
 def _unsure(judged: _Judged, action: JudgmentAction, share: float, signal: Signal) -> Judgment:
@@ -313,7 +278,7 @@ def _unchecked(ids: Sequence[str]) -> Judgment:
 
 
 def _attended(settings: JudgeSettings, judgment: Judgment) -> Judgment:
-    if judgment.action is not JudgmentAction.ESCALATE or settings.unattended == "escalate" or judgment.cause in _NEVER_ALONE:
+    if judgment.action is not JudgmentAction.ESCALATE or is_for_a_person(judgment, settings):
         return judgment
     reasoning = f"nobody attends ({settings.unattended}): {judgment.reasoning}"
     if settings.unattended == "hold":

@@ -1,4 +1,4 @@
-"""Rules: conditions that decide without a model, the most important first.
+"""Rules: conditions that decide without a model, the most important first. Pure.
 
 The first that matches is definitive. One that fails on the data of a case is no match and is not passed over either: it might
 have been the one that decides. A shadow rule, and one that is not yet rolled out to a case, is evaluated and decides nothing.
@@ -9,24 +9,32 @@ A case is chosen by a hash of it under a key, so every process chooses the same 
 every case of a smaller one, and who does not know the key can't tell which case will be looked at.
 
 On trial: what a rule would do to facts or outputs that are there, and how often people decided otherwise.
+
+Rules that people approved for a whole hive stand in its registry. A rule of the manifest overrides one of the hive with the same
+id: the manifest is what people want. A rule that can't be read here, because a newer version wrote it, might be the one that
+decides; so it is reported, and nothing new is let through.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+import msgspec
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import GoalSection
-from hive_mind.judge.case import FACT
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import FACT, CaseKind, Example, JudgmentAction
 from hive_mind.measure.intervals import wilson_bounds
 
-Subject = Literal["output", "fact"]
+Mode = Literal["active", "shadow", "retired"]
+KIND = "rule"
+"""Of the registry's entries that are rules."""
+APPROVED_BY, TAKEN_BACK = "approved_by", "taken_back"
+"""Where a rule's `metadata` says who let it into the hive, and why it is on trial again."""
 LEARNED = "learned"
 """`metadata["source"]` of a rule that was made of people's decisions."""
 MAY_ACCEPT = "may_accept"
@@ -55,7 +63,7 @@ class EvaluationRule(GoalSection):
     priority: int = Field(100, description="The highest is tried first; of equals, the first by id.")
     description: str = Field("", description="Its purpose, shown to people as the reason of a judgement.")
     feedback: str = Field("", description="Advice to the worker when it has to try again.")
-    mode: Literal["active", "shadow", "retired"] = Field("active", description="shadow: its verdict is only recorded.")
+    mode: Mode = Field("active", description="shadow: its verdict is only recorded.")
     rollout: float = Field(1.0, ge=0, le=1, description="The share of all cases that it decides.")
     on: Literal["any", "output", "fact"] = Field("any", description="Whether it is about outputs, about facts to share, or both.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Notes of your own, such as who approved it.")
@@ -101,14 +109,14 @@ class RuleSet:
         alive = [(rule, Condition(rule.condition)) for rule in self.rules if rule.mode != "retired"]
         self._asked = {on: [(rule, it) for rule, it in alive if rule.on in ("any", on)] for on in ("output", "fact")}
 
-    def first(self, names: Mapping[str, object], on: Subject = "output", case_digest: str = "") -> Match | None:
+    def first(self, names: Mapping[str, object], on: CaseKind = "output", case_digest: str = "") -> Match | None:
         """The first rule that decides this case, or that should have and can't be evaluated."""
         for rule, condition in self._asked[on]:
             if _decides(rule, case_digest) and (match := _match(rule, condition, names)):
                 return match
         return None
 
-    def shadows(self, names: Mapping[str, object], on: Subject = "output", case_digest: str = "") -> list[Match]:
+    def shadows(self, names: Mapping[str, object], on: CaseKind = "output", case_digest: str = "") -> list[Match]:
         """The matches of the rules that do not decide this case."""
         undecided = [(rule, condition) for rule, condition in self._asked[on] if not _decides(rule, case_digest)]
         return [match for rule, condition in undecided if (match := _match(rule, condition, names))]
@@ -156,21 +164,6 @@ def next_share(share: float, record: RolloutRecord, target: float) -> float:
 EXAMPLES_MAX = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """One case: what conditions see as `result`, how it is shown, and what a person decided, if anybody did."""
-
-    result: Mapping[str, Any]
-    title: str
-    person: JudgmentAction | None = None
-    kind: str = FACT
-    """"fact", or the kind of the goal that an output is for."""
-
-    @property
-    def on(self) -> str:
-        return FACT if self.kind == FACT else "output"
-
-
 @dataclass(slots=True)
 class Trial:
     """The result of one rule. `first` counts the cases that no rule before it decides.
@@ -193,7 +186,7 @@ class Trial:
         return RolloutRecord(self.rightly, self.rightly + self.wrongly)
 
 
-def tried(rules: Iterable[EvaluationRule], cases: Iterable[Tried]) -> list[Trial]:
+def tried(rules: Iterable[EvaluationRule], cases: Iterable[Example]) -> list[Trial]:
     """All of them in the order they are asked, also those that are on trial or retired, put to every case."""
     trials = [(Trial(rule), Condition(rule.condition)) for rule in sorted(rules, key=lambda rule: (-rule.priority, rule.id))]
     for case in cases:
@@ -201,10 +194,10 @@ def tried(rules: Iterable[EvaluationRule], cases: Iterable[Tried]) -> list[Trial
     return [trial for trial, _ in trials]
 
 
-def _put(trials: Sequence[tuple[Trial, Condition]], case: Tried) -> None:
-    is_decided = False
+def _put(trials: Sequence[tuple[Trial, Condition]], case: Example) -> None:
+    is_decided, on = False, FACT if case.kind == FACT else "output"
     for trial, condition in trials:
-        if trial.rule.on not in ("any", case.on):
+        if trial.rule.on not in ("any", on):
             continue
         try:
             if not condition.holds(result=case.result, output=case.result, goal={"id": "", "kind": case.kind}):
@@ -221,4 +214,71 @@ def _put(trials: Sequence[tuple[Trial, Condition]], case: Tried) -> None:
             trial.rightly += is_agreed
             trial.wrongly += not is_agreed
         if len(trial.examples) < EXAMPLES_MAX:
-            trial.examples.append(case.title)
+            trial.examples.append(case.case)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesAtWork:
+    """The rules that decide now. `unreadable`: why some rule of the hive can't be asked here, "" where all can.
+
+    `is_known`: False as long as nobody has said which rules the hive has.
+    """
+
+    rules: RuleSet
+    unreadable: str = ""
+    is_known: bool = True
+
+
+def key_of(rule_id: str) -> str:
+    return f"{KIND}/{rule_id}"
+
+
+def value_of(rule: EvaluationRule) -> str:
+    return msgspec.json.encode(rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)).decode()
+
+
+def rule_of(rule_fields: Any) -> EvaluationRule:
+    """A rule as the registry, or a request, has it. Raises `InvalidInput`."""
+    try:
+        return EvaluationRule.model_validate(rule_fields)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        raise InvalidInput(f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}") from None
+
+
+def _readable(entries: Mapping[str, Any]) -> Iterator[EvaluationRule | str]:
+    """The rules among what the registry has, or why one can't be read."""
+    for key, value in entries.items():
+        try:
+            rule = rule_of(value)
+        except InvalidInput as error:
+            yield f"{key} of the hive can't be read here: {error}"
+            continue
+        yield rule if key_of(rule.id) == key else f"{key} of the hive calls itself {rule.id!r}"
+
+
+def known(entries: Mapping[str, Any]) -> dict[str, EvaluationRule]:
+    """Those that can be read, by id."""
+    return {rule.id: rule for rule in _readable(entries) if isinstance(rule, EvaluationRule)}
+
+
+def together(evaluation_rules: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
+    """The rules of a manifest, which are in order, with those of its hive."""
+    rules = {rule.id: rule for rule in evaluation_rules}
+    unreadable = []
+    for rule_or_problem in _readable(entries):
+        if isinstance(rule_or_problem, str):
+            unreadable.append(rule_or_problem)
+        else:
+            rules.setdefault(rule_or_problem.id, rule_or_problem)
+    return RulesAtWork(RuleSet(rules.values()), "; ".join(unreadable))
+
+
+def moved(rule: EvaluationRule, mode: Mode, share: float, by: str) -> EvaluationRule:
+    """The rule as somebody wants it to be from now on."""
+    metadata = {name: value for name, value in rule.metadata.items() if name != TAKEN_BACK} | {APPROVED_BY: by}
+    return rule.model_copy(update={"mode": mode, "rollout": share, "metadata": metadata})
+
+
+def taken_back(rule: EvaluationRule, why: str) -> EvaluationRule:
+    return rule.model_copy(update={"mode": "shadow", "metadata": rule.metadata | {TAKEN_BACK: why}})

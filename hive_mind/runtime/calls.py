@@ -256,7 +256,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return self._trust_in(request.to)
 
     async def _do_rule(self, request: api.Rule) -> Any:
-        from hive_mind.judge.hive_rules import key_of, rule_of, value_of
+        from hive_mind.judge.rules import key_of, rule_of, value_of
 
         rule = rule_of(request.rule)
         await self._write(key_of(rule.id), value_of(rule))
@@ -264,7 +264,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     async def _do_rules(self, request: api.Rules) -> Any:
         del request
-        from hive_mind.judge.hive_rules import KIND
+        from hive_mind.judge.rules import KIND
 
         return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
 

@@ -10,10 +10,9 @@ from itertools import product
 import pytest
 
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.judge.case import Case
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import Need, next_judgment
+from hive_mind.judge.judgment import Case, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import next_judgment
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
@@ -144,9 +143,3 @@ def test_where_nobody_attends_hard_constraints_and_what_broke_wait_all_the_same(
             assert not STOPS & set(names), names
             # A hard constraint without a check passes only where a model has looked at it.
             assert names[1] != "unchecked" or GRADES[names[4]], names
-
-
-def test_tools_at_work_are_waited_for_before_anything_is_decided() -> None:
-    for rule, constraint in product(RULES, CONSTRAINTS):
-        goal = Goal(id="g", constraints=CONSTRAINTS[constraint])
-        assert next_judgment(Case({}, goal, is_working=True), RuleSet(RULES[rule]), JudgeSettings()) == Need("tools")

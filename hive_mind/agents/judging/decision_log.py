@@ -10,35 +10,31 @@ it stands for. Only what it would have accepted is compared: to withhold too muc
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 import msgspec
 
-from hive_mind.agents.desk import key_of
+from hive_mind.agents.desk import key_of, readable_view
 from hive_mind.agents.judging.fact_items import judgement_of, precedent_of
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
+from hive_mind.errors import InvalidInput, WireError
+from hive_mind.judge.agreement import SignalWeights, by_kind, learned_weights
 from hive_mind.judge.calibration import (
     SAMPLES_MIN,
     CalibrationMetrics,
     Comparison,
-    Cost,
-    JudgeFigures,
+    JudgeTally,
     are_conclusive,
     calibrated,
     compared,
-    cost,
-    figures,
     moved,
     retries,
+    tally_of,
     threshold,
 )
-from hive_mind.judge.case import FACT
-from hive_mind.judge.items import DECIDED, PREFIX, REOPENED, ItemView, folded
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judged, JudgmentAction, Precedent
+from hive_mind.judge.items import DECIDED, PREFIX, REOPENED, ItemView
+from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig
+from hive_mind.judge.judgment import FACT, Judged, JudgmentAction, Precedent
 from hive_mind.judge.rules import chosen
-from hive_mind.judge.weights import SignalWeights, learned_weights
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
@@ -91,10 +87,8 @@ async def learned(ledger: Ledger, threshold_given: float, comparisons: Iterable[
     `given` is the threshold of the settings, `comparisons` are those since `Thresholds.since_ms`. Raises what a ledger raises.
     """
     now = await thresholds_in(ledger)
-    for kind, comparisons_of_kind in groupby(
-        sorted(comparisons, key=lambda comparison: comparison.kind), key=lambda comparison: comparison.kind
-    ):
-        move = _move(kind, list(comparisons_of_kind), threshold_given, now.by_kind.get(kind))
+    for kind, comparisons_of_kind in by_kind(comparisons).items():
+        move = _move(kind, comparisons_of_kind, threshold_given, now.by_kind.get(kind))
         if move is None:
             continue
         if not await ledger.append(STREAM, now.seq, [Entry(_MOVED, msgspec.json.encode(move), now_ms)]):
@@ -177,16 +171,16 @@ class LedgerLog:
     async def _length(self, stream: str) -> int:
         return next((head.seq + 1 for head in await self.ledger.heads(stream) if head.stream == stream), 0)
 
-    async def judged(self, since_ms: int = 0) -> list[Judged]:
-        """All that was judged from then on, in that order."""
-        return [case async for case in self.each(since_ms)]
+    async def judged(self) -> list[Judged]:
+        """All that was judged, in that order."""
+        return [case async for case in self.each()]
 
-    async def each(self, since_ms: int = 0) -> AsyncIterator[Judged]:
+    async def each(self) -> AsyncIterator[Judged]:
         """The same one by one. Unreadable entries are logged and left out."""
         pos = 0
         while (page := await self.ledger.newer(pos, JUDGEMENTS)).upto != pos:
             for entry in page.entries:
-                if entry.at_ms >= since_ms and (case := _read(entry)):
+                if case := _read(entry):
                     yield case
             pos = page.upto
 
@@ -229,9 +223,14 @@ class LedgerLog:
 
     async def _note(self, stream: str) -> None:
         self._decided.pop(stream, None)
-        view = await view_in(self.ledger, stream)
+        view = await readable_view(self.ledger, stream)
         if view is not None and (precedent := await self.precedent(view)):
             self._decided[stream] = view.decided_ms, precedent
+
+
+def log_of(ledger: Ledger, config: ModelReviewConfig) -> LedgerLog:
+    """Where a judge keeps what it judged, and learns from what people said of it."""
+    return LedgerLog(ledger, audit_share=config.audit, learns_weights=config.weights == "learned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +240,7 @@ class JudgeRecord:
     `weights` are those that the answers speak for, also where signals count alike.
     """
 
-    figures: JudgeFigures
-    cost: Cost
+    tally: JudgeTally
     calibration: CalibrationMetrics
     thresholds: Thresholds
     weights: SignalWeights
@@ -258,7 +256,7 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
     """As it is now. Raises what a ledger raises."""
     log = LedgerLog(ledger)
     judged = await log.judged()
-    views = [view for head in await ledger.heads(PREFIX) if (view := await view_in(ledger, head.stream))]
+    views = [view for head in await ledger.heads(PREFIX) if (view := await readable_view(ledger, head.stream))]
     now = await thresholds_in(ledger)
     precedents = [precedent for view in views if view.decided_ms > now.since_ms if (precedent := await log.precedent(view))]
     weights = learned_weights(precedents)
@@ -266,8 +264,7 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
     are_used = bool(last and last.weights)
     comparisons = accepted(precedents, weights.weights_by_goal_type if are_used else None)
     return JudgeRecord(
-        figures=figures(case.judgment for case in judged),
-        cost=cost(judged),
+        tally=tally_of(judged),
         calibration=calibrated(comparisons, retries(judged)),
         thresholds=now,
         weights=weights,
@@ -276,15 +273,6 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
         audits=sum(view.item.kind == "audit" for view in views),
         models=tuple(sorted({case.model for case in judged if case.model})),
     )
-
-
-async def view_in(ledger: Ledger, stream: str) -> ItemView | None:
-    """The item of this stream; one that can't be read is logged and left out."""
-    try:
-        return folded(await ledger.read(stream))
-    except (DatabaseUnreadable, WireError) as error:
-        _log.error("an item is left out: %s", error)
-        return None
 
 
 def _encoded(judged: Judged) -> bytes:

@@ -8,27 +8,15 @@ again, and both take over what is not there yet, so a page more does no harm. Th
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Protocol
 
 import msgspec
 
-from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.desk import LedgerDesk, readable_view
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, HiveError, InvalidInput, WireError
+from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.replication.reliable_channels import Act, IncomingMessage
-from hive_mind.judge.items import (
-    COMMENTED,
-    DECIDED,
-    ITEM_MAX_BYTES,
-    OPENED,
-    PREFIX,
-    REOPENED,
-    check,
-    decision_of,
-    item_of,
-    reopening_of,
-)
+from hive_mind.judge.items import COMMENTED, ITEM_MAX_BYTES, OPENED, PREFIX, Decision, Item, check, value_of
 from hive_mind.judge.judge_settings import DeskConfig
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder, msgpack_decoder
@@ -88,14 +76,8 @@ class Peer(msgspec.Struct, frozen=True):
 
 Take = Callable[[DeskPage, str], None]
 """Takes a page and the node that sent it. May forget it."""
-
-
-class Tell(Protocol):
-    """Durable when it returns, and reaches each node once: `Requests.tell`."""
-
-    def __call__(self, to: Sequence[str], kind: str, data: bytes) -> Awaitable[object]:
-        """Raises `HiveError`."""
-        ...
+Tell = Callable[[Sequence[str], str, bytes], Awaitable[object]]
+"""Durable when it returns, and reaches each node once: `Requests.tell`. Raises `HiveError`."""
 
 
 class DeskPages:
@@ -241,8 +223,8 @@ class DeskExchange:
 
     async def _is_about(self, part: ItemEntry, owner: str) -> bool:
         """Whether it says something of an item of this agent that may be said here: only a desk is asked anything."""
-        if part.kind == OPENED:
-            return self._is_desk and item_of(part.entry).agent == owner
+        if isinstance(item := value_of(part.entry), Item):
+            return self._is_desk and item.agent == owner
         view = await self._desk.view(part.item)
         return view is None or view.item.agent == owner
 
@@ -285,11 +267,7 @@ class DeskExchange:
         """The agent to which it is sent, "" for none. To a desk that is new only what waits is news."""
         if entry.kind == COMMENTED or (entry.kind == OPENED and self._is_desk):
             return ""
-        try:
-            view = await self._desk.view(entry.stream.removeprefix(PREFIX))
-        except (DatabaseUnreadable, WireError) as error:
-            _log.error("an item is left out: %s", error)
-            return ""
+        view = await readable_view(self._ledger, entry.stream)
         if view is None or (view.item.agent == self._agent) == self._is_desk:
             return ""
         if self._is_desk:
@@ -342,15 +320,13 @@ def _checked(message: IncomingMessage) -> DeskPage:
 
 
 def _check(part: ItemEntry) -> None:
-    item_named = part.item
-    if part.kind == OPENED:
-        check(item := item_of(part.entry))
-        item_named = item.id
-    elif part.kind == DECIDED:
-        item_named = decision_of(part.entry).item
-    elif part.kind == REOPENED:
-        reopening_of(part.entry)
-    else:
+    if part.kind == COMMENTED:
         raise InvalidInput(f"it has the unknown kind {part.kind!r}")
+    item_named, value = part.item, value_of(part.entry)
+    if isinstance(value, Item):
+        check(value)
+        item_named = value.id
+    elif isinstance(value, Decision):
+        item_named = value.item
     if item_named != part.item:
         raise InvalidInput(f"it is about item {part.item} and speaks of item {item_named}")

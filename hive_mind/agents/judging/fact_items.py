@@ -9,13 +9,10 @@ import dataclasses
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
-from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.desk import LedgerDesk, readable_view
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.errors import DatabaseUnreadable, WireError
-from hive_mind.judge.case import FACT
-from hive_mind.judge.items import NOBODY, Item, ItemView, fitted
-from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Precedent
-from hive_mind.judge.rules import Tried
+from hive_mind.judge.items import NOBODY, Item, ItemView, fitted, stream_of
+from hive_mind.judge.judgment import FACT, Judged, Judgment, JudgmentAction, Precedent
 from hive_mind.model.evidence import LISTS, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id, item_id, judgment_id
@@ -93,12 +90,8 @@ def text_before(fact: Fact) -> Fact:
 
 async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
     """The facts and outputs that people decided about: all that was asked at this desk, or what one agent asked."""
-    for open_item in await desk.ids():
-        try:
-            view = await desk.view(open_item)
-        except (DatabaseUnreadable, WireError):
-            # `inbox list --all` tells of it.
-            continue
+    for item_named in await desk.ids():
+        view = await readable_view(desk.ledger, stream_of(item_named))
         if view and is_decided(view) and agent in ("", view.item.agent):
             yield view
 
@@ -134,12 +127,8 @@ def shown(view: ItemView) -> dict[str, str]:
     }
 
 
-def case_of(view: ItemView) -> Tried:
-    return Tried(shown(view), view.item.title, action_of(view), view.item.goal_kind or FACT)
-
-
 def shown_precedent(view: ItemView) -> Precedent:
-    """The decision about what was shown, as rules are made of it."""
+    """The decision about what was shown, as rules are made of it and put to it."""
     because = view.decision.because if view.decision else ""
     return Precedent(
         person=action_of(view), kind=view.item.goal_kind or FACT, result=shown(view), case=view.item.title, because=because

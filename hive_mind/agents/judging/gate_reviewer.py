@@ -21,16 +21,15 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.desk import LedgerDesk, readable_view
 from hive_mind.agents.judging.fact_items import AUDIT, EVERY_FACT, audit_item, fact_item, names_of, text_before
-from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge, NotedRulings
-from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
-from hive_mind.judge.case import FACT, Case
-from hive_mind.judge.hive_rules import RulesAtWork
-from hive_mind.judge.items import Decision, Item
+from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge
+from hive_mind.errors import HiveError
+from hive_mind.judge.items import Decision, Item, stream_of
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import PERSON, Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import FACT, PERSON, Case, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
+from hive_mind.judge.rules import RulesAtWork
 from hive_mind.memory.gate.promotion import ALLOWED, Ruling
 from hive_mind.model.fact import Fact, Sharing
 
@@ -45,7 +44,7 @@ _RULES_ALONE = JudgeSettings()
 
 
 class GateReviewer:
-    """A `Review` over rules and a desk, which stays its owner's. Where no rule decides, `judge` does (a model), or, with
+    """A `Review` over rules and a desk, which stays its owner's. Where no rule decides, the model of `judge` does, or, with
     `asks_people`, a person.
 
     `run` it as long as facts are to be judged; `reconsider` is the memory's own. `rules` says which are at work now; when they
@@ -58,20 +57,19 @@ class GateReviewer:
         desk: LedgerDesk,
         reconsider: Reconsider,
         rules: Callable[[], RulesAtWork],
+        judge: FactJudge,
         *,
         asks_people: bool = False,
-        judge: FactJudge | None = None,
-        noted: NotedRulings | None = None,
     ) -> None:
         self._agent, self._desk, self._reconsider = agent, desk, reconsider
-        self._rules, self._asks_people, self._judge, self._noted = rules, asks_people, judge, noted
+        self._rules, self._judge, self._asks_people = rules, judge, asks_people
         self._decided: dict[str, Decision] = {}
         self._asked: dict[str, str] = {}
         self._wanted: dict[str, Fact] = {}
         self._unjudged: dict[str, Fact] = {}
         self._behind: dict[str, set[str]] = {}
         self._pos = 0
-        self._news, self._work, self._accepted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._news, self._work = asyncio.Event(), asyncio.Event()
 
     def ruling(self, fact: Fact) -> Ruling | None:
         """By rules, a model's judgement and what people decided; None where a model or a person has to be asked first."""
@@ -121,8 +119,6 @@ class GateReviewer:
             tasks.create_task(self._follow())
             tasks.create_task(self._ask())
             tasks.create_task(self._have_judged())
-            if self._judge is not None:
-                tasks.create_task(self._have_audited(self._judge))
 
     # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +128,7 @@ class GateReviewer:
         if judgment is None:
             return None
         asks_people = is_whole and self._asks_people and judgment.cause not in ("person", "rule")
-        if not (asks_people or is_for_a_person(judgment, self._settings)):
+        if not (asks_people or is_for_a_person(judgment, self._judge.settings)):
             return ALLOWED if judgment.action is JudgmentAction.ACCEPT else Ruling(judgment.reasoning)
         if judgment.cause == "person":
             return Ruling(_said_no(self._decided[fact.id]))
@@ -145,11 +141,11 @@ class GateReviewer:
         signals = (
             [Signal(name=decision.by, origin=PERSON, action=decision.action, reasoning=decision.because)] if decision else []
         )
-        settings = self._settings if is_whole else _RULES_ALONE
+        settings = self._judge.settings if is_whole else _RULES_ALONE
         judgment = next_judgment(Case(names_of(fact, self._agent), kind=FACT), self._rules().rules, settings, signals)
         if isinstance(judgment, Need):
-            return self._judge.judgment(fact) if self._judge else None
-        if self._noted and is_whole and judgment.cause != "person" and self._noted.note(fact, self._asking(judgment)):
+            return self._judge.judgment(fact)
+        if is_whole and judgment.cause != "person" and self._judge.note(fact, self._asking(judgment)):
             self._work.set()
         return judgment
 
@@ -159,10 +155,6 @@ class GateReviewer:
             return judgment
         return replace(judgment, action=JudgmentAction.ESCALATE, cause="missing", reasoning=EVERY_FACT)
 
-    @property
-    def _settings(self) -> JudgeSettings:
-        return self._judge.settings if self._judge else _RULES_ALONE
-
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
     async def _have_judged(self) -> None:
@@ -170,7 +162,7 @@ class GateReviewer:
         while True:
             await self._work.wait()
             self._work.clear()
-            while (self._judge and self._unjudged) or (self._noted and self._noted.has_noted):
+            while self._unjudged or self._judge.has_noted:
                 try:
                     await self._judge_some()
                 except HiveError as error:
@@ -178,15 +170,13 @@ class GateReviewer:
                     await asyncio.sleep(_AGAIN_S)
 
     async def _judge_some(self) -> None:
-        judge = self._judge
-        if self._noted:
-            await self._noted.flush()
-        if judge and self._unjudged:
-            await judge.until_free()
+        await self._judge.flush()
+        if (model := self._judge.model) and self._unjudged:
+            # Waiting until then gathers a larger batch.
+            await model.until_free()
             facts = list(islice(self._unjudged.values(), FACTS_MAX))
-            await judge.learn()
-            await judge.judge(facts)
-            self._accepted.set()
+            await self._judge.judge(facts)
+            self._news.set()
             for fact in facts:
                 self._unjudged.pop(fact.id, None)
             await self._have_reconsidered([fact.id for fact in facts])
@@ -203,7 +193,11 @@ class GateReviewer:
                     self._wanted.pop(fact.id, None)
             if ids_asked:
                 await self._have_reconsidered(ids_asked)
-            if self._wanted:
+            # A sample of what the model lets pass. Nothing waits for it.
+            for judged in list(self._judge.audits.values()):
+                if await self._is_there(audit_item(self._agent, judged)):
+                    self._judge.audits.pop(judged.goal, None)
+            if self._wanted or self._judge.audits:
                 # The desk is full, or can't be written: when there is room, or in a moment.
                 await asyncio.sleep(_AGAIN_S)
                 self._news.set()
@@ -225,11 +219,11 @@ class GateReviewer:
             # The model is asked again.
             self.want([fact])
             return True
-        item = fact_item(self._agent, fact, judgment, is_by_model=self._judge is not None)
+        item = fact_item(self._agent, fact, judgment, is_by_model=self._judge.model is not None)
         is_there = await self._is_there(item)
         if is_there:
             self._asked[fact.id] = item.id
-        elif self._judge and judgment.cause == "broken":
+        elif judgment.cause == "broken":
             # By the time that there is room the model may be well again.
             self._judge.try_again(fact)
         return is_there
@@ -241,18 +235,6 @@ class GateReviewer:
             _log.warning("agent %s: a person could not be asked about a fact (%s); tried again", self._agent, error)
             return False
 
-    async def _have_audited(self, judge: FactJudge) -> None:
-        """Lay down a sample of what the model lets pass. Nothing waits for it."""
-        while True:
-            for judged in list(judge.audits.values()):
-                if await self._is_there(audit_item(self._agent, judged)):
-                    judge.audits.pop(judged.goal, None)
-            if judge.audits:
-                await asyncio.sleep(_AGAIN_S)
-            else:
-                self._accepted.clear()
-                await self._accepted.wait()
-
     async def _follow(self) -> None:
         async for decision in self._desk.decisions(self._pos):
             if subject := await self._note(decision.decision):
@@ -260,12 +242,8 @@ class GateReviewer:
             self._pos = decision.pos
 
     async def _note(self, decision: Decision) -> str:
-        """The fact it is about; "" where it is about nothing of this agent's that can be read."""
-        try:
-            view = await self._desk.view(decision.item)
-        except (DatabaseUnreadable, WireError) as error:
-            _log.error("agent %s: a decision is left out, and the fact stays home: %s", self._agent, error)
-            return ""
+        """The fact it is about; "" where it is about nothing of this agent's that can be read: then the fact stays home."""
+        view = await readable_view(self._desk.ledger, stream_of(decision.item))
         if view is None or view.item.kind not in (FACT, AUDIT) or view.item.agent != self._agent:
             return ""
         # It may have been opened and decided again since.

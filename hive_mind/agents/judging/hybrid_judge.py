@@ -9,24 +9,25 @@ and says how sure its judge has to be.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import msgspec
 
-from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.model_judge import ModelJudge, ModelVerdict
+from hive_mind.agents.judging.decision_log import LedgerLog, log_of
+from hive_mind.agents.judging.functions import functions_at
+from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, Verdicts
+from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import GENERAL, Goal
 from hive_mind.goals.satisfaction import Check
-from hive_mind.judge.case import Case
-from hive_mind.judge.hive_rules import RulesAtWork
-from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
-from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import CUSTOM, RULES, Need, is_for_a_person, next_judgment
+from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings, ReviewConfig
+from hive_mind.judge.judgment import Case, Judged, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import CUSTOM, MODEL, RULES, Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RuleSet
-from hive_mind.llm.base import LanguageModel, Usage
+from hive_mind.ledger.base import Ledger
+from hive_mind.llm.base import LanguageModel
 from hive_mind.model.ids import judgment_id
 from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec
 from hive_mind.runs.state import RunState
@@ -53,24 +54,6 @@ class JudgeProtocol(Protocol):
         ...
 
 
-class DecisionLog(Protocol):
-    """Where judgements are kept."""
-
-    async def keep(self, judged: Judged) -> Judged:
-        """Durable when it returns, and chosen for people to look at, or not; what can't be kept raises, and is not decided."""
-        ...
-
-    async def taught(self, settings: JudgeSettings) -> JudgeSettings:
-        """With what people's decisions taught. Raises what a ledger raises."""
-        ...
-
-
-@dataclass(slots=True)
-class _Asked:
-    signals: list[Signal]
-    verdict: ModelVerdict | None = None
-
-
 class HybridJudge:
     """Judges by rules, criteria, a judge of one's own or a model, and leaves to people what these can't decide.
 
@@ -83,10 +66,10 @@ class HybridJudge:
         model: LanguageModel | ModelJudge | None = None,
         *,
         llm_confidence_threshold: float = CONFIDENCE_THRESHOLD,
-        custom: JudgeProtocol | None = None,
+        custom: JudgeProtocol | Callable[..., Any] | None = None,
         settings: JudgeSettings | None = None,
         checks: Mapping[str, Check] | None = None,
-        log: DecisionLog | None = None,
+        log: LedgerLog | None = None,
     ) -> None:
         self.rules = rules
         chosen = settings or JudgeSettings(threshold=llm_confidence_threshold)
@@ -113,46 +96,37 @@ class HybridJudge:
 
     async def judged(self, case: Case, turn: JudgedTurn, given: Sequence[Signal] = (), subject: str = "") -> Judged:
         """The same with all that it rests on. `subject`: what is judged, attempt after attempt."""
-        settings, question = self.settings, _Asked(list(given))
-        judgment = next_judgment(case, self.rules, settings, question.signals)
+        settings, signals, verdicts = self.settings, list(given), Verdicts()
+        judgment = next_judgment(case, self.rules, settings, signals)
         if isinstance(judgment, Need) and self._log:
             settings = await self._log.taught(settings)
         while isinstance(judgment, Need):
-            await self._ask(judgment, case, turn, question)
-            judgment = next_judgment(case, self.rules, settings, question.signals)
-        digest = case.digest
-        name = judgment_id(case.goal.id if case.goal else "", digest, turn.iteration)
-        record = self._record(msgspec.structs.replace(judgment, id=name), case, digest, question.verdict)
-        record = msgspec.structs.replace(record, subject=subject, weights=dict(settings.weights_of(case.goal_kind)))
-        return await self._log.keep(record) if self._log else record
-
-    async def _ask(self, need: Need, case: Case, turn: JudgedTurn, question: _Asked) -> None:
-        if need.signal == "custom" and self._custom:
-            question.signals.append(await _custom_signal(self._custom, turn))
-        elif need.signal == "model" and self._model:
-            question.verdict = await self._model.verdict(case)
-            question.signals.append(question.verdict.signal)
-        else:
-            raise AssertionError(f"no source is configured for signal {need.signal}")
-
-    def _record(self, judgment: Judgment, case: Case, digest: str, verdict: ModelVerdict | None) -> Judged:
-        usage = verdict.usage if verdict else Usage()
-        return Judged(
-            judgment=judgment,
+            if judgment.signal == MODEL and self._model:
+                verdicts = await self._model.verdict(case)
+                signals += verdicts.signals
+            else:
+                signals.append(await _custom_signal(self._custom, turn))
+            judgment = next_judgment(case, self.rules, settings, signals)
+        digest, goal = case.digest, case.goal.id if case.goal else ""
+        record = Judged(
+            judgment=msgspec.structs.replace(judgment, id=judgment_id(goal, digest, turn.iteration)),
             case=digest,
-            goal=case.goal.id if case.goal else "",
+            goal=goal,
             kind=case.goal_kind,
             result=dict(case.result),
-            model=self._model.name if self._model and verdict else "",
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            usd=verdict.usd if verdict else None,
+            weights=dict(settings.weights_of(case.goal_kind)),
+            subject=subject,
         )
+        record = verdicts.noted_on(record)
+        return await self._log.keep(record) if self._log else record
 
 
-async def _custom_signal(judge: JudgeProtocol, turn: JudgedTurn) -> Signal:
+async def _custom_signal(judge: Any, turn: JudgedTurn) -> Signal:
+    """Of a judge of one's own: an object that has `evaluate`, or a function of the turn."""
+    evaluate = getattr(judge, "evaluate", judge)
     try:
-        outcome = await judge.evaluate(turn)
+        outcome = await (evaluate(turn) if inspect.iscoroutinefunction(evaluate) else asyncio.to_thread(evaluate, turn))
+        outcome = _understood(outcome)
     except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises, it has not said yes
         return Signal(name=CUSTOM, origin=CUSTOM, state="broken", reasoning=f"{type(error).__name__}: {error}")
     if outcome is None:
@@ -166,22 +140,11 @@ async def _custom_signal(judge: JudgeProtocol, turn: JudgedTurn) -> Signal:
     )
 
 
-def always(rules: RuleSet) -> Callable[[], Awaitable[RulesAtWork]]:
-
-    async def now() -> RulesAtWork:
-        return RulesAtWork(rules)
-
-    return now
-
-
-_NO_FLEET_RULES = always(RuleSet())
-
-
 @dataclass(frozen=True)
 class RunJudge:
     """`rules`: those at work now, beside a worker's. `functions`: judges and checks of one's own, by the names workers give."""
 
-    rules: Callable[[], Awaitable[RulesAtWork]] = _NO_FLEET_RULES
+    rules: HiveRules = field(default_factory=HiveRules)
     model: ModelJudge | None = None
     settings: JudgeSettings = field(default_factory=JudgeSettings)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -189,7 +152,7 @@ class RunJudge:
 
     async def has_rules(self) -> bool:
         """Whether rules beside a worker's are asked about what a run comes to."""
-        now = await self.rules()
+        now = await self.rules.known()
         return bool(now.unreadable) or any(rule.on != "fact" and rule.mode != "retired" for rule in now.rules.rules)
 
     async def judged(
@@ -205,51 +168,38 @@ class RunJudge:
 
         Raises `InvalidInput` for the name of a judge that is not there, and what the log raises.
         """
-        now = await self.rules()
+        now = await self.rules.known()
         # A rule of the fleet overrides a worker's of the same name.
         by_id = {rule.id: rule for rule in (*spec.rules, *now.rules.rules) if rule.id not in overruled}
         rules = RuleSet(by_id.values())
         signals = [Signal(name=RULES, origin=RULES, state="broken", reasoning=now.unreadable)] if now.unreadable else []
-        judge = HybridJudge(rules, self.model, custom=self._own(node), settings=self._settings(spec), log=self.log)
+        settings = replace(self.settings, **{name: value for name, value in spec.judging if value is not None})
+        judge = HybridJudge(rules, self.model, custom=self._own(node), settings=settings, log=self.log)
         found_case = await judge.judged(replace(case, checks=self.functions), turn, signals, subject)
         if found_case.judgment.action is JudgmentAction.ESCALATE and not is_for_a_person(found_case.judgment, judge.settings):
             # Nobody is asked, so it has failed.
             return msgspec.structs.replace(found_case, judgment=msgspec.structs.replace(found_case.judgment, cause="unattended"))
         return found_case
 
-    def _own(self, node: NodeSpec | None) -> JudgeProtocol | None:
-        if node is None or not node.judge:
+    def _own(self, node: NodeSpec | None) -> Callable[..., Any] | None:
+        if node is None or not (name := node.judge):
             return None
-        if node.judge not in self.functions:
-            raise InvalidInput(f"node {node.id} is judged by {node.judge!r}, which is not there: {how_to_name(node.judge)}")
-        return judge_of(self.functions[node.judge])
-
-    def _settings(self, spec: WorkerSpec) -> JudgeSettings:
-        """Those of the agent, but for what the worker says."""
-        settings_given = {name: value for name, value in spec.judging if value is not None}
-        return replace(self.settings, **settings_given)
+        if name not in self.functions:
+            remedy = f"give it with --function {name}=FILE.py:NAME, or in a manifest's judge.functions"
+            raise InvalidInput(f"node {node.id} is judged by {name!r}, which is not there: {remedy}")
+        return self.functions[name]
 
 
-def how_to_name(name: str) -> str:
-    """The remedy for a function that is not there."""
-    return f"give it with --function {name}=FILE.py:NAME, or in a manifest's judge.functions"
-
-
-def judge_of(function: Any) -> JudgeProtocol:
-    """A judge of one's own: an object that has `evaluate`, or a function of the turn."""
-    return function if hasattr(function, "evaluate") else _Function(function)
-
-
-@dataclass(frozen=True, slots=True)
-class _Function:
-    function: Callable[[JudgedTurn], Any]
-
-    async def evaluate(self, turn: JudgedTurn) -> Judgment | None:
-        if inspect.iscoroutinefunction(self.function):
-            outcome = await self.function(turn)
-        else:
-            outcome = await asyncio.to_thread(self.function, turn)
-        return _understood(outcome)
+async def run_judge(config: ReviewConfig, ledger: Ledger, models: JudgeModels, model: str, member: HiveMember | None) -> RunJudge:
+    """The judge of an agent's runs. `model`: the agent's own, for where the configuration names none. Raises `InvalidInput`."""
+    name = config.model.name or model
+    return RunJudge(
+        HiveRules(rules_of(config).rules, member.member if member else None),
+        await models.judging(name) if name else None,
+        config.model.settings,
+        functions_at(config.functions),
+        log_of(ledger, config.model),
+    )
 
 
 def _understood(judgment: Any) -> Judgment | None:

@@ -7,33 +7,31 @@ whatever it likes.
 
 import asyncio
 import json
+import logging
 import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from hive_mind.cognition.budget import Budget, Spending, usd_of, used_by
+from msgspec import structs
+
+from hive_mind.cognition.budget import Budget, Spending, reply_of, usd_of
 from hive_mind.cognition.prompts import fenced, instructions_of
 from hive_mind.cognition.replies import UnusableReplyError, VerdictReply, verdict_reply
-from hive_mind.errors import BackendError, BudgetExceeded, ModelOutputError
+from hive_mind.errors import BackendError, BackendRejected, BudgetExceeded, HiveError, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.goals.satisfaction import as_text
-from hive_mind.judge.case import Case
-from hive_mind.judge.judgment import JudgmentAction, Signal
+from hive_mind.judge.judgment import Case, Judged, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL
-from hive_mind.llm.base import LanguageModel, Prompt, Usage
-from hive_mind.retry import RetrySettings, retried
+from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt, Usage
+from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.retry import RetrySettings
 
-ASKING_ERRORS = BackendError, ModelOutputError, BudgetExceeded
-"""The errors of asking a model."""
-_SPENT = "the token budget of the judge is spent"
+_log = logging.getLogger(__name__)
 
 # Some two hundred verdicts. When it is spent, people are asked.
 BUDGET_TOKENS = 200_000
-
-_T = TypeVar("_T")
 
 _MINUTE_S = 60.0
 
@@ -76,8 +74,23 @@ class ModelJudgeSettings:
     retry: RetrySettings = field(default_factory=RetrySettings)
 
 
-class CheckedModel:
-    """Asks one model. `budget` is for all that it is asked; `pace`, if given, holds up calls."""
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A signal for each thing that was asked about, and the cost of all; `usd` is None where no price is known."""
+
+    signals: Sequence[Signal] = ()
+    usage: Usage = field(default_factory=Usage)
+    usd: float | None = None
+    model: str = ""
+
+    def noted_on(self, judged: Judged) -> Judged:
+        """A judgement with the model that was asked for it, and the cost."""
+        tokens = {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens}
+        return structs.replace(judged, model=self.model, usd=self.usd, **tokens)
+
+
+class ModelJudge:
+    """Asks one model. `budget` is for all its verdicts together; `pace`, if given, holds up calls."""
 
     def __init__(
         self,
@@ -101,61 +114,8 @@ class CheckedModel:
         if self._pace:
             await self._pace.free()
 
-    async def ask(
-        self, instructions: str, data: str, read: Callable[[str], _T], spent: list[Spending], reply_tokens_max: int = 0
-    ) -> _T:
-        """A reply as `read` gives it; `read` raises `UnusableReplyError` for one that can't be used. Its cost goes to `spent`.
-
-        Raises `BackendError`, `BudgetExceeded`, and `ModelOutputError` when no reply could be used.
-        """
-        problem = ""
-        for _ in range(self.settings.repairs_max + 1):
-            remark = f"\n\nYour last reply could not be used: {problem}. Reply again, as described." if problem else ""
-            prompt = fenced(instructions + remark, data, reply_tokens_max or self.settings.reply_tokens_max)
-            reply = await self._reply_to(prompt, spent)
-            try:
-                return read(reply)
-            except UnusableReplyError as unusable:
-                problem = str(unusable)
-        times = self.settings.repairs_max + 1
-        raise ModelOutputError(f"{self._model.name} replied {times} times with something that can't be used: {problem}")
-
-    async def _reply_to(self, prompt: Prompt, spent: list[Spending]) -> str:
-        return await retried(lambda: self._attempt(prompt, spent), self.settings.retry, rng=self._rng)
-
-    async def _attempt(self, prompt: Prompt, spent: list[Spending]) -> str:
-        if self._pace:
-            await self._pace.turn()
-        async with self.budget.spending(prompt) as spending:
-            spent.append(spending)
-            completion = await self._model.complete(prompt)
-            spending.used = used_by(prompt, completion)
-        return completion.text
-
-
-@dataclass(frozen=True, slots=True)
-class ModelVerdict:
-    """The signal, and what it cost; `usd` is None where no price is known."""
-
-    signal: Signal
-    usage: Usage
-    usd: float | None
-
-
-class ModelJudge(CheckedModel):
-    """Asks one model. `budget` is for all its verdicts together."""
-
-    async def verdict(self, case: Case) -> ModelVerdict:
+    async def verdict(self, case: Case) -> Verdicts:
         """The model's verdict on all parts that neither code nor a person has looked at."""
-        spent: list[Spending] = []
-        try:
-            signal = await self._asked(case, spent)
-        except ASKING_ERRORS as error:
-            signal = broken(error)
-        usage = sum((spending.used for spending in spent), Usage())
-        return ModelVerdict(signal, usage, usd_of(self.name, usage))
-
-    async def _asked(self, case: Case, spent: list[Spending]) -> Signal:
         satisfaction = case.satisfaction()
         unchecked = set(satisfaction.unchecked) if satisfaction else set()
         criteria = [criterion for criterion in case.criteria if criterion.id in unchecked]
@@ -163,13 +123,81 @@ class ModelJudge(CheckedModel):
         instructions = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
         data = _result_text(case, self.settings.result_chars_max)
         ids = [criterion.id for criterion in criteria], [constraint.id for constraint in constraints]
-        return _signal(await self.ask(instructions, data, lambda reply: verdict_reply(reply, *ids), spent))
+        return await self.verdicts(instructions, data, lambda reply: [_signal(verdict_reply(reply, *ids))])
+
+    async def verdicts(
+        self, instructions: str, data: str, read: Callable[[str], Sequence[Signal]], size: int = 1, reply_tokens_max: int = 0
+    ) -> Verdicts:
+        """As many signals as `size`, as `read` gives them; it raises `UnusableReplyError` for a reply that can't be used.
+
+        Where nothing usable came all are broken.
+        """
+        spent: list[Spending] = []
+        tokens_max = reply_tokens_max or self.settings.reply_tokens_max
+        try:
+            signals = await self._read(lambda remark: fenced(instructions + remark, data, tokens_max), read, spent)
+        except (BackendError, ModelOutputError, BudgetExceeded) as error:
+            why = f"the token budget of the judge is spent: {error}" if isinstance(error, BudgetExceeded) else str(error)
+            signals = [broken(why)] * size
+        usage = sum((spending.used for spending in spent), Usage())
+        return Verdicts(signals, usage, usd_of(self.name, usage), self.name)
+
+    async def _read(
+        self, prompt: Callable[[str], Prompt], read: Callable[[str], Sequence[Signal]], spent: list[Spending]
+    ) -> Sequence[Signal]:
+        remark, times, turn = "", self.settings.repairs_max + 1, self._pace.turn if self._pace else None
+        for _ in range(times):
+            asking = reply_of(
+                self._model, prompt(remark), self.budget, self.settings.retry, rng=self._rng, turn=turn, spent=spent
+            )
+            try:
+                return read(await asking)
+            except UnusableReplyError as unusable:
+                problem = str(unusable)
+            remark = f"\n\nYour last reply could not be used: {problem}. Reply again, as described."
+        raise ModelOutputError(f"{self.name} replied {times} times with something that can't be used: {problem}")
 
 
-def broken(error: Exception) -> Signal:
+def broken(why: str) -> Signal:
     """The signal of a model from which nothing usable came."""
-    why = f"{_SPENT}: {error}" if isinstance(error, BudgetExceeded) else str(error)
     return Signal(name=MODEL, origin=MODEL, state="broken", reasoning=why)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeModels:
+    """How a judge gets at language models: `open` gives one by its name, `tokens` is what all its verdicts may cost."""
+
+    open: Callable[[str], Awaitable[LanguageModel]]
+    retry: RetrySettings = field(default_factory=RetrySettings)
+    tokens: int = BUDGET_TOKENS
+
+    async def judging(self, name: str, pace: Pace | None = None) -> ModelJudge:
+        """One of them as a judge; one that can't be had says so each time it is asked."""
+        try:
+            model = await self.open(name)
+        except HiveError as error:
+            _log.warning("no model can judge, so people are asked: %s", error)
+            model = _Absent(name, str(error))
+        return ModelJudge(model, Budget(self.tokens), ModelJudgeSettings(retry=self.retry), pace=pace)
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """A model that can't be had."""
+
+    name: str
+    why: str
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        del prompt
+        raise BackendRejected(self.name, self.why)
+
+    async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
+        del turn, on_text
+        raise BackendRejected(self.name, self.why)
+
+    async def close(self) -> None:
+        """Nothing to release."""
 
 
 def _signal(reply: VerdictReply) -> Signal:

@@ -2,9 +2,6 @@
 
 The ledger is shared, so that people decide from the command line while the agent runs. Facts shared before a rule was there
 are looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
-
-Effects of people's answers to audits on a whole fleet: a fact that is wrong is taken back for all, and its agent is rated; so is
-the agent of a run that was audited.
 """
 
 import asyncio
@@ -16,93 +13,24 @@ from hashlib import sha256
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.desk_pages import DeskExchange
-from hive_mind.agents.judging.fact_items import AUDIT
-from hive_mind.agents.judging.fact_judge import NotedRulings
+from hive_mind.agents.judging.decision_log import LedgerLog, log_of
+from hive_mind.agents.judging.desk_effects import run_desk
+from hive_mind.agents.judging.fact_judge import FactJudge, confirmed_by
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
-from hive_mind.agents.judging.judges import JudgeModels, fact_judge
-from hive_mind.agents.judging.rules_at_work import DeskRules, HiveMember, HiveRules, rules_of
+from hive_mind.agents.judging.model_judge import JudgeModels, Pace
+from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
 from hive_mind.errors import BackendError, HiveError
-from hive_mind.hive.policy.rights import rating_key
-from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.calibration import JudgeTally
-from hive_mind.judge.hive_rules import RulesAtWork
-from hive_mind.judge.items import NOBODY, ItemView
-from hive_mind.judge.judge_settings import DeskConfig, ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judge_settings import JudgeSettings, ReviewConfig
+from hive_mind.judge.rules import RulesAtWork
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 
 _log = logging.getLogger(__name__)
 
-_TRUST_STREAM = "audited/"
 _STREAM, _ENTRY = "gate/rules", "rules"
 _AGAIN_S = 5.0
-
-
-class DeskTrust:
-    """Follows one desk. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
-
-    def __init__(self, agent: str, ledger: Ledger, desk: LedgerDesk, member: HiveMember) -> None:
-        self._agent, self._ledger, self._desk, self._member = agent, ledger, desk, member
-
-    async def run(self) -> None:
-        """Take each answer once, from the first on. Until it is cancelled."""
-        async for decided in self._desk.decisions():
-            view = await self._desk.view(decided.decision.item)
-            if view and view.decision and view.item.kind == AUDIT and view.decision.by not in NOBODY:
-                await self._take(view, is_right=view.decision.action is JudgmentAction.ACCEPT)
-
-    async def _take(self, view: ItemView, *, is_right: bool) -> None:
-        stream = _TRUST_STREAM + view.item.id
-        noted = await self._ledger.read(stream)
-        if not noted:
-            entries = self._meant(view, is_right=is_right)
-            noted = [Entry("meant", msgspec.json.encode(entries), view.decided_ms)]
-            await self._ledger.append(stream, 0, noted)
-        if len(noted) == 1:
-            await self._write(json_decoder(list[tuple[str, str]])(noted[0].body))
-            await self._ledger.append(stream, 1, [Entry("told", b"", view.decided_ms)])
-
-    def _meant(self, view: ItemView, *, is_right: bool) -> list[tuple[str, str]]:
-        node, subject = self._member.member.node, view.item.agent
-        entries = []
-        # Of an audited run there is no fact to take back.
-        if not is_right and not view.item.judged and node.policy.is_moderator(self._agent):
-            entries.append((f"retracted/{view.item.subject}", "true"))
-        if subject != self._agent:
-            key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
-            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(self._member.now()), tuned)))
-        return entries
-
-    async def _write(self, entries: list[tuple[str, str]]) -> None:
-        """Tried until the hive takes it."""
-        while entries:
-            try:
-                refusals = await self._member.runner.write(entries, self._agent)
-            except HiveError as error:
-                _log.warning("%s: an audit's result can't be sent to the hive yet: %s", self._agent, error)
-                await asyncio.sleep(_AGAIN_S)
-            else:
-                for refusal in filter(None, refusals):
-                    _log.warning("%s: the hive refuses an audit's result: %s", self._agent, refusal)
-                return
-
-
-async def run_desk(agent: str, at: DeskConfig, ledger: Ledger, member: HiveMember) -> None:
-    """Exchange items with the desk, or as the desk with all agents; there decisions take effect on rules and trust, too.
-
-    Until it is cancelled.
-    """
-    desk = LedgerDesk(ledger)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(DeskExchange(agent, at, ledger, desk, member.desk_pages, member.runner.tell).run())
-        if at.agent == agent:
-            tasks.create_task(DeskRules(agent, LedgerDesk(ledger), member).run())
-            tasks.create_task(DeskTrust(agent, ledger, LedgerDesk(ledger), member).run())
 
 
 class Reviewing:
@@ -156,20 +84,23 @@ class Reviewing:
             await self._ledger.close()
 
     async def _reviewer_of(self, ledger: Ledger, desk: LedgerDesk) -> GateReviewer:
-        judge = None
-        if self._config.facts == "model":
-            judge = await fact_judge(self._config.model, self._agent, ledger, self._member, self._models)
-            self.tally = judge.tally
-        noted = NotedRulings(self._agent, judge.log if judge else LedgerLog(ledger), self.tally)
-        await noted.load()
-        asks_people = self._config.facts == "people"
-        reviewer = GateReviewer(
-            self._agent, desk, self._memory.reconsider, self.rules.now, asks_people=asks_people, judge=judge, noted=noted
+        config, is_by_model = self._config.model, self._config.facts == "model"
+        model = await self._models.judging(config.name, Pace(config.calls_per_minute)) if is_by_model else None
+        judge = FactJudge(
+            self._agent,
+            model,
+            log_of(ledger, config) if model else LedgerLog(ledger),
+            config.settings if model else JudgeSettings(),
+            confirmed_by(self._agent, self._member),
         )
+        await judge.load()
+        self.tally = judge.tally if model else None
+        asks_people = self._config.facts == "people"
+        reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self.rules.now, judge, asks_people=asks_people)
         try:
             await reviewer.recall()
         except HiveError:
-            if judge:
+            if model:
                 # Or what a person took back would be shared again, because the model lets it pass.
                 raise
             # `_judge` tries again, and says so; until then what a person would be asked about stays home.
@@ -179,13 +110,14 @@ class Reviewing:
         while True:
             try:
                 await reviewer.recall()
-                await self.rules.changed_from(None)
-                rules = await self._look_again(ledger)
+                rules = await self._look_again(ledger, None)
                 self._trouble = ""
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(reviewer.run())
                     tasks.create_task(run_desk(self._agent, self._config.desk, ledger, self._member))
-                    tasks.create_task(self._follow_rules(ledger, rules))
+                    while True:
+                        # Rules that people approve for the hive, or take back, decide here from then on.
+                        rules = await self._look_again(ledger, rules)
             except* Exception as failed:  # noqa: BLE001 - the worker goes on and says so
                 # Nothing is lost: what is not judged stays home. But nobody is asked either, so it is reported.
                 errors = _single(failed)
@@ -196,15 +128,9 @@ class Reviewing:
                 )
             await asyncio.sleep(_AGAIN_S)
 
-    async def _follow_rules(self, ledger: Ledger, rules: RulesAtWork) -> None:
-        """Make rules that people approve for the hive, or take back, decide here from then on."""
-        while True:
-            await self.rules.changed_from(rules)
-            rules = await self._look_again(ledger)
-
-    async def _look_again(self, ledger: Ledger) -> RulesAtWork:
-        """At everything, if the rules are not those of the last time; which they are now."""
-        now = self.rules.now()
+    async def _look_again(self, ledger: Ledger, former: RulesAtWork | None) -> RulesAtWork:
+        """At everything, as soon as others are at work than these, if they are not those of the last time; which they are now."""
+        now = await self.rules.changed_from(former)
         judges = self._config.facts, [rule.model_dump(mode="json") for rule in now.rules.rules], now.unreadable
         digest = sha256(msgspec.json.encode(judges, order="deterministic")).digest()
         entries = await ledger.read(_STREAM)

@@ -21,7 +21,7 @@ from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person
 from hive_mind.cli.running import CommandError, command
 from hive_mind.counted import counted
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
-from hive_mind.judge.items import BY_RUN, NOBODY, Decision, Item, ItemKind, ItemView, Line, Reopening, cause, grouped
+from hive_mind.judge.items import BY_RUN, NOBODY, Decision, Item, ItemKind, ItemView, Reopening, cause, grouped
 from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.runtime.texts.document import Unreadable
 
@@ -49,17 +49,14 @@ def done(item: Item, decision: Decision) -> str:
     return f"{outcome(item, decision)}{by}" + (f" ({decision.because})" if decision.because else "")
 
 
-def show_lines(lines: Sequence[Line]) -> None:
+def show_lines(lines: Sequence[Sequence[ItemView]]) -> None:
     """Show the waiting items, a line for each cause."""
     show_table(["id", "kind", "agent", "asked", "what"], [_row(line) for line in lines])
 
 
 def show_views(views: Sequence[ItemView]) -> None:
     """Items one by one, decided or not."""
-    rows = [
-        (*_row(Line((view,)))[:-1], done(view.item, view.decision) if view.decision else "open", view.item.title)
-        for view in views
-    ]
+    rows = [(*_row([view])[:-1], done(view.item, view.decision) if view.decision else "open", view.item.title) for view in views]
     show_table(["id", "kind", "agent", "asked", "decided", "what"], rows)
 
 
@@ -90,8 +87,8 @@ def document_of(view: ItemView) -> dict[str, Any]:
     return fields | {"is_open": view.is_open}
 
 
-def _row(line: Line) -> tuple[str, ...]:
-    item, further = line.item, len(line.views) - 1
+def _row(line: Sequence[ItemView]) -> tuple[str, ...]:
+    item, further = line[0].item, len(line) - 1
     title = f"{item.title} ({further:,} more like it)" if further else item.title
     return short_id(item.id), item.kind, item.agent, ago(item.opened_ms), title
 

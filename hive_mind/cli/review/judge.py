@@ -35,7 +35,7 @@ class _Shows(TyperGroup):
 group = typer.Typer(
     name="judge",
     cls=_Shows,
-    help="See how the judge of an agent's facts does: how sure, how right, at what cost.",
+    help="See how the judge of an agent's facts does: how sure, how right, at what tally.",
     epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1"),
 )
 
@@ -55,7 +55,7 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
         await ledger.close()
     if output is Format.JSON:
         show_json({"agent": agent} | document_of(record))
-    elif not record.figures.judged:
+    elif not record.tally.judged:
         show(f"Nothing was judged for {agent} yet: runs are, and with `judge: {{facts: model}}` in a manifest facts.")
     else:
         show_table(["", "", ""], _rows(record), right=[1])
@@ -82,15 +82,15 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
 
 
 def document_of(record: JudgeRecord) -> dict[str, Any]:
-    figures, cost, calibration = record.figures, record.cost, record.calibration
+    tally, calibration = record.tally, record.calibration
     return {
-        "judged": figures.judged,
-        "escalated": figures.escalated,
-        "by_rule": figures.by_rule,
-        "unattended": figures.unattended,
-        "escalation_rate": figures.escalation_rate,
-        "rule_match_rate": figures.rule_match_rate,
-        "by_confidence": _keyed(figures.by_confidence),
+        "judged": tally.judged,
+        "escalated": tally.escalated,
+        "by_rule": tally.by_rule,
+        "unattended": tally.unattended,
+        "escalation_rate": tally.escalation_rate,
+        "rule_match_rate": tally.rule_match_rate,
+        "by_confidence": _keyed(tally.by_confidence),
         "accept_accuracy_by_confidence": _keyed(calibration.accept_accuracy_by_confidence),
         "retry_success_rate": calibration.retry_success_rate,
         "recommended_threshold": calibration.recommended_threshold,
@@ -104,29 +104,29 @@ def document_of(record: JudgeRecord) -> dict[str, Any]:
         "compared": record.compared,
         "audits": record.audits,
         "models": record.models,
-        "asked": cost.asked,
-        "tokens": cost.tokens,
-        "usd": cost.usd,
-        "unpriced": cost.unpriced,
+        "asked": tally.asked,
+        "tokens": tally.tokens,
+        "usd": tally.usd,
+        "unpriced": tally.unpriced,
     }
 
 
 def _rows(record: JudgeRecord) -> list[tuple[str, str, str]]:
-    figures, cost, retried = record.figures, record.cost, record.calibration.retry_success_rate
+    tally, retried = record.tally, record.calibration.retry_success_rate
     recommended = record.calibration.recommended_threshold
     return [
-        ("judged", f"{figures.judged:,}", "facts and outputs of runs, again where something had failed"),
-        ("a person is asked", _share(figures.escalation_rate), counted(figures.escalated, "judgement")),
-        ("a rule decides", _share(figures.rule_match_rate), counted(figures.by_rule, "judgement")),
+        ("judged", f"{tally.judged:,}", "facts and outputs of runs, again where something had failed"),
+        ("a person is asked", _share(tally.escalation_rate), counted(tally.escalated, "judgement")),
+        ("a rule decides", _share(tally.rule_match_rate), counted(tally.by_rule, "judgement")),
         ("tried again", _share(retried), "of what was sent back, accepted the next time"),
-        ("nobody attends", f"{figures.unattended:,}", "accepted unjudged, as `unattended: accept` says"),
+        ("nobody attends", f"{tally.unattended:,}", "accepted unjudged, as `unattended: accept` says"),
         ("audits", f"{record.audits:,}", "of what it let pass"),
         ("answers", f"{record.compared:,}", "of people about what it would accept"),
         ("recommended", "–" if recommended is None else f"{recommended:.2f}", "threshold by these answers; –: none, or too few"),
         *([] if record.thresholds.by_kind else [("threshold", "manifest's", "at work")]),
         *[(f"threshold ({kind})", _learned(move.value), "at work") for kind, move in record.thresholds.by_kind.items()],
-        ("tokens", f"{cost.tokens:,}", ", ".join(record.models) or "no model was asked"),
-        ("money", f"${cost.usd:,.4f}", f"without {cost.unpriced:,} of unknown price" if cost.unpriced else ""),
+        ("tokens", f"{tally.tokens:,}", ", ".join(record.models) or "no model was asked"),
+        ("money", f"${tally.usd:,.4f}", f"without {tally.unpriced:,} of unknown price" if tally.unpriced else ""),
     ]
 
 
@@ -138,7 +138,7 @@ def _show_confidence(record: JudgeRecord) -> None:
     right = record.calibration.accept_accuracy_by_confidence
     rows = [
         (f"{sure:.1f}", f"{count:,}", _share(right[sure]) if sure in right else "–")
-        for sure, count in record.figures.by_confidence.items()
+        for sure, count in record.tally.by_confidence.items()
     ]
     if rows:
         show()

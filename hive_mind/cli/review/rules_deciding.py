@@ -15,8 +15,7 @@ from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.judge.hive_rules import Mode
-    from hive_mind.judge.rules import EvaluationRule, RolloutRecord, Trial
+    from hive_mind.judge.rules import EvaluationRule, Mode, RolloutRecord, Trial
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="RULE", help="Ids of rules.", show_default="all in --from")]
 From = Annotated[
@@ -96,7 +95,7 @@ async def retire(
 async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFleet) -> None:
     from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
     from hive_mind.cli.review.rules_found import desk_agent, plainly, read_files, review_of, rules_in, trials_by_people
-    from hive_mind.judge.hive_rules import known
+    from hive_mind.judge.rules import known
 
     settings = settings_for(at.home)
     if is_stopped(settings.home, chosen_fleet(settings.home, at.fleet)):
@@ -135,7 +134,7 @@ def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manife
 
 def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Moved:
     """`there` is the rule as the hive has it. Raises `InvalidInput` where people decided otherwise, or not enough yet."""
-    from hive_mind.judge.hive_rules import moved
+    from hive_mind.judge.rules import moved
 
     rule, record = trial.rule, trial.record
     now = there.rollout if there is not None and there.mode == "active" else 0.0

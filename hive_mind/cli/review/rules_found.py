@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.judging.fact_items import action_of, case_of, decided, names_of, shown_precedent
+from hive_mind.agents.judging.fact_items import action_of, decided, names_of, shown_precedent
 from hive_mind.agents.judging.rules_at_work import rules_in as rules_in_file
 from hive_mind.agents.judging.rules_at_work import rules_of as rules_of_config
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
@@ -17,11 +17,9 @@ from hive_mind.cli.review.inbox_desk import desk_of
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput
-from hive_mind.judge.case import FACT
-from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK, together
 from hive_mind.judge.judge_settings import ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction, Precedent
-from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet, Trial, Tried, tried
+from hive_mind.judge.judgment import FACT, Example, JudgmentAction, Precedent
+from hive_mind.judge.rules import APPROVED_BY, TAKEN_BACK, EvaluationRule, RolloutRecord, RuleSet, Trial, together, tried
 from hive_mind.memory.transfer.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
@@ -75,7 +73,7 @@ def read_files(files: Sequence[Path]) -> list[EvaluationRule]:
     return list(RuleSet(rule for file in files for rule in rules_in_file(file)).rules)
 
 
-def cases_in(file: str) -> list[Tried]:
+def cases_in(file: str) -> list[Example]:
     """The facts of an export. Raises `CommandError` for a malformed line."""
     with lines_of(file) as lines:
         try:
@@ -84,7 +82,7 @@ def cases_in(file: str) -> list[Tried]:
             raise CommandError(f"{file}: {error}; give a file that `facts export` wrote") from error
 
 
-async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
+async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Example]:
     """The facts that an agent knows now, with people's decisions about them."""
     async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
@@ -108,15 +106,19 @@ async def decided_facts(home: Path | None, agent: str) -> list[Precedent]:
 async def trials_by_people(rules: Iterable[EvaluationRule], home: Path, desk: str) -> list[Trial]:
     """Rules, put to what people decided at the desk of this agent."""
     async with desk_of(home, desk) as people:
-        return tried(rules, [case_of(view) async for view in decided(people)])
+        return tried(rules, [shown_precedent(view) async for view in decided(people)])
 
 
 def _facts(lines: Iterable[str]) -> Iterable[Fact]:
     return (record for line in lines if isinstance(record := record_of(line), Fact))
 
 
-def _cases(facts: Iterable[Fact], agent: str, decided: dict[str, JudgmentAction]) -> list[Tried]:
-    return [Tried(names_of(fact, agent), fact.content, decided.get(fact.id)) for fact in facts if fact.is_current]
+def _cases(facts: Iterable[Fact], agent: str, decided: dict[str, JudgmentAction]) -> list[Example]:
+    return [
+        Example(result=names_of(fact, agent), kind=FACT, case=fact.content, person=decided.get(fact.id))
+        for fact in facts
+        if fact.is_current
+    ]
 
 
 def show_rules(rules: Sequence[EvaluationRule]) -> None:

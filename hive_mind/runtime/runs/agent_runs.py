@@ -173,7 +173,8 @@ class AgentRuns:
         return self._settings.store != "memory"
 
     async def _opened(self) -> "RunKeeper":
-        from hive_mind.agents.judging.judges import JudgeModels, run_judge
+        from hive_mind.agents.judging.hybrid_judge import run_judge
+        from hive_mind.agents.judging.model_judge import JudgeModels
         from hive_mind.agents.runs.shared_values import RegistryValues
         from hive_mind.runs.graphs.spec import WorkerSpec
         from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
@@ -223,7 +224,7 @@ class AgentRuns:
         return await shared_ledger(self._settings, self._agent.name)
 
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
-        from hive_mind.agents.judging.reviewing import run_desk
+        from hive_mind.agents.judging.desk_effects import run_desk
 
         while True:
             try:

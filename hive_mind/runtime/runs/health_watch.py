@@ -21,7 +21,7 @@ from hive_mind.agents.watcher import Watcher
 from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSettings
-from hive_mind.judge.items import OPENED, PREFIX, Item, item_of
+from hive_mind.judge.items import OPENED, PREFIX, Item, value_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runs.graphs.worker_file import worker_of
@@ -142,8 +142,8 @@ class HealthWatch:
             try:
                 async for entry in self._ledger.follow(since, PREFIX):
                     since = entry.pos
-                    if entry.kind == OPENED:
-                        await self._take(item_of(entry))
+                    if entry.kind == OPENED and isinstance(item := value_of(entry), Item):
+                        await self._take(item)
                 return
             except HiveError as error:
                 _log.error("%s: it can't hear of tickets, and tries again: %s", self._agent, error)

@@ -128,7 +128,7 @@ class WorkerParts:
     def _reviewing(self, agent: str, memory: Memory, node: RunningMember | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
             return None
-        from hive_mind.agents.judging.judges import JudgeModels
+        from hive_mind.agents.judging.model_judge import JudgeModels
         from hive_mind.agents.judging.reviewing import Reviewing
 
         models = JudgeModels(self._model, self.settings.llm_retry, self.settings.token_budget)

@@ -11,8 +11,9 @@ from typing import Any, cast
 from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.hybrid_judge import RunJudge, always
+from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
+from hive_mind.agents.judging.rules_at_work import HiveRules
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.tools.file_tools import file_tools
@@ -24,7 +25,7 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms.reading import text_of as text_of_file
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.rules import EvaluationRule
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
@@ -66,7 +67,7 @@ async def open_goal_seeking(
         model = model or await _model(settings, stack)
         served = await served_tools(mcp, stack)
         judging = RunJudge(
-            always(RuleSet(rules)),
+            HiveRules(rules),
             ModelJudge(model, settings=ModelJudgeSettings(retry=settings.llm_retry)) if model else None,
             judge or JudgeSettings(),
             functions,

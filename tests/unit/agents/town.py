@@ -10,15 +10,14 @@ from typing import Any
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_judge import FactJudge, NotedRulings
+from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
-from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings, Pace
+from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings, Pace
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -41,17 +40,14 @@ class Town:
         desk: LedgerDesk,
         rules: Sequence[EvaluationRule],
         asks_people: bool,
-        judge: FactJudge | None = None,
+        judge: FactJudge,
     ) -> None:
         self.fleet, self.desk = fleet, desk
         memory = fleet.memory("ann")
         assert isinstance(memory, DistributedCognitiveMemory)
         self.ann = memory
         self.rules = RulesAtWork(RuleSet(rules))
-        noted = NotedRulings("ann", judge.log) if judge else None
-        self.reviewer = GateReviewer(
-            "ann", desk, memory.reconsider, lambda: self.rules, asks_people=asks_people, judge=judge, noted=noted
-        )
+        self.reviewer = GateReviewer("ann", desk, memory.reconsider, lambda: self.rules, judge, asks_people=asks_people)
         memory.reviewed_by(self.reviewer)
 
     async def store(self, text: str) -> Fact:
@@ -103,11 +99,9 @@ async def town(
     plan = FleetPlan(topology, ("ann", "ben"), group_size=1)
     try:
         async with await open_fleet(Settings(home=home), plan, NoEmbedder()) as fleet:
-            judge = None
-            if model:
-                checked = CheckedModel(model, settings=ONCE, pace=pace)
-                judge = FactJudge("ann", checked, LedgerLog(ledger, audit_share=audit_share), settings)
-                await judge.load()
+            checked = ModelJudge(model, settings=ONCE, pace=pace) if model else None
+            judge = FactJudge("ann", checked, LedgerLog(ledger, audit_share=audit_share), settings)
+            await judge.load()
             found = Town(fleet, LedgerDesk(ledger), rules, asks_people, judge)
             working = asyncio.create_task(found.reviewer.run())
             try:

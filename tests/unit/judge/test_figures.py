@@ -1,7 +1,7 @@
 """What can be counted of judgements at any time."""
 
-from hive_mind.judge.calibration import figures
-from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.calibration import JudgeTally, tally_of
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 
@@ -17,7 +17,7 @@ def test_the_three_measures_are_those_of_what_was_judged():
         Judgment(action=ACCEPT, reasoning="", cause="person"),
     ]
 
-    found = figures(judged)
+    found = tally_of(Judged(judgment=judgment, case="") for judgment in judged)
 
     assert (found.judged, found.escalated, found.by_rule, found.unattended) == (6, 2, 2, 1)
     assert (found.escalation_rate, found.rule_match_rate) == (2 / 6, 2 / 6)
@@ -25,5 +25,5 @@ def test_the_three_measures_are_those_of_what_was_judged():
 
 
 def test_of_nothing_there_is_no_rate():
-    assert figures([]).escalation_rate is None
-    assert figures([]).rule_match_rate is None
+    assert JudgeTally().escalation_rate is None
+    assert JudgeTally().rule_match_rate is None

@@ -8,9 +8,8 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import problem_with_value
-from hive_mind.judge.hive_rules import key_of, known, moved, rule_of, taken_back, together, value_of
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EvaluationRule
+from hive_mind.judge.rules import EvaluationRule, key_of, known, moved, rule_of, taken_back, together, value_of
 
 GIVEN = EvaluationRule(id="pumps", condition="'pump' in result.text", action="retry", description="pumps are ours")
 BEYOND = {"id": "new", "condition": "invented_tomorrow(result.text)", "action": "retry"}

@@ -1,4 +1,4 @@
-"""What the entries of an item mean, when it expires, how many there may be, and what it shows."""
+"""What the entries of an item mean, when it expires, and what it shows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,6 @@ from hive_mind.judge.items import (
     CONTEXT_MAX_BYTES,
     DECIDED,
     ITEM_MAX_BYTES,
-    OPEN_MAX,
     OPENED,
     REOPENED,
     Decision,
@@ -29,7 +28,6 @@ from hive_mind.judge.items import (
     fitted,
     folded,
     grouped,
-    has_room,
 )
 from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.model.entry import Entry
@@ -124,14 +122,6 @@ def test_time_alone_never_accepts_and_never_overrules_anybody(on_expiry: Any, ex
         assert (outcome.item, outcome.by) == (view.item.id, BY_EXPIRY)
 
 
-def test_an_agent_may_have_a_hundred_open_items_and_the_others_do_not_count():
-    mine = [ItemView(item(str(n))) for n in range(OPEN_MAX)]
-    theirs = [ItemView(item(str(n), agent="bo")) for n in range(OPEN_MAX)]
-    assert has_room([*mine[1:], *theirs], "ines")
-    assert not has_room([*mine, *theirs], "ines")
-    assert has_room([*mine, *theirs], "vera")
-
-
 def test_items_of_one_cause_are_one_line_with_examples_the_one_that_waits_longest_first():
     views = [
         ItemView(item("c", opened_ms=3, group="no-eval")),
@@ -142,10 +132,9 @@ def test_items_of_one_cause_are_one_line_with_examples_the_one_that_waits_longes
         ItemView(item("f", opened_ms=6)),
     ]
 
-    lines = [[view.item.subject for view in line.views] for line in grouped(views)]
+    lines = [[view.item.subject for view in line] for line in grouped(views)]
 
     assert lines == [["a", "c"], ["b"], ["d"], ["e"], ["f"]]
-    assert grouped(views)[0].item.subject == "a"
 
 
 texts = st.text(max_size=30) | st.builds(

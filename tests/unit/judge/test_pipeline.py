@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.judge.case import Case
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import Case, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import TOO_UNSURE, Need, next_judgment
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 
@@ -32,10 +31,6 @@ def decided(case: Case, *signals: Signal, rules: RuleSet = NO_RULES, settings: J
     found = next_judgment(case, rules, settings, signals)
     assert isinstance(found, Judgment), found
     return found
-
-
-def test_while_tools_are_at_work_nothing_is_judged() -> None:
-    assert next_judgment(Case({}, GRADED, is_working=True), rule(), WITH_MODEL) == Need("tools")
 
 
 def test_missing_outputs_are_asked_for_before_any_rule_or_model() -> None:

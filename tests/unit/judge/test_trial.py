@@ -1,5 +1,5 @@
-from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EXAMPLES_MAX, EvaluationRule, Tried, tried
+from hive_mind.judge.judgment import FACT, Example, JudgmentAction
+from hive_mind.judge.rules import EXAMPLES_MAX, EvaluationRule, tried
 
 ACCEPT, ESCALATE, RETRY = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE, JudgmentAction.RETRY
 
@@ -8,8 +8,8 @@ def rule(id: str, condition: str, action: JudgmentAction = RETRY, **more: object
     return EvaluationRule.model_validate({"id": id, "condition": condition, "action": action, **more})
 
 
-def case(text: str, person: JudgmentAction | None = None) -> Tried:
-    return Tried({"text": text}, text, person)
+def case(text: str, person: JudgmentAction | None = None) -> Example:
+    return Example(result={"text": text}, kind=FACT, case=text, person=person)
 
 
 def test_a_rule_is_put_to_every_case_and_counts_what_it_would_be_the_first_to_decide() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from hive_mind.judge.agreement import learned_weights
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
-from hive_mind.judge.weights import learned_weights
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 ORIGINS = ("model", "custom", "confirmations")

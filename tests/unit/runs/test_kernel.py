@@ -298,6 +298,7 @@ def test_results_stand_in_the_order_of_the_calls_whatever_ended_first() -> None:
     play.says(search=[{"q": 1}, {"q": 2}])
     first, second = [one for one in play.wanted if isinstance(one, e.CallTool)]
     play.happens(e.ToolGave(second.id, e.ToolResult("two")))
+    assert [type(effect) for effect in play.wanted] == [e.CallTool], "while a tool is at work nothing is judged"
     play.happens(e.ToolGave(first.id, e.ToolResult("one")))
     assert [message.text for message in play.state.places["p1"].messages[-2:]] == ["one", "two"]
     assert (first.number, second.number) == (1, 2)

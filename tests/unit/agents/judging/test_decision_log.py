@@ -12,7 +12,7 @@ from hive_mind.agents.judging.decision_log import JUDGEMENTS, LedgerLog
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion
-from hive_mind.judge.calibration import cost, figures
+from hive_mind.judge.calibration import tally_of
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
@@ -45,14 +45,14 @@ async def test_the_measures_of_a_judge_can_be_read_from_its_log_at_any_time(ledg
     await ledger.append("item/1", 0, [Entry("opened", b"{}", 1)])
 
     kept = await log.judged()
-    counted, spent = figures(one.judgment for one in kept), cost(kept)
+    tally = tally_of(kept)
 
     assert [one.judgment for one in kept] == found
     assert [one.result["text"] for one in kept] == ["The shed is red.", "Sheds.", "eval(1)"]
-    assert (counted.escalation_rate, counted.rule_match_rate) == (2 / 3, 1 / 3)
-    assert counted.by_confidence == {0.4: 1, 0.9: 1}
-    assert (spent.asked, spent.unpriced, spent.usd) == (2, 2, 0.0)
-    assert spent.tokens == sum(one.input_tokens + one.output_tokens for one in kept) > 0
+    assert (tally.escalation_rate, tally.rule_match_rate) == (2 / 3, 1 / 3)
+    assert tally.by_confidence == {0.4: 1, 0.9: 1}
+    assert (tally.asked, tally.unpriced, tally.usd) == (2, 2, 0.0)
+    assert tally.tokens == sum(one.input_tokens + one.output_tokens for one in kept) > 0
 
 
 async def test_what_is_judged_again_is_kept_again(ledger: Ledger):
@@ -60,14 +60,6 @@ async def test_what_is_judged_again_is_kept_again(ledger: Ledger):
     await asyncio.gather(*(log.keep(judged("a", kind=str(n))) for n in range(5)))
 
     assert sorted(one.kind for one in await log.judged()) == ["0", "1", "2", "3", "4"]
-
-
-async def test_only_what_is_new_enough_is_read(ledger: Ledger):
-    times = iter((1_000, 2_000))
-    log = LedgerLog(ledger, lambda: next(times))
-    await log.keep(judged("old"))
-    await log.keep(judged("new"))
-    assert [one.judgment.id for one in await log.judged(since_ms=1_500)] == ["new"]
 
 
 async def test_a_result_of_any_size_is_logged_and_half_a_character_is_refused(ledger: Ledger):

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.reviewing import DeskTrust
+from hive_mind.agents.judging.desk_effects import DeskEffects
 from hive_mind.errors import BackendTimeout
 from hive_mind.hive.effects import Now
 from hive_mind.hive.trust.trust_book import TrustSettings
@@ -54,7 +54,7 @@ async def answered(
 
 async def followed(ledger: Ledger, hive: Hive, audits: int) -> None:
     """Let the desk run until it has noted so many audits."""
-    running = asyncio.create_task(DeskTrust("desk", ledger, LedgerDesk(ledger), hive).run())  # type: ignore[arg-type]
+    running = asyncio.create_task(DeskEffects("desk", LedgerDesk(ledger), hive).run())  # type: ignore[arg-type]
     async with asyncio.timeout(PATIENCE_S):
         while sum(head.kind == "told" for head in await ledger.heads("audited/")) < audits:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.002)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge, NotedRulings
-from hive_mind.agents.judging.model_judge import CheckedModel, ModelJudgeSettings, Pace
+from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge
+from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings, Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.judge_settings import JudgeSettings
@@ -37,7 +37,7 @@ class Setting:
         self.model = ScriptedModel(script)
         self.now_s = 0.0
         self.confirmed: dict[str, float] = {}
-        checked = CheckedModel(self.model, settings=ONCE, **more)
+        checked = ModelJudge(self.model, settings=ONCE, **more)
         self.judge = FactJudge("ann", checked, self.log, settings, self.confirms, clock_s=lambda: self.now_s)
 
     async def confirms(self, facts: Sequence[Fact]) -> Mapping[str, float]:
@@ -175,12 +175,12 @@ async def test_what_rules_decide_is_counted_once_for_each_rule_and_over_restarts
     async with tried(by_text({})) as one:
         ruled = (await one.judged(FERRY))[0].judgment
         rule = type(ruled)(action=RETRY, reasoning="rule no_pumps", cause="rule", rule="no_pumps")
-        noted = NotedRulings("ann", one.log)
+        noted = FactJudge("ann", None, one.log)
         assert [noted.note(PRICE, rule) for _ in range(3)] == [True, False, False]
         await noted.flush()
         assert not noted.has_noted
 
-        again = NotedRulings("ann", one.log)
+        again = FactJudge("ann", None, one.log)
         await again.load()
         assert not again.note(PRICE, rule)
         assert Setting(one.ledger, [], JudgeSettings(has_model=True)).judge.judgment(PRICE) is None

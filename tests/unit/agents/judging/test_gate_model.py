@@ -7,11 +7,10 @@ import pytest
 
 from hive_mind.agents.judging.model_judge import Pace
 from hive_mind.errors import BackendRejected
-from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import RuleSet
+from hive_mind.judge.rules import RulesAtWork, RuleSet
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Sharing
@@ -170,7 +169,7 @@ async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held
 async def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 1)
+    monkeypatch.setattr("hive_mind.agents.desk.OPEN_MAX", 1)
     monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
 
     async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), audit_share=1.0) as one:

@@ -8,11 +8,12 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
-from hive_mind.judge.hive_rules import RulesAtWork
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
 from hive_mind.memory.gate.promotion import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
@@ -20,6 +21,11 @@ from tests.unit.agents.town import PATIENCE_S, is_taken, rule, town
 from tests.waiting import until
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
+
+
+def escalating() -> RulesAtWork:
+    return RulesAtWork(RuleSet([rule(ESCALATE)]))
+
 
 TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 
@@ -146,7 +152,7 @@ async def test_what_the_first_gate_holds_back_nobody_is_asked_about(tmp_path: Pa
 
 
 async def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 2)
+    monkeypatch.setattr("hive_mind.agents.desk.OPEN_MAX", 2)
     monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
 
     async with town(tmp_path, "flat", asks_people=True) as one:
@@ -184,7 +190,9 @@ async def rulings_after_a_restart(home: Path, fact: Fact) -> list[Ruling | None]
     async def look(fact_ids: Sequence[str]) -> None:
         found.extend(reviewer.ruling(fact) for fact_id in fact_ids if fact_id == fact.id)
 
-    reviewer = GateReviewer("ann", LedgerDesk(ledger), look, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
+    reviewer = GateReviewer(
+        "ann", LedgerDesk(ledger), look, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])), FactJudge("ann", None, LedgerLog(ledger))
+    )
     working = asyncio.create_task(reviewer.run())
     await until(lambda: found)
     working.cancel()
@@ -214,7 +222,13 @@ async def test_what_was_approved_is_known_before_everything_is_looked_at_again(t
     async def never(fact_ids: Sequence[str]) -> None:
         raise AssertionError(fact_ids)
 
-    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
+    reviewer = GateReviewer(
+        "ann",
+        LedgerDesk(ledger),
+        never,
+        lambda: RulesAtWork(RuleSet([rule(ESCALATE)])),
+        FactJudge("ann", None, LedgerLog(ledger)),
+    )
     assert reviewer.ruling(fact) is None
     await reviewer.recall()
     assert reviewer.ruling(fact) == ALLOWED
@@ -235,7 +249,9 @@ async def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_whe
         del fact_ids
 
     facts = [Fact(name * 32, f"Pump {name} is leaking oil.", "pump", 0.9, ("log",), 0) for name in "abc"]
-    reviewer = GateReviewer("ann", Slow(ledger), nothing, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
+    reviewer = GateReviewer(
+        "ann", Slow(ledger), nothing, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])), FactJudge("ann", None, LedgerLog(ledger))
+    )
     reviewer.want(facts)
     working = asyncio.create_task(reviewer.run())
     await asyncio.wait_for(is_asking.wait(), PATIENCE_S)

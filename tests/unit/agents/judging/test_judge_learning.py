@@ -10,7 +10,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog, Thresholds, accepted, learned, reset, thresholds_in
 from hive_mind.agents.judging.fact_items import audit_item, fact_item, precedent_of
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.model_judge import CheckedModel
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.calibration import Comparison
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
@@ -111,7 +111,7 @@ def judging(ledger: Ledger, sure: Callable[[str], float], audit_share: float) ->
         return reply(*(verdict(one["number"], confidence=sure(one["text"])) for one in shown(prompt)))
 
     settings = JudgeSettings(threshold=GIVEN, has_model=True)
-    return FactJudge("ann", CheckedModel(ScriptedModel(answer)), LedgerLog(ledger, audit_share=audit_share), settings)
+    return FactJudge("ann", ModelJudge(ScriptedModel(answer)), LedgerLog(ledger, audit_share=audit_share), settings)
 
 
 TRUTH = {
@@ -136,7 +136,6 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
         for one in batch:
             sure, right = TRUTH[kind](rng)
             told[one.content] = sure, rng.random() < right
-        await judge.learn()
         for one, judged in zip(batch, await judge.judge(batch), strict=True):
             is_right = told[one.content][1]
             is_passed = judged.judgment.action is ACCEPT
@@ -146,7 +145,7 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
             item = audit_item("ann", judged) if is_passed else fact_item("ann", one, judged.judgment, is_by_model=True)
             await desk.ask(item)
             await desk.decide(Decision(item=item.id, action=ACCEPT if is_right else ESCALATE, by="olga"))
-    await judge.learn()
+    await judge.judge([])
     return judge, passed
 
 

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from hive_mind import backends
-from hive_mind.agents.judging.judges import JudgeModels, fact_judge
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.fact_judge import FactJudge, confirmed_by
+from hive_mind.agents.judging.model_judge import JudgeModels
 from hive_mind.errors import BackendTimeout, ConfigError
 from hive_mind.hive.effects import Now
-from hive_mind.judge.judge_settings import ModelReviewConfig
+from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import ScriptedModel
@@ -46,8 +48,8 @@ def judged(found: Any, error: Exception | None = None) -> Any:
                 raise error
             return ScriptedModel(by_text({}, 0.75), name)
 
-        config = ModelReviewConfig("scripted:x", threshold=0.8)
-        judge = await fact_judge(config, "ann", ledger, member(found), JudgeModels(open_model, tokens=10_000))
+        model = await JudgeModels(open_model, tokens=10_000).judging("scripted:x")
+        judge = FactJudge("ann", model, LedgerLog(ledger), JudgeSettings(0.8), confirmed_by("ann", member(found)))
         return (await judge.judge([FACT]))[0].judgment
 
     return asyncio.run(work())

@@ -10,7 +10,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import audit_item, fact_item
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.model_judge import CheckedModel
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
@@ -48,20 +48,19 @@ def lived(home: Path, *, wrong: int, facts: int = 30, weighs: bool = False) -> N
     async def work() -> None:
         ledger = await open_ledger(Settings(home=home), "ann")
         desk, settings = LedgerDesk(ledger), JudgeSettings(has_model=True)
-        checked, log = CheckedModel(ScriptedModel(answer)), LedgerLog(ledger, audit_share=1.0, learns_weights=weighs)
+        checked, log = ModelJudge(ScriptedModel(answer)), LedgerLog(ledger, audit_share=1.0, learns_weights=weighs)
         judge = FactJudge("ann", checked, log, settings, half_confirmed)
         await judge.load()
         for number in range(facts):
             text = f"{'Boat' if number % 3 == 0 else 'Post'} number {number} is painted green."
             fact = Fact(fact_id(text), text, "harbour", 0.9, ("notes",), 1)
-            await judge.learn()
             (judged,) = await judge.judge([fact])
             is_audit = judged.audit > 0
             item = audit_item("ann", judged) if is_audit else fact_item("ann", fact, judged.judgment, is_by_model=True)
             await desk.ask(item)
             action = REJECT if number >= facts - wrong else ACCEPT
             await desk.decide(Decision(item=item.id, action=action, by="olga"))
-        await judge.learn()
+        await judge.judge([])
         await ledger.close()
 
     asyncio.run(work())

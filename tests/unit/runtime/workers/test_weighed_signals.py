@@ -13,7 +13,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import fact_item
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.model_judge import CheckedModel
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import DeskConfig, JudgeSettings, ModelReviewConfig, ReviewConfig
 from hive_mind.judge.judgment import JudgmentAction
@@ -44,7 +44,7 @@ async def lived(home: Path) -> None:
 
     ledger = await open_ledger(Settings(home=home), "ben")
     desk, settings = LedgerDesk(ledger), JudgeSettings(threshold=0.95, has_model=True)
-    judge = FactJudge("ben", CheckedModel(ScriptedModel(answer)), LedgerLog(ledger), settings, all_confirmed)
+    judge = FactJudge("ben", ModelJudge(ScriptedModel(answer)), LedgerLog(ledger), settings, all_confirmed)
     for number in range(40):
         text = f"Boat number {number} is painted {'green' if number % 2 else 'red'}."
         fact = Fact(fact_id(text), text, "boats", 0.9, ("notes",), 1)
