@@ -38,7 +38,7 @@ def hive_mind(tmp_path: Path) -> HiveMind:
 
 @pytest.fixture
 def guarded(hive_mind: HiveMind, tmp_path: Path) -> Iterator[HiveMind]:
-    """One of whose homes no process is left, also where the test is killed: for commands that start the resident one."""
+    """One of whose homes no process is left, also where the test is killed: for commands that start some."""
     guard = HomeGuard(tmp_path)
     yield hive_mind
     guard.release()
@@ -72,15 +72,13 @@ def redis() -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def command(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    """The command, in a home of which no process is left afterwards."""
+def command(guarded: HiveMind) -> HiveMind:
+    """For fleets over a server of their own."""
     redis_program()
-    guard = HomeGuard(hive_mind.home)
-    yield hive_mind
-    guard.release()
+    return guarded
 
 
 @pytest.fixture
-def fleet(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    yield hive_mind
-    hive_mind("delete", "--yes")
+def fleet(guarded: HiveMind) -> HiveMind:
+    """For fleets. Its processes are killed afterwards: one whose broker is gone already would wait for it."""
+    return guarded

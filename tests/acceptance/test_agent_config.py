@@ -30,6 +30,7 @@ from hive_mind.runtime.workers.config import (
     read_config,
 )
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
+from tests.sampled import thorough
 from tests.servers.forked import Forked
 
 PATIENCE_S = 90
@@ -163,7 +164,7 @@ def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("number", [signal.SIGKILL, thorough(signal.SIGTERM)])
 def test_after_hundreds_of_stores_and_retractions_a_kill_or_a_stop_loses_none(town: Town, number: signal.Signals) -> None:
     first = town.start()
     town.ready(first)

@@ -36,12 +36,9 @@ def redis() -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def fleet(hive_mind: HiveMind, redis: RedisServer, tmp_path: Path) -> Iterator[HiveMind]:
+def fleet(guarded: HiveMind, redis: RedisServer, tmp_path: Path) -> HiveMind:
     (tmp_path / "fleet.yaml").write_text(FLEET.format(port=redis.port))
-    town = hive_mind.with_environment(BUS_PASSWORD=PASSWORD)
-    yield town
-    if (hive_mind.home / "fleets").exists():
-        town("delete", "--yes")
+    return guarded.with_environment(BUS_PASSWORD=PASSWORD)
 
 
 def applied(town: HiveMind, tmp_path: Path) -> Ended:

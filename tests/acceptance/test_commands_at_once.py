@@ -13,6 +13,7 @@ import pytest
 from hive_mind import Settings, open_memory
 from hive_mind.sqlite.lock import Lock
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.sampled import usually
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def learned(command: HiveMind) -> str:
     return str(command("facts", "search", "kettle", "-o", "json").json[0]["fact_id"])
 
 
-@pytest.mark.parametrize("count", [16, pytest.param(64, marks=[pytest.mark.thorough, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize("count", usually([8, 64], 8))
 def test_of_commands_started_at_once_each_is_done_or_told_to_wait_and_nothing_is_lost(hive_mind: HiveMind, count: int) -> None:
     kettle = learned(hive_mind)
     learning = ("learn", "-", "--source", "plan")

@@ -13,6 +13,7 @@ import pytest
 from hive_mind.runtime.workers.config import AgentConfig
 from tests.acceptance.chromium import Tab, browser
 from tests.acceptance.test_report_in_a_browser import DESK, PHONE, STICK_OUT
+from tests.sampled import thorough
 from tests.unit.console.looking import Browser, looking
 from tests.unit.runtime.worker_builders import NAMES
 
@@ -88,7 +89,7 @@ async def shown(tmp_path: Path) -> AsyncIterator[tuple[Browser, Tab, list[str]]]
         yield console, tab, paths
 
 
-@pytest.mark.parametrize("width", [PHONE, pytest.param(DESK, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("width", [PHONE, thorough(DESK)])
 async def test_no_page_overflows_loads_from_elsewhere_or_runs_what_others_wrote(tmp_path, width):
     async with shown(tmp_path) as (console, tab, paths):
         for path in paths:

@@ -10,10 +10,11 @@ import pytest
 from benchmarks.importing import lines, measured
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.terminal import watched
+from tests.sampled import thorough
 
 ENDINGS = [
     (signal.SIGTERM, 143),
-    *(pytest.param(*ending, marks=pytest.mark.thorough) for ending in [(signal.SIGINT, 130), (signal.SIGHUP, 129)]),
+    *(thorough(*ending) for ending in [(signal.SIGINT, 130), (signal.SIGHUP, 129)]),
 ]
 # So much that it can't be finished before the signal comes, on the fastest machine.
 BUOYS, FACTS = 1_500, 8_000

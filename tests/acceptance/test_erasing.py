@@ -21,7 +21,7 @@ from tests.servers.redis_server import RedisServer
 
 ADA = "Ada Lovelace lives at 12 Elm Street in Corrin."
 FERRY = "The ferry to Corrin leaves at nine."
-NAMES = [f"agent{number}" for number in range(10)]
+NAMES = [f"agent{number}" for number in range(5)]
 AWAY = NAMES[-2:]
 FLEET = """\
 apiVersion: hive-mind/v1
@@ -120,61 +120,58 @@ def redis() -> Iterator[RedisServer]:
 
 
 @pytest.mark.slow
-def test_no_file_stream_or_archive_of_a_fleet_of_ten_has_it_though_two_were_away(
-    hive_mind: HiveMind, redis: RedisServer, tmp_path: Path
+def test_no_file_stream_or_archive_of_a_fleet_has_it_though_two_were_away(
+    fleet: HiveMind, redis: RedisServer, tmp_path: Path
 ) -> None:
     sources = tmp_path / "sources"
     sources.mkdir()
     (sources / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
     agents = "\n".join(f"    - {{name: {name}}}" for name in NAMES)
     (tmp_path / "fleet.yaml").write_text(FLEET.format(url=redis.url, agents=agents))
-    try:
-        assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
-        assert hive_mind("learn", sources / "notes.txt", "--agent", "agent1").code == 0
-        assert "Elm Street" in hive_mind("ask", "Where does Ada Lovelace live?", "--agent", AWAY[0]).out
-        killed = kill(hive_mind, *AWAY)
-        # On its way to two that are away.
-        later = sources / "later.txt"
-        later.write_text("Ada Lovelace plays chess on Sundays.\n")
-        assert hive_mind("learn", later, "--agent", "agent2").code == 0
-        assert hive_mind("backup", tmp_path / "copy.sqlite", "--agent", "agent1").code == 0
+    assert fleet("apply", "-f", tmp_path / "fleet.yaml").code == 0
+    assert fleet("learn", sources / "notes.txt", "--agent", "agent1").code == 0
+    assert "Elm Street" in fleet("ask", "Where does Ada Lovelace live?", "--agent", AWAY[0]).out
+    killed = kill(fleet, *AWAY)
+    # On its way to two that are away.
+    later = sources / "later.txt"
+    later.write_text("Ada Lovelace plays chess on Sundays.\n")
+    assert fleet("learn", later, "--agent", "agent2").code == 0
+    assert fleet("backup", tmp_path / "copy.sqlite", "--agent", "agent1").code == 0
 
-        assert is_in_streams(redis, b"lovelace")
+    assert is_in_streams(redis, b"lovelace")
 
-        first = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "--timeout", "20", "-o", "json")
+    first = fleet("erase", "--subject", "Ada Lovelace", "--yes", "--timeout", "10", "-o", "json")
 
-        assert first.code == 1, first.out + first.err
-        assert {f"node {name}" for name in AWAY} <= {one["who"] for one in first.json["owed"]}
-        assert {one["who"] for one in first.json["confirmed"]} >= {f"node {name}" for name in NAMES if name not in AWAY}
-        assert not is_in_streams(redis, b"lovelace")
-        assert {name for name in files_with("lovelace", hive_mind.home) if not any(one in name for one in AWAY)} == set()
+    assert first.code == 1, first.out + first.err
+    assert {f"node {name}" for name in AWAY} <= {one["who"] for one in first.json["owed"]}
+    assert {one["who"] for one in first.json["confirmed"]} >= {f"node {name}" for name in NAMES if name not in AWAY}
+    assert not is_in_streams(redis, b"lovelace")
+    assert {name for name in files_with("lovelace", fleet.home) if not any(one in name for one in AWAY)} == set()
 
-        # One of the two is back later: of it nothing is found any more, and the receipt owes the other alone.
-        back = start_again(killed[AWAY[0]])
-        half = erased_until(hive_mind, lambda owed: f"node {AWAY[0]}" not in owed)
-        assert {one["who"] for one in half["owed"] if one["who"].startswith("node ")} == {f"node {AWAY[1]}"}
-        assert f"node {AWAY[0]}" in {one["who"] for one in half["confirmed"]}
-        for text in ("lovelace", "chess"):
-            assert {name for name in files_with(text, hive_mind.home, redis.folder) if AWAY[1] not in name} == set()
-        assert not is_in_streams(redis, b"lovelace")
-        verified = hive_mind("erase", "--check", half["file"])
-        assert (verified.code, "signed by this home" in verified.out) == (1, True)
-        assert f"owed: node {AWAY[1]}" in verified.out
-        assert f"owed: node {AWAY[0]}" not in verified.out
+    # One of the two is back later: of it nothing is found any more, and the receipt owes the other alone.
+    back = start_again(killed[AWAY[0]])
+    half = erased_until(fleet, lambda owed: f"node {AWAY[0]}" not in owed)
+    assert {one["who"] for one in half["owed"] if one["who"].startswith("node ")} == {f"node {AWAY[1]}"}
+    assert f"node {AWAY[0]}" in {one["who"] for one in half["confirmed"]}
+    for text in ("lovelace", "chess"):
+        assert {name for name in files_with(text, fleet.home, redis.folder) if AWAY[1] not in name} == set()
+    assert not is_in_streams(redis, b"lovelace")
+    verified = fleet("erase", "--check", half["file"])
+    assert (verified.code, "signed by this home" in verified.out) == (1, True)
+    assert f"owed: node {AWAY[1]}" in verified.out
+    assert f"owed: node {AWAY[0]}" not in verified.out
 
-        assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
-        done = erased_until(hive_mind, lambda owed: not owed)
-        assert files_with("lovelace", hive_mind.home, redis.folder) + files_with("chess", hive_mind.home, redis.folder) == []
-        assert files_with("lovelace", tmp_path) == [str(sources / "later.txt"), str(sources / "notes.txt")]
-        assert not is_in_streams(redis, b"lovelace")
-        assert hive_mind("erase", "--check", done["file"]).code == 0
-        assert FERRY in hive_mind("ask", "When does the ferry leave?", "--agent", AWAY[0]).out
-        assert hive_mind("learn", later, "--agent", AWAY[1]).code == 0
-        assert files_with("chess", hive_mind.home, redis.folder) == []
-        assert hive_mind("delete", "--yes").code == 0
-        assert back.wait(30) is not None
-    finally:
-        hive_mind("delete", "--yes")
+    assert fleet("apply", "-f", tmp_path / "fleet.yaml").code == 0
+    done = erased_until(fleet, lambda owed: not owed)
+    assert files_with("lovelace", fleet.home, redis.folder) + files_with("chess", fleet.home, redis.folder) == []
+    assert files_with("lovelace", tmp_path) == [str(sources / "later.txt"), str(sources / "notes.txt")]
+    assert not is_in_streams(redis, b"lovelace")
+    assert fleet("erase", "--check", done["file"]).code == 0
+    assert FERRY in fleet("ask", "When does the ferry leave?", "--agent", AWAY[0]).out
+    assert fleet("learn", later, "--agent", AWAY[1]).code == 0
+    assert files_with("chess", fleet.home, redis.folder) == []
+    assert fleet("delete", "--yes").code == 0
+    assert back.wait(30) is not None
 
 
 @pytest.mark.thorough

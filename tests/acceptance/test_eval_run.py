@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.sampled import thorough
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
@@ -82,7 +83,7 @@ def test_an_experiment_gives_a_table_a_report_and_rows_for_every_figure(hive_min
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("signalled", "code"),
-    [(signal.SIGKILL, -signal.SIGKILL), pytest.param(signal.SIGINT, 130, marks=pytest.mark.thorough)],
+    [(signal.SIGKILL, -signal.SIGKILL), thorough(signal.SIGINT, 130)],
 )
 def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
     hive_mind: HiveMind, file: Path, tmp_path: Path, whole: dict[str, bytes], signalled: signal.Signals, code: int

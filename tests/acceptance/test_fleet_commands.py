@@ -11,6 +11,7 @@ from subprocess import PIPE
 
 import pytest
 
+from tests.sampled import thorough
 from tests.servers.guard import Guard
 from tests.servers.home_guard import processes_of
 from tests.waiting import wait_until
@@ -52,9 +53,9 @@ def without(manifest, *agents):
     "topology",
     [
         "single",
-        pytest.param("flat", marks=pytest.mark.thorough),
-        pytest.param("federated", marks=pytest.mark.thorough),
-        pytest.param("sharded", marks=pytest.mark.thorough),
+        thorough("flat"),
+        thorough("federated"),
+        thorough("sharded"),
     ],
 )
 def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_it_knew(command, manifests, topology):

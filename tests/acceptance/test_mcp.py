@@ -24,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from hive_mind.cli.running import NO_READER
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.sampled import thorough
 from tests.servers.children import Child
 from tests.servers.forked import run
 from tests.servers.home_guard import processes_of
@@ -38,7 +39,7 @@ PATIENCE_S = 60.0
 TOKEN = secrets.token_urlsafe()
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 # (clients, facts each, kills of the process that has the memory open)
-SIZES = [(3, 15, 1), pytest.param(20, 200, 10, marks=pytest.mark.thorough)]
+SIZES = [(3, 15, 1), thorough(20, 200, 10)]
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_a_client_hears_how_far_a_long_text_is_and_reads_the_history_of_a_fact(c
     assert heard == [(256, 600), (512, 600), (600, 600)]
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("mode", ["auto", thorough("legacy")])
 def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode: str) -> None:
     port = free_port()
     command = command.with_environment(HIVE_MIND_MCP_TOKEN=TOKEN)

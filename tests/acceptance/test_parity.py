@@ -10,6 +10,7 @@ from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.runtime.settings import Settings
+from tests.sampled import thorough
 
 pytestmark = [pytest.mark.data, pytest.mark.usefixtures("loaded_cells")]
 REPOSITORY = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_the
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("topology", ["federated", pytest.param("sharded", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("topology", ["federated", thorough("sharded")])
 def test_abstracts_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, tmp_path: Path, topology: str):
     """A tenth of the questions, and of the abstracts a quarter and those they ask for: storing all of them takes a minute."""
     questions = [json.loads(line) for line in (folder / "scifact.queries.jsonl").read_text("utf-8").splitlines()[::10]]

@@ -16,6 +16,7 @@ from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.attacking import FALSE, TRUE, addressed, said_in_a_twin
+from tests.sampled import usually
 from tests.servers.redis_server import RedisServer
 from tests.waiting import wait_until
 
@@ -51,16 +52,15 @@ def amqp() -> Iterator[str]:
         yield f"servicebus://127.0.0.1:{broker.port}/hive"
 
 
-@pytest.fixture(params=["redis", pytest.param("amqp", marks=pytest.mark.thorough)])
+@pytest.fixture(params=usually(["redis", "amqp"], "redis"))
 def broker(request: pytest.FixtureRequest) -> str:
     return cast(str, request.getfixturevalue(request.param))
 
 
 @pytest.fixture
-def fleet(hive_mind: HiveMind, tmp_path: Path) -> Iterator[HiveMind]:
+def fleet(guarded: HiveMind, tmp_path: Path) -> HiveMind:
     (tmp_path / "pumps.txt").write_text(TRUE)
-    yield hive_mind
-    hive_mind("delete", "--yes")
+    return guarded
 
 
 def apply(fleet: HiveMind, url: str, folder: Path, identity: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.model_runs import says, sets
+from tests.sampled import thorough
 from tests.servers.home_guard import HomeGuard
 from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, Received, Reply, Silence
 from tests.servers.redis_server import redis_program
@@ -183,7 +184,7 @@ def test_a_run_whose_sub_agent_asks_a_person_is_waiting_and_gets_no_ticket(fleet
     assert fleet.until("errand", "accepted")["outputs"] == {"summary": "all is seen"}
 
 
-@pytest.mark.parametrize("most", [100, pytest.param(300, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("most", [100, thorough(300)])
 def test_what_gets_worse_is_told_again_and_held_up_and_again_after_each_word(fleet: Fleet, most: int) -> None:
     fleet.begin(SEEKER, run := f"seek-{most}")
     (first,) = wait_until(lambda: fleet.items("ticket", f"keeper/{run}"))

@@ -12,6 +12,7 @@ from hive_mind.bus.redis import keys
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.sampled import thorough
 from tests.servers.redis_server import RedisServer
 from tests.waiting import wait_until
 
@@ -86,7 +87,7 @@ def set_aside(fleet: HiveMind) -> dict[str, int]:
     return {what: sum(some.get(what, 0) for some in counts) for some in counts for what in some}
 
 
-@pytest.mark.parametrize("over", [over_redis, pytest.param(over_service_bus, marks=pytest.mark.thorough), over_event_hubs])
+@pytest.mark.parametrize("over", [over_redis, thorough(over_service_bus), over_event_hubs])
 def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_fleet(
     fleet: HiveMind, over: Callable[[], Any]
 ) -> None:

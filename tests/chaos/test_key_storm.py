@@ -174,9 +174,7 @@ async def judged(home: Path, controller: HiveController, load: Load, first: str,
 
 
 # In nine rounds each of the three is given another key three times, and killed six times.
-@pytest.mark.parametrize(
-    ("rounds", "pause_s"), [pytest.param(1, 0.15, id="once"), pytest.param(9, 0.5, id="for-long", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize(("rounds", "pause_s"), [(1, 0.15), (9, 0.5)], ids=["once", "for-long"])
 def test_keys_are_changed_and_revoked_under_load_and_kills_and_no_fact_is_lost(
     tmp_path: Path, rounds: int, pause_s: float
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.chance import seed_of_this_run
 from tests.chaos.storm import storm
+from tests.sampled import thorough
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +19,7 @@ _HANGS_AFTER_S = 240
 
 @pytest.mark.parametrize(
     ("kind", "rounds"),
-    [("redis", 7), pytest.param("redis", 21, marks=pytest.mark.thorough), pytest.param("amqp", 7, marks=pytest.mark.thorough)],
+    [("redis", 7), thorough("redis", 21), thorough("amqp", 7)],
 )
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
     seed = seed_of_this_run()

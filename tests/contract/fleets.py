@@ -30,22 +30,23 @@ from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import BagOfWords, Home
 from tests.contract.process_homes import ProcessHome
 from tests.contract.wires import WIRES
+from tests.sampled import thorough
 
 SHARING: tuple[TopologyName, ...] = tuple(spec.name for spec in SPECS.values())
 # Every store alone, every topology, and one hive over real files.
 HOMES = (
     *(f"single over {store}" for store in backends.known("store")),
     *("federated over memory", "sharded over sqlite"),
-    *(pytest.param(f"{one} over memory", marks=pytest.mark.thorough) for one in ("flat", "sharded")),
+    *(thorough(f"{one} over memory") for one in ("flat", "sharded")),
 )
 # Four processes, of which three only hold facts and answer questions: see `process_homes`. To connect takes longer than a whole
 # test elsewhere, most of all over AMQP: `test_memory_processes` shows each time that agents recall over it what others learned.
 REDIS_HOMES = (
     *HOMES,
     pytest.param("sharded over redis", marks=pytest.mark.slow),
-    *(pytest.param(f"{one} over redis", marks=pytest.mark.thorough) for one in ("flat", "federated")),
+    *(thorough(f"{one} over redis") for one in ("flat", "federated")),
 )
-ALL_HOMES = (*REDIS_HOMES, pytest.param("sharded over servicebus and eventhubs", marks=pytest.mark.thorough))
+ALL_HOMES = (*REDIS_HOMES, thorough("sharded over servicebus and eventhubs"))
 AGENTS = ("ada", "ben", "cleo", "dan", "eve", "finn", "gil", "hana")
 
 

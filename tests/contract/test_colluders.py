@@ -18,6 +18,7 @@ from hive_mind.model.content import Candidate
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.settings import Settings
+from tests.sampled import thorough
 from tests.servers.redis_server import RedisServer
 
 HONEST = tuple(f"honest{number}" for number in range(8))
@@ -92,7 +93,7 @@ async def arrived(members: Mapping[str, RunningMember]) -> None:
         await asyncio.sleep(0.2)
 
 
-@pytest.mark.parametrize("questions", [30, pytest.param(200, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("questions", [30, thorough(200)])
 async def test_up_to_a_third_that_lies_together_neither_wins_nor_silences_anybody(
     tmp_path: Path, server: RedisServer, questions: int
 ) -> None:

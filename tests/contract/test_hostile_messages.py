@@ -26,11 +26,12 @@ from tests.contract.buses.base import BaseHarness
 from tests.contract.hostile import Forged, Forger, samples
 from tests.contract.hostile_hive import VICTIM, Attacked, Tapped, lived
 from tests.contract.redis_builders import Buses, over
+from tests.sampled import thorough
 from tests.servers.redis_server import RedisServer
 from tests.waiting import until
 
 HIVE = "hive"
-MANY = [2_000, pytest.param(100_000, marks=pytest.mark.thorough)]
+MANY = [2_000, thorough(100_000)]
 _BATCH = 200
 # Each needs a client of its own to be written past ours.
 _SOME = 3
@@ -63,7 +64,7 @@ def seed() -> Iterator[int]:
     logger.setLevel(before)
 
 
-@pytest.mark.parametrize("number", [5_000, pytest.param(100_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("number", [5_000, thorough(100_000)])
 def test_bytes_are_an_envelope_of_the_type_it_says_or_a_wire_error(seed: int, number: int) -> None:
     forger, kinds = a_forger(seed), Counter[str]()
     for forged in [forger.oversize(), *(forger.one() for _ in range(number))]:

@@ -13,13 +13,14 @@ from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from tests.contract.agents import NAMES, Agents, settled
 from tests.contract.wires import wire
+from tests.sampled import thorough
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 PLACES = [
     ("servicebus and eventhubs", "sharded"),
-    *(pytest.param(("redis", topology), marks=pytest.mark.thorough) for topology in ("flat", "federated", "sharded")),
+    *(thorough(("redis", topology)) for topology in ("flat", "federated", "sharded")),
 ]
 HALLS = [f"The {what} in hall {n} is {colour}." for n in range(6) for what, colour in (("pump", "red"), ("door", "blue"))]
 

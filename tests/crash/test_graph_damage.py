@@ -23,6 +23,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
 from hive_mind.store.graph import Graph, client, pipe
 from tests.chance import seed_of_this_run
+from tests.sampled import thorough
 from tests.servers.children import Child
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 
@@ -239,7 +240,7 @@ sys.addaudithook(step)
 """
 
 
-@pytest.mark.parametrize(("first", "every"), [(1, 12), pytest.param(0, 1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("first", "every"), [(1, 12), thorough(0, 1)])
 def test_killed_before_each_of_its_steps_it_is_right_again(tmp_path: Path, first: int, every: int) -> None:
     record, step, is_whole = asyncio.run(written(tmp_path, pump())), first, False
     while not is_whole:

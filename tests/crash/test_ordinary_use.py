@@ -20,13 +20,14 @@ from hive_mind import CognitiveMemory, Fact, Settings, open_memory
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
 from tests.crash.ordinary_writer import AGENT, WORK
+from tests.sampled import thorough
 from tests.servers.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 COUNTS = (
     250,
-    pytest.param(1_000, marks=pytest.mark.thorough),
-    *(pytest.param(int(count), marks=pytest.mark.thorough) for count in os.environ.get("HIVE_USES", "").split()),
+    thorough(1_000),
+    *(thorough(int(count)) for count in os.environ.get("HIVE_USES", "").split()),
 )
 # Of the second part of a storm; the first fills the caches, of words for instance, that have a bound.
 # 3.8 MB were measured; 8.9 where all that was ever taken back is held.

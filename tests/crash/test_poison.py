@@ -24,6 +24,7 @@ from tests.contract.bus_builders import World, harness_of
 from tests.contract.buses.base import BaseHarness
 from tests.contract.wires import wire
 from tests.crash.poisoned_member import POISON
+from tests.sampled import thorough
 from tests.servers.forked import Forked
 
 # One that is replicated, and one that is asked.
@@ -31,8 +32,8 @@ FACTS, QUESTION = Replicate(POISON, ()), FactsRequest(POISON, (), 60_000)
 BROKEN = [
     *(pytest.param(broker, FACTS, marks=pytest.mark.slow) for broker in ("redis", "servicebus")),
     pytest.param("eventhubs", QUESTION, marks=pytest.mark.slow),
-    *(pytest.param(broker, QUESTION, marks=pytest.mark.thorough) for broker in ("redis", "servicebus")),
-    pytest.param("eventhubs", FACTS, marks=pytest.mark.thorough),
+    *(thorough(broker, QUESTION) for broker in ("redis", "servicebus")),
+    thorough("eventhubs", FACTS),
 ]
 
 

@@ -19,6 +19,7 @@ from tests.chance import seed_of_this_run
 from tests.crash.disk_model import Disk
 from tests.crash.disk_trace import Change, append_to_trace, compiled, compiler, existing, read_trace, run_traced
 from tests.crash.lives import lay_out
+from tests.sampled import thorough
 
 pytestmark = pytest.mark.skipif(
     not compiler(), reason="traces what a process writes by a small library: install a C compiler (apt-get install gcc)"
@@ -101,7 +102,7 @@ def violations(what: Replaced, folder: Path, seed: int, *forgotten: str) -> list
     return found
 
 
-@pytest.mark.parametrize("call", ["restore", pytest.param("repair", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("call", ["restore", thorough("repair")])
 def test_power_fails_while_a_record_is_replaced_and_the_former_one_is_there_or_the_new_one(call: str, tmp_path: Path) -> None:
     what = replaced(call, tmp_path)
     assert len(what.changes) - what.began > 10

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.sampled import usually
 from tests.servers.forked import run
 
 ROOT = Path(__file__).parents[2]
@@ -188,7 +189,7 @@ AGAIN: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind == "erase" else pytest.mark.thorough) for kind in AGAIN])
+@pytest.mark.parametrize("kind", usually(AGAIN, "erase"))
 def test_what_was_killed_before_any_step_is_done_by_doing_it_again(
     kind: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ from hive_mind.ranking.related.second_hop import Passage
 from hive_mind.runtime.replies import hit_reply
 from tests.builders import Home, fact
 from tests.chance import examples
+from tests.sampled import thorough
 from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, documents, facts_of, hit_of
 
 # Reading, extracting, judging at the gate, ranking, quoting and disputing.
@@ -243,9 +244,7 @@ def go_through(text: str, question: str) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("tree", "step"), [(DOCUMENTATION[0], 4), *(pytest.param(one, 1, marks=pytest.mark.thorough) for one in DOCUMENTATION)]
-)
+@pytest.mark.parametrize(("tree", "step"), [(DOCUMENTATION[0], 4), *(thorough(one, 1) for one in DOCUMENTATION)])
 def test_the_facts_of_a_documentation_tree_are_compared_quoted_and_judged(tree: str, step: int):
     facts = [found for path, text in islice(documents(tree), 0, None, step) for found in facts_of(text, str(path))]
     assert len(facts) > 1_000

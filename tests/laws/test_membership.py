@@ -9,6 +9,7 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.topology.flat import Flat
 from tests.hives import federated, promotion, sharded
 from tests.members import Network
+from tests.sampled import thorough
 
 # Somebody falls silent (3.5 beats) who was to propose, another notices and waits for more to come (1 + 2), tells, and who did not
 # hear it asks (1 + 1); once more for whom a rival proposal had left out.
@@ -17,7 +18,7 @@ BEATS_TO_AGREE = 12
 
 def some_of(seeds: int, usual: int) -> list[object]:
     """All of them, the usual ones in every run."""
-    return [*range(usual), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(usual, seeds))]
+    return [*range(usual), *(thorough(seed) for seed in range(usual, seeds))]
 
 
 def storm(network: Network, seed: int) -> set[str]:

@@ -23,7 +23,7 @@ from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from tests.builders import Home
 from tests.chance import seed_of_this_run
-from tests.sampled import usually
+from tests.sampled import thorough, usually
 from tests.texts import DOCUMENTATION, documents
 
 QUESTION_CPU_S_MAX = 0.2
@@ -87,7 +87,7 @@ async def _cpu_s(agent: LearningAgent, question: str) -> float:
 
 
 def tried(count: int) -> list[object]:
-    return [count, pytest.param(1_000, marks=pytest.mark.thorough)]
+    return [count, thorough(1_000)]
 
 
 @pytest.mark.data

@@ -7,7 +7,7 @@ import pytest
 
 from tests.laws.run_stories import STORIES
 from tests.laws.run_world import Result, Story, run
-from tests.sampled import usually
+from tests.sampled import thorough, usually
 
 SEEDS = int(os.environ.get("HIVE_RUN_SEEDS", "1"))
 """Orders in which parallel calls end; more take longer."""
@@ -25,7 +25,7 @@ def without_notice(result: Result) -> list[str]:
     return [title for id, title in result.items.items() if not result.happened.get(f"notice {id}")]
 
 
-@pytest.mark.parametrize("is_everywhere", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["news", "everywhere"])
+@pytest.mark.parametrize("is_everywhere", [False, thorough(True)], ids=["news", "everywhere"])
 @pytest.mark.parametrize("name", usually(STORIES, "sub-agents", "fan-out", "scopes"))
 def test_a_power_cut_at_any_boundary_changes_nothing(name: str, is_everywhere: bool, tmp_path: Path) -> None:
     """Where nothing more was left behind than at the boundary before, the next process finds the same."""

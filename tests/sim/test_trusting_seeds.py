@@ -6,10 +6,11 @@ Five of them in `make test`.
 import pytest
 
 from hive_mind.sim.hives import TOPOLOGIES
+from tests.sampled import thorough
 from tests.sim.storms import OPERATIONS_IN_TESTS, TRUSTING, first_violation
 
 PARTS = [
-    pytest.param(topology, range(start, start + 5), marks=[pytest.mark.thorough] if start else [])
+    (thorough if start else pytest.param)(topology, range(start, start + 5))
     for topology in TOPOLOGIES
     for start in range(0, 50, 5)
 ]

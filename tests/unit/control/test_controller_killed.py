@@ -13,6 +13,7 @@ from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.evicting import Remains
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, FleetState
+from tests.sampled import thorough
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import Killed, World, played, surroundings
 
@@ -43,9 +44,11 @@ PARTS = ("more agents", "fewer agents", "all others", "settings and agents")
 @pytest.mark.parametrize(
     ("change", "then"),
     [
-        *(pytest.param(change, "the same again", marks=pytest.mark.thorough if change in PARTS else ()) for change in CHANGES),
+        *((thorough if change in PARTS else pytest.param)(change, "the same again") for change in CHANGES),
         *(
-            pytest.param(change, "back to the first", marks=pytest.mark.slow if change in UNDONE else pytest.mark.thorough)
+            pytest.param(change, "back to the first", marks=pytest.mark.slow)
+            if change in UNDONE
+            else thorough(change, "back to the first")
             for change in CHANGES
         ),
     ],

@@ -15,7 +15,7 @@ from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.cross_encoders import Reading, looked_at_by
-from tests.sampled import usually
+from tests.sampled import thorough, usually
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 
 CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
@@ -83,10 +83,8 @@ def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[in
     return sum(told(sharded, scope, "hybrid", asked=few).messages), more
 
 
-@pytest.mark.parametrize(
-    ("further", "rounds"), [*FURTHER.values(), pytest.param(*TOGETHER, marks=pytest.mark.thorough)], ids=[*FURTHER, "all at once"]
-)
-@pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("further", "rounds"), [*FURTHER.values(), thorough(*TOGETHER)], ids=[*FURTHER, "all at once"])
+@pytest.mark.parametrize("agents", [10, thorough(100)])
 def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int, further: RankingSettings, rounds: int
 ):
@@ -97,7 +95,7 @@ def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_al
     assert plain < more < (rounds + 1) * plain
 
 
-@pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("agents", [10, thorough(100)])
 def test_looked_at_again_every_hive_finds_what_one_memory_finds_for_no_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int
 ):
@@ -155,7 +153,7 @@ def chat_with_an_assistant() -> list[Document]:
     return said
 
 
-@pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("agents", [10, thorough(100)])
 def test_with_every_idea_at_once_every_hive_finds_what_one_memory_finds_also_where_messages_are_lost(
     of_every_kind: Scope, agents: int
 ):

@@ -4,6 +4,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault
+from tests.sampled import thorough
 from tests.unit.evals.arms.notes import NoVectors, drawn, scope_of, told
 
 TOPICS = scope_of(
@@ -14,7 +15,7 @@ TOPICS = scope_of(
 
 
 # The other modes are in test_parity.
-@pytest.mark.parametrize("mode", ["lexical", pytest.param("semantic", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("mode", ["lexical", thorough("semantic")])
 def test_who_asks_everybody_finds_what_one_memory_finds(mode: str):
     scope = drawn()
 

@@ -8,7 +8,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.node_per_agent import askers_of, down_of, topology_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
-from tests.sampled import usually
+from tests.sampled import thorough, usually
 from tests.unit.evals.arms.notes import NoVectors, Told, drawn, scope_of, told
 
 ARMS = [
@@ -31,7 +31,7 @@ def rows(one: Told) -> list[object]:
 
 
 # "hybrid" and "recent" are in test_parity.
-@pytest.mark.parametrize("mode", ["lexical", pytest.param("semantic", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("mode", ["lexical", thorough("semantic")])
 def test_the_ten_best_are_those_of_one_memory(mode: str):
     scope = drawn(80, 20)
 
@@ -57,10 +57,7 @@ def test_of_the_same_words_the_first_of_the_data_set_is_the_fact():
 
 FAULTS = [
     Fault(down=1, loss=0.1, slow=2, slow_ms=150),
-    *(
-        pytest.param(one, marks=pytest.mark.thorough)
-        for one in (Fault(), Fault(down=2), Fault(loss=0.3), Fault(slow=2, slow_ms=120))
-    ),
+    *(thorough(one) for one in (Fault(), Fault(down=2), Fault(loss=0.3), Fault(slow=2, slow_ms=120))),
 ]
 
 

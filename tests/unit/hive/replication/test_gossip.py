@@ -9,6 +9,7 @@ from benchmarks.crowd import Crowd, Member, exchange
 from benchmarks.gossip import bound, crowd_of, flood, have, healed, rounds_until, spread
 from hive_mind.hive.effects import Now
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings, convergence_check, run_gossip_round
+from tests.sampled import thorough
 
 PEERS = [f"peer-{number}" for number in range(10)]
 DEFAULTS = GossipSettings()
@@ -179,7 +180,7 @@ def test_a_round_of_nodes_in_one_process_takes_everybody_once():
 CROWDS = [
     (10, 20),
     (50, 5),
-    *(pytest.param(*one, marks=pytest.mark.thorough) for one in ((10, 1), (10, 100), (50, 10), (100, 1))),
+    *(thorough(*one) for one in ((10, 1), (10, 100), (50, 10), (100, 1))),
 ]
 
 
@@ -189,7 +190,7 @@ def test_everybody_has_everything_within_a_few_rounds(members, facts_each):
     assert trial.rounds <= 0.54 * log2(members) + 4
 
 
-@pytest.mark.parametrize("members", [10, pytest.param(50, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("members", [10, thorough(50)])
 def test_a_fifth_of_all_messages_lost_only_delays(members):
     trial = spread(members, 5, seed=members, loss=0.2)
     assert trial.rounds <= 1.7 * (0.54 * log2(members) + 4) + 2
@@ -220,7 +221,7 @@ def test_a_flood_neither_delays_the_others_nor_fills_the_network_nor_the_replica
     assert worst <= 20
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("seed", [0, thorough(1)])
 def test_a_member_nobody_trusts_and_that_never_asks_gets_everything(seed):
     crowd = crowd_of(100, 1, seed, counts_bytes=False)
     crowd.trust["node-0042"] = 0.0

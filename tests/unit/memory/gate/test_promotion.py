@@ -10,6 +10,7 @@ from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
 from hive_mind.model.fact import KEPT_HOME
 from tests.builders import fact
 from tests.growth import costly
+from tests.sampled import thorough
 
 GATE = PromotionSettings()
 
@@ -217,6 +218,6 @@ PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("chars", [300, pytest.param(1_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("chars", [300, thorough(1_000)])
 def test_a_hostile_line_costs_time_in_proportion_to_its_length(chars):
     assert costly(lambda line: decide(fact(line), GATE), PIECES, chars) == []

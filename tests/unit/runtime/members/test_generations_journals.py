@@ -21,6 +21,7 @@ from hive_mind.hive.replication.resettlement import Journal
 from hive_mind.runtime.members import generations
 from hive_mind.runtime.members.generations import Move, move, snapshot_of
 from hive_mind.runtime.workers.config import HiveConfig
+from tests.sampled import thorough
 from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run
 
 
@@ -205,7 +206,7 @@ def deaths(home: Path, folder: Path) -> Iterator[int]:
         yield steps
 
 
-@pytest.mark.parametrize("is_second", [pytest.param(False, marks=pytest.mark.thorough), True])
+@pytest.mark.parametrize("is_second", [thorough(False), True])
 def test_whoever_is_killed_has_changed_nothing_and_does_it_again(tmp_path: Path, is_second: bool) -> None:
     home, folder = tmp_path / "home", tmp_path / "copy"
     before = begun(home)
