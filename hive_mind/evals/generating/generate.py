@@ -5,35 +5,31 @@ Cost is linear in turns: a story knows nothing of the others, and only sorting t
 Colleagues also remark on themselves: said as "I" when a colleague gives them an opening, asked for by name.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count, cycle
-from random import Random
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import TURNS_MAX
-from hive_mind.evals.generating.drafts import Draft, DraftTurn, Exchange, Narrator, Story, documents_of
 from hive_mind.evals.generating.incidents import IncidentPair, SecurityPair
 from hive_mind.evals.generating.projects import ProjectPair
-from hive_mind.evals.generating.world import Topic, World
+from hive_mind.evals.generating.story import Draft, DraftTurn, Exchange, Story, capital, documents_of
+from hive_mind.evals.generating.world import World
 
 _PAIR = 2
 
 
-class Colleagues:
+class Colleagues(Story):
     """Two agents talk about the same kind of thing, on different days; one of them is asked about."""
 
     def __init__(self, world: World, number: int) -> None:
+        super().__init__(world, "people", number)
         pairs = world.agents // _PAIR
-        topics = world.words.people.topics
-        self.world = world
-        self.chance: Random = world.chance("people", number)
         # Every agent once, then everybody with the next topic.
-        self.topic: Topic = topics[number // pairs]
+        self.topic = self.words.topics[number // pairs]
         first = number % pairs * _PAIR
         self.agents = (first, first + 1)
-        self.story = Story()
-        self.narrator = Narrator(world, self.chance, (), ())
 
     @staticmethod
     def stories(world: World) -> int:
@@ -43,23 +39,20 @@ class Colleagues:
     def write(self) -> Story:
         values = self.chance.sample(self.topic.values, _PAIR)
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
-        name = self.world.agent(self.agents[0])
-        text = self.chance.choice(self.topic.asked).format(name=name)
-        self.story.ask("personal", text, (turns[:1], turns[1:]), ((values[0],), (values[1],)))
-        return self.story
+        text = self.chance.choice(self.topic.asked).format(name=self.world.agent(self.agents[0]))
+        self.ask("personal", text, (turns[:1], turns[1:]), values[:1], values[1:])
+        return self
 
     def _says(self, agent: int, value: str) -> DraftTurn:
-        chance, name = self.chance, self.world.agent(agent)
-        colleague = self.world.team(self.world.domain_of(agent), 2, chance)
-        colleague_agent = next((member for member in colleague if member != agent), (agent + 1) % self.world.agents)
-        opener = chance.choice(self.topic.opener).format(first=name.split()[0])
+        chance, world, name = self.chance, self.world, self.world.agent(agent)
+        first = name.split()[0]
+        colleagues = world.team(world.domain_of(agent), 2, chance)
+        colleague = next((member for member in colleagues if member != agent), (agent + 1) % world.agents)
+        opening = DraftTurn(capital(chance.choice(self.topic.opener).format(first=first)), world.agent(colleague), name)
         turn = DraftTurn(chance.choice(self.topic.said).format(value=value), name, name)
-        opening = DraftTurn(opener[0].upper() + opener[1:], self.world.agent(colleague_agent), name)
-        slot = chance.randrange(self.world.slots)
-        self.story.exchanges.append(self.narrator.exchange(slot, agent, "chat", [opening, turn]))
-        remark = chance.choice(self.world.words.people.chatter).format(first=name.split()[0])
-        apart = DraftTurn(remark, self.world.agent(colleague_agent), name)
-        self.story.exchanges.append(self.narrator.exchange(chance.randrange(self.world.slots), colleague_agent, "chat", [apart]))
+        self.exchange(chance.randrange(world.slots), agent, [opening, turn])
+        apart = DraftTurn(chance.choice(self.words.chatter).format(first=first), world.agent(colleague), name)
+        self.exchange(chance.randrange(world.slots), colleague, [apart])
         return turn
 
 
@@ -114,51 +107,36 @@ def _check(turns: int, agents: int, seed: int) -> None:
 
 
 def _stories(world: World) -> Iterator[Story]:
-    write: dict[str, Callable[[int], Story]] = {
-        "project": lambda number: ProjectPair(world, number).write(),
-        "incident": lambda number: IncidentPair(world, number).write(),
-        "security": lambda number: SecurityPair(world, number).write(),
-        "people": lambda number: Colleagues(world, number).write(),
+    tellings: dict[str, type[ProjectPair | IncidentPair | SecurityPair | Colleagues]] = {
+        "project": ProjectPair,
+        "incident": IncidentPair,
+        "security": SecurityPair,
+        "people": Colleagues,
     }
-    numbers = {kind: count() for kind in write}
+    numbers = {kind: count() for kind in tellings}
     people_left = Colleagues.stories(world)
     for kind in cycle(_ROUND):
         if kind == "people":
             if not people_left:
                 continue
             people_left -= 1
-        yield write[kind](next(numbers[kind]))
+        yield tellings[kind](world, next(numbers[kind])).write()
 
 
 def _questions(drafts: list[Draft], documents: dict[DraftTurn, Document]) -> Iterator[LabelledQuestion]:
     """Some of each category, from the beginning of the world to its end."""
     for category in CATEGORIES:
-        drafts_of_category = [draft for draft in drafts if draft.category == category]
-        question_count = min(len(drafts_of_category), _PER_CATEGORY_MAX)
+        same = [draft for draft in drafts if draft.question.category == category]
+        question_count = min(len(same), _PER_CATEGORY_MAX)
         for number in range(question_count):
-            yield _labelled(
-                f"{category}-{number + 1:02d}", drafts_of_category[number * len(drafts_of_category) // question_count], documents
-            )
+            yield _labelled(f"{category}-{number + 1:02d}", same[number * len(same) // question_count], documents)
 
 
 def _labelled(id_: str, draft: Draft, documents: dict[DraftTurn, Document]) -> LabelledQuestion:
-    relevant = {documents[turn].id: 1 for turn in draft.relevant}
-    kinds = {documents[turn].kind for turn in draft.relevant}
-    return LabelledQuestion(
-        id=id_,
-        text=draft.text,
-        relevant=relevant | {documents[turn].id: -1 for turn in draft.distractors},
-        category=draft.category,
-        answer=draft.answer,
-        intent=draft.intent,
-        source_bias=kinds.pop() if len(kinds) == 1 else "mixed",
-        required=draft.required,
-        acceptable=draft.acceptable,
-        forbidden=draft.forbidden,
-        superseded=draft.superseded,
-        is_answerable=bool(draft.relevant),
-        gap=draft.gap,
-    )
+    relevant, distractors = ([documents[turn] for turn in turns] for turns in (draft.relevant, draft.distractors))
+    kinds = {document.kind for document in relevant}
+    judgements = {document.id: 1 for document in relevant} | {document.id: -1 for document in distractors}
+    return replace(draft.question, id=id_, relevant=judgements, source_bias=kinds.pop() if len(kinds) == 1 else "mixed")
 
 
 def small_talk(world: World, turns: int) -> Iterator[Exchange]:
@@ -167,12 +145,8 @@ def small_talk(world: World, turns: int) -> Iterator[Exchange]:
     lists = {name: getattr(words, name) for name in ("weather", "mood", "thing", "food", "event", "colour", "weekday")}
     for number in range(turns):
         drawn = {name: chance.choice(values) for name, values in lists.items()}
-        drawn |= {"Mood": _capital(drawn["mood"]), "Weekday": drawn["weekday"], "number": str(chance.randint(2, 11))}
-        text = _capital(chance.choice(words.patterns).format_map(drawn))
+        drawn |= {"Mood": capital(drawn["mood"]), "Weekday": drawn["weekday"], "number": str(chance.randint(2, 11))}
+        text = capital(chance.choice(words.patterns).format_map(drawn))
         agent = order[number % world.agents]
         slot = chance.randrange(world.slots)
         yield Exchange(slot, world.domain_of(agent), "chat", chance.random(), (DraftTurn(text, world.agent(agent)),))
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -4,155 +4,12 @@ Its questions have their labels: documents that answer or mislead, words an answ
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
-from random import Random
+from typing import Any
 
-from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Narrator, Story, Subject
-from hive_mind.evals.generating.world import Attribute, Discovery, ProjectWords, Values, World, core, spoken
-
-
-@dataclass(frozen=True, slots=True)
-class ValueTurn:
-    """A turn that gives an attribute its value."""
-
-    turn: DraftTurn
-    value: str
-    attribute: Attribute
-
-
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """Words questions about one project."""
-
-    chance: Random
-    words: ProjectWords
-    name: str
-
-    def plain(self, category: str, statement: ValueTurn, twin: ValueTurn | None = None) -> Draft:
-        misleading = [twin] if twin else []
-        return self._asking(category, statement, misleading)
-
-    def near_duplicate(self, statement: ValueTurn, twin: ValueTurn) -> Draft:
-        """The same attribute of a namesake is said in the same words."""
-        return self._asking("near-duplicate", statement, [twin], intent="adversarial")
-
-    def current(self, history: Sequence[ValueTurn], twin: ValueTurn) -> Draft:
-        old = tuple(statement.value for statement in history[:-1])
-        return self._asking("current-value", history[-1], [*history[:-1], twin], superseded=old)
-
-    def former(self, history: Sequence[ValueTurn], twin: ValueTurn) -> Draft:
-        text = self._of(self.words.former, history[0])
-        return self._asking("former-value", history[0], [*history[1:], twin], text)
-
-    def as_of(self, history: Sequence[ValueTurn], which: int, day: str) -> Draft:
-        """The value that held on a day: that version is neither the first nor the last."""
-        text = self._of(self.words.as_of, history[which], day=day)
-        statements = [statement for statement in history if statement is not history[which]]
-        superseded = tuple(statement.value for statement in history[:which])
-        return self._asking("as-of", history[which], statements, text, superseded=superseded)
-
-    def contradicted(self, versions: Sequence[ValueTurn]) -> Draft:
-        """Two agents say different things, and nobody settled it."""
-        values = tuple(statement.value for statement in versions)
-        return Draft(
-            "contradiction",
-            "cross-source",
-            self._of(self.words.contradicted, versions[0]),
-            [statement.turn for statement in versions],
-            required=tuple(map(core, values)),
-            acceptable=values,
-            answer=f"Some say {values[0]}, others {values[1]}.",
-        )
-
-    def recorded(self, statement: ValueTurn, record: DraftTurn, twin: ValueTurn) -> Draft:
-        """Said in a chat and written down in the minutes."""
-        draft = self._asking("cross-source", statement, [twin], self._of(self.words.recorded, statement), intent="cross-source")
-        return _also(draft, record)
-
-    def hop(self, lead: ValueTurn, room: ValueTurn, misleading: Sequence[ValueTurn]) -> Draft:
-        """The room of a person that another agent names."""
-        text = self.chance.choice(self.words.room_asked).format(name=self.name)
-        draft = self._asking("cross-agent", room, misleading, text, intent="cross-source")
-        return _also(draft, lead.turn)
-
-    def unknown(self, twin: ValueTurn, namesake: str) -> Draft:
-        """Nobody ever said it of this project; of its namesake somebody did."""
-        return Draft(
-            "unanswerable",
-            "adversarial",
-            self._of(self.words.unknown, twin),
-            distractors=[twin.turn],
-            forbidden=(core(twin.value),),
-            gap=f"nobody mentions the {twin.attribute.noun} of {self.name}, only that of {namesake}",
-        )
-
-    def order(self, discoveries: Sequence[Discovery], turns: Sequence[DraftTurn]) -> Draft:
-        """Which of two events came first; the question names them in either order."""
-        first_noun, second_noun = self.chance.sample([finding.noun for finding in discoveries], 2)
-        text = self.chance.choice(self.words.order).format(name=self.name, one=first_noun, other=second_noun)
-        earlier, answer = (discoveries[0].answer,), f"First came {discoveries[0].noun}."
-        return Draft("order", "state-lookup", text, turns, required=earlier, acceptable=earlier, answer=answer)
-
-    def why(self, discovery: Discovery, turn: DraftTurn, draft_turn: DraftTurn, other_reason: str) -> Draft:
-        text = self.chance.choice(discovery.asked).format(name=self.name)
-        reason = (discovery.answer,)
-        return Draft("why", "why-decision", text, [turn], [draft_turn], reason, reason, (other_reason,), answer=turn.text)
-
-    def how(self, discovery: Discovery, turns: Sequence[DraftTurn], colours: Sequence[str]) -> Draft:
-        """A procedure that differs from the namesake's in one word."""
-        text = self.chance.choice(discovery.asked).format(name=self.name)
-        required, acceptable = (colours[0],), (f"{colours[0]} {discovery.answer}",)
-        return Draft("how", "how-it-works", text, turns[:1], turns[1:], required, acceptable, (colours[1],), answer=turns[0].text)
-
-    def overview(self, statements: Sequence[ValueTurn], outdated: Sequence[ValueTurn]) -> Draft:
-        """Several current values at once, known by several agents."""
-        nouns = [statement.attribute.noun for statement in statements]
-        listed = ", ".join(nouns[:-1]) + f" and {nouns[-1]}"
-        values = tuple(turn.value for turn in statements)
-        return Draft(
-            "synthesis",
-            "cross-source",
-            self.chance.choice(self.words.overview).format(name=self.name, nouns=listed),
-            [turn.turn for turn in statements],
-            [turn.turn for turn in outdated],
-            required=tuple(map(core, values)),
-            acceptable=values,
-            forbidden=tuple(core(turn.value) for turn in outdated),
-            superseded=tuple(turn.value for turn in outdated),
-            answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
-        )
-
-    def _of(self, patterns: Sequence[str], statement: ValueTurn, **words: str) -> str:
-        return self.chance.choice(patterns).format(noun=statement.attribute.noun, name=self.name, **words)
-
-    def _asking(
-        self,
-        category: str,
-        statement: ValueTurn,
-        misleading: Sequence[ValueTurn],
-        text: str = "",
-        *,
-        intent: Intent = "state-lookup",
-        superseded: tuple[str, ...] = (),
-    ) -> Draft:
-        return Draft(
-            category,
-            intent,
-            text or self._of((*statement.attribute.asked, *self.words.unknown[:1]), statement),
-            [statement.turn],
-            [turn.turn for turn in misleading],
-            required=(core(statement.value),),
-            acceptable=tuple(dict.fromkeys((statement.value, core(statement.value)))),
-            forbidden=tuple(core(turn.value) for turn in misleading),
-            superseded=superseded,
-            answer=statement.value,
-        )
-
-
-def _also(draft: Draft, turn: DraftTurn) -> Draft:
-    return replace(draft, relevant=[*draft.relevant, turn])
-
+from hive_mind.evals.generating.story import DraftTurn, Story, Subject
+from hive_mind.evals.generating.world import Values, World, core, spoken
 
 _TEAM = 6
 _CHATTER = (3, 2)
@@ -161,25 +18,30 @@ _PLAINLY = 0.6
 # Which of the drawn attributes plays which part: the first two change once and twice, two people contradict each other on the
 # third, the fourth is also in the minutes, two are the same kind of value for both projects, the last is known of the twin only.
 _ONCE, _TWICE, _DISPUTED, _RECORDED, _TWINS, _UNKNOWN = 0, 1, 2, 3, (4, 5), 6
+# One project is asked about most, the other is its namesake.
+_FIRST, _SECOND = _BOTH = (0, 1)
 
 
-class ProjectPair:
-    """One telling of it. `first` is asked about most, `second` is its namesake."""
+@dataclass(frozen=True, slots=True)
+class ValueTurn:
+    """A turn that gives an attribute its value."""
+
+    turn: DraftTurn
+    value: str
+    attribute: Any
+
+
+class ProjectPair(Story):
+    """One telling of it."""
 
     def __init__(self, world: World, number: int) -> None:
-        self.world, self.number = world, number
-        self.chance: Random = world.chance("projects", number)
-        self.words = world.words.projects
-        self.story = Story()
+        super().__init__(world, "projects", number, _TEAM)
         self.outdated: list[ValueTurn] = []
-        self.team = world.team(self.chance.randrange(world.domains), _TEAM, self.chance)
         self._speakers = count(self.chance.randrange(len(self.team)))
         people = count()
         self.values = Values(world.names, self.chance, lambda: world.outsider(0, number, next(people)))
-        self.narrator = Narrator(world, self.chance, self.words.between, self.words.reactions)
         names = zip(world.names.projects(number), world.names.short_projects(number), strict=True)
-        self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in names)
-        self.asks, self.asks_of_second = (Asks(self.chance, self.words, subject.name) for subject in (self.first, self.second))
+        self.subjects = [Subject(name, short, self.words.openers, name) for name, short in names]
 
     def write(self) -> Story:
         sampled = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
@@ -191,44 +53,68 @@ class ProjectPair:
         current += [self._twins(drawn[number]) for number in _TWINS]
         self._unknown(drawn[_UNKNOWN])
         current.append(self._leads())
-        self.story.drafts.append(self.asks.overview(current, self.outdated))
+        self._overview(current)
         self._fixed()
         self._milestones()
         self._decisions()
         self._procedures()
-        for subject, remarks in zip((self.first, self.second), _CHATTER, strict=True):
-            self._chatter(subject, remarks)
-        return self.story
-
-    def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> DraftTurn:
-        # In turn, so that what belongs together is known by different agents.
-        speaker = self.team[next(self._speakers) % len(self.team)]
-        return self.story.keep(self.narrator.state(subject, patterns, speaker, slot, self.team, **words))
-
-    def _slots(self, number: int) -> list[int]:
-        return sorted(self.chance.sample(range(self.world.slots), number))
+        for subject, remarks in zip(self.subjects, _CHATTER, strict=True):
+            for pattern in self.chance.sample(self.words.chatter, remarks):
+                called = self.chance.choice((subject.name, subject.name, subject.short))
+                self.remark(subject.topic, pattern.format(it=called), self.chance.choice(self.team), self._slot())
+        return self
 
     def _slot(self) -> int:
         return self.chance.randrange(self.world.slots)
 
-    def _valued(self, subject: Subject, attribute: Attribute, slot: int, *, is_change: bool = False) -> ValueTurn:
+    def _slots(self, number: int) -> list[int]:
+        return sorted(self.chance.sample(range(self.world.slots), number))
+
+    def _speaker(self) -> int:
+        # In turn, so that what belongs together is known by different agents.
+        return self.team[next(self._speakers) % len(self.team)]
+
+    def _valued(self, project: int, attribute: Any, slot: int, *, is_change: bool = False) -> ValueTurn:
         value = self.values.draw(attribute.kind)
         patterns = attribute.changed if is_change else attribute.said
         if self.chance.random() < _PLAINLY:
             patterns = self.words.plainly_changed if is_change else self.words.plainly
-        return ValueTurn(self._state(subject, patterns, slot, value=value, noun=attribute.noun), value, attribute)
+        turn = self.state(self.subjects[project], patterns, self._speaker(), slot, value=value, noun=attribute.noun)
+        return ValueTurn(turn, value, attribute)
 
-    def _changing(self, attribute: Attribute, changes: int) -> ValueTurn:
+    def _words(self, patterns: Sequence[str], project: int, **words: str) -> str:
+        return self.chance.choice(patterns).format(name=self.subjects[project].name, **words)
+
+    def _ask_value(
+        self,
+        category: str,
+        statement: ValueTurn,
+        misleading: Sequence[ValueTurn] = (),
+        patterns: Sequence[str] = (),
+        project: int = _FIRST,
+        also: Sequence[DraftTurn] = (),
+        day: str = "",
+        **labels: Any,
+    ) -> None:
+        """Ask for the value of a statement, by default in the words of its attribute."""
+        value, noun = statement.value, statement.attribute.noun
+        text = self._words(patterns or (*statement.attribute.asked, self.words.unknown[0]), project, noun=noun, day=day)
+        turns = [statement.turn, *also], [turn.turn for turn in misleading]
+        acceptable, wrong = tuple(dict.fromkeys((value, core(value)))), [core(turn.value) for turn in misleading]
+        self.ask(category, text, turns, (core(value),), wrong, acceptable=acceptable, answer=value, **labels)
+
+    def _changing(self, attribute: Any, changes: int) -> ValueTurn:
         slots = self._slots(changes + 1)
-        history = [self._valued(self.first, attribute, slot, is_change=bool(number)) for number, slot in enumerate(slots)]
+        history = [self._valued(_FIRST, attribute, slot, is_change=bool(number)) for number, slot in enumerate(slots)]
         self.outdated += history[:-1]
-        twin = self._valued(self.second, attribute, self._slot())
-        asks = self.asks
-        self.story.drafts.append(asks.current(history, twin))
+        twin = self._valued(_SECOND, attribute, self._slot())
+        self._ask_value("current-value", history[-1], [*history[:-1], twin], superseded=_values(history[:-1]))
         if changes == 1:
-            self.story.drafts.append(asks.former(history, twin))
+            self._ask_value("former-value", history[0], [*history[1:], twin], self.words.former)
         else:
-            self.story.drafts.append(asks.as_of(history, 1, self._day_between(slots[1], slots[2])))
+            # The value that held on a day: that version is neither the first nor the last.
+            day, others = self._day_between(slots[1], slots[2]), [history[0], history[2]]
+            self._ask_value("as-of", history[1], others, self.words.as_of, superseded=_values(history[:1]), day=day)
         return history[-1]
 
     def _day_between(self, slot: int, following: int) -> str:
@@ -237,83 +123,119 @@ class ProjectPair:
         days = max((last - first).days, 1)
         return spoken(first.fromordinal(first.toordinal() + self.chance.randrange(days)))
 
-    def _disputed(self, attribute: Attribute) -> None:
+    def _disputed(self, attribute: Any) -> None:
+        """Two agents say different things, and nobody settles it."""
         slot = self._slot()
-        versions = [self._valued(self.first, attribute, slot) for _ in range(2)]
-        self.story.drafts.append(self.asks.contradicted(versions))
+        versions = [self._valued(_FIRST, attribute, slot) for _ in range(2)]
+        values = _values(versions)
+        text = self._words(self.words.contradicted, _FIRST, noun=attribute.noun)
+        turns, answer = [version.turn for version in versions], f"Some say {values[0]}, others {values[1]}."
+        right = list(map(core, values))
+        self.ask("contradiction", text, (turns, ()), right, acceptable=values, answer=answer, intent="cross-source")
 
-    def _recorded(self, attribute: Attribute) -> None:
-        slot = self._slot()
-        statement = self._valued(self.first, attribute, slot)
-        pattern = self.chance.choice(self.words.minutes)
-        text = pattern.format(name=self.first.name, noun_said=attribute.noun, value=statement.value)
-        record = self.story.keep(self.narrator.remark(self.first, text, self.team[0], slot, "minutes"))
-        twin = self._valued(self.second, attribute, self._slot())
-        self.story.drafts.append(self.asks.recorded(statement, record, twin))
+    def _recorded(self, attribute: Any) -> None:
+        """Said in a chat and written down in the minutes."""
+        slot, name = self._slot(), self.subjects[_FIRST].name
+        statement = self._valued(_FIRST, attribute, slot)
+        text = self._words(self.words.minutes, _FIRST, noun_said=attribute.noun, value=statement.value)
+        record = self.remark(name, text, self.team[0], slot, "minutes")
+        twin = self._valued(_SECOND, attribute, self._slot())
+        patterns = self.words.recorded
+        self._ask_value("cross-source", statement, [twin], patterns, also=[record], intent="cross-source")
 
-    def _twins(self, attribute: Attribute) -> ValueTurn:
-        statement, twin = (self._valued(subject, attribute, self._slot()) for subject in (self.first, self.second))
-        self.story.drafts += [self.asks.near_duplicate(statement, twin), self.asks_of_second.near_duplicate(twin, statement)]
-        return statement
+    def _twins(self, attribute: Any) -> ValueTurn:
+        """The same attribute of a namesake is said in the same words."""
+        both = [self._valued(project, attribute, self._slot()) for project in _BOTH]
+        for project in _BOTH:
+            self._ask_value("near-duplicate", both[project], [both[1 - project]], (), project, intent="adversarial")
+        return both[_FIRST]
 
-    def _unknown(self, attribute: Attribute) -> None:
-        twin = self._valued(self.second, attribute, self._slot())
-        self.story.drafts.append(self.asks.unknown(twin, self.second.name))
+    def _unknown(self, attribute: Any) -> None:
+        """Nobody says it of one project; of its namesake somebody does."""
+        twin = self._valued(_SECOND, attribute, self._slot())
+        name, namesake = (subject.name for subject in self.subjects)
+        gap = f"nobody mentions the {attribute.noun} of {name}, only that of {namesake}"
+        text = self._words(self.words.unknown, _FIRST, noun=attribute.noun)
+        self.ask("unanswerable", text, ((), [twin.turn]), (), (core(twin.value),), intent="adversarial", gap=gap)
 
     def _leads(self) -> ValueTurn:
         """Their leaders, and the rooms of these people: two turns of two agents that must be put together."""
         lead = next(attribute for attribute in self.words.attributes if attribute.key == "lead")
         leads, rooms = [], []
-        for subject in (self.first, self.second):
-            leads.append(self._valued(subject, lead, self._slot()))
-            room = self.values.draw("room")
-            about = Subject(leads[-1].value, leads[-1].value, self.words.openers, leads[-1].value)
-            text = self.chance.choice(self.words.person_rooms).format(person=about.name, value=room)
-            speaker = self.team[next(self._speakers) % len(self.team)]
-            rooms.append(ValueTurn(self.story.keep(self.narrator.remark(about, text, speaker, self._slot())), room, lead))
-        for at, asks in enumerate((self.asks, self.asks_of_second)):
-            lead_of_other, room_of_other = leads[1 - at], rooms[1 - at]
-            self.story.drafts.append(asks.plain("who", leads[at], lead_of_other))
-            self.story.drafts.append(asks.hop(leads[at], rooms[at], [lead_of_other, room_of_other]))
-        return leads[0]
+        for project in _BOTH:
+            leads.append(self._valued(project, lead, self._slot()))
+            room, person = self.values.draw("room"), leads[-1].value
+            text = self.chance.choice(self.words.person_rooms).format(person=person, value=room)
+            rooms.append(ValueTurn(self.remark(person, text, self._speaker(), self._slot()), room, lead))
+        for project in _BOTH:
+            twin = leads[1 - project]
+            self._ask_value("who", leads[project], [twin], (), project)
+            misleading, asked, also = [twin, rooms[1 - project]], self.words.room_asked, [leads[project].turn]
+            self._ask_value("cross-agent", rooms[project], misleading, asked, project, also=also, intent="cross-source")
+        return leads[_FIRST]
+
+    def _overview(self, statements: Sequence[ValueTurn]) -> None:
+        """Several current values at once, known by several agents."""
+        nouns, values, former = [turn.attribute.noun for turn in statements], _values(statements), _values(self.outdated)
+        self.ask(
+            "synthesis",
+            self._words(self.words.overview, _FIRST, nouns=", ".join(nouns[:-1]) + f" and {nouns[-1]}"),
+            ([turn.turn for turn in statements], [turn.turn for turn in self.outdated]),
+            list(map(core, values)),
+            list(map(core, former)),
+            acceptable=values,
+            superseded=former,
+            answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
+            intent="cross-source",
+        )
 
     def _fixed(self) -> None:
         """Constant values: each project has a few of its own, and both a day of their survey."""
         survey = next(attribute for attribute in self.words.fixed if attribute.key == "survey")
         drawn = self.chance.sample([attribute for attribute in self.words.fixed if attribute is not survey], 5)
-        for subject, asks, attributes in ((self.first, self.asks, drawn[:3]), (self.second, self.asks_of_second, drawn[3:])):
+        for project, attributes in ((_FIRST, drawn[:3]), (_SECOND, drawn[3:])):
             for attribute in attributes:
                 category = "who" if attribute.kind == "person" else "single-fact"
-                self.story.drafts.append(asks.plain(category, self._valued(subject, attribute, self._slot())))
-        statement, twin = (self._valued(subject, survey, self._slot()) for subject in (self.first, self.second))
-        self.story.drafts += [self.asks.plain("when", statement, twin), self.asks_of_second.plain("when", twin, statement)]
+                self._ask_value(category, self._valued(project, attribute, self._slot()), project=project)
+        days = [self._valued(project, survey, self._slot()) for project in _BOTH]
+        for project in _BOTH:
+            self._ask_value("when", days[project], [days[1 - project]], project=project)
 
     def _milestones(self) -> None:
-        discovery, milestone = self.chance.sample(self.words.milestones, 2)
-        turns = [
-            self._state(self.first, event.said, slot) for event, slot in zip((discovery, milestone), self._slots(2), strict=True)
-        ]
-        self.story.drafts.append(self.asks.order((discovery, milestone), turns))
+        """Which of two events came first; the question names them in either order."""
+        events, slots = self.chance.sample(self.words.milestones, 2), self._slots(2)
+        subject = self.subjects[_FIRST]
+        turns = [self.state(subject, event.said, self._speaker(), slot) for event, slot in zip(events, slots, strict=True)]
+        one, other = self.chance.sample([event.noun for event in events], 2)
+        text = self._words(self.words.order, _FIRST, one=one, other=other)
+        self.ask("order", text, (turns, ()), (events[0].answer,), answer=f"First came {events[0].noun}.")
 
     def _decisions(self) -> None:
-        chosen: list[Discovery] = self.chance.sample(self.words.decisions, 2)
-        subjects = (self.first, self.second)
-        turns = [self._state(subject, discovery.said, self._slot()) for subject, discovery in zip(subjects, chosen, strict=True)]
-        for at, asks in enumerate((self.asks, self.asks_of_second)):
-            self.story.drafts.append(asks.why(chosen[at], turns[at], turns[1 - at], chosen[1 - at].answer))
+        """Each project's own, with its reason."""
+        chosen = self.chance.sample(self.words.decisions, 2)
+        turns = [
+            self.state(subject, decision.said, self._speaker(), self._slot())
+            for subject, decision in zip(self.subjects, chosen, strict=True)
+        ]
+        for project in _BOTH:
+            (decision, turn), (misleading, other_turn) = ((chosen[at], turns[at]) for at in (project, 1 - project))
+            text, words = self._words(decision.asked, project), ((decision.answer,), (misleading.answer,))
+            self.ask("why", text, ([turn], [other_turn]), *words, answer=turn.text, intent="why-decision")
 
     def _procedures(self) -> None:
         """The same procedure for both, with another colour."""
-        discovery = self.chance.choice(self.words.procedures)
-        colours = [self.values.draw(discovery.kind) for _ in range(2)]
-        statements = [
-            self._state(subject, discovery.said, self._slot(), value=colour)
-            for subject, colour in zip((self.first, self.second), colours, strict=True)
+        procedure = self.chance.choice(self.words.procedures)
+        colours = [self.values.draw(procedure.kind) for _ in _BOTH]
+        turns = [
+            self.state(subject, procedure.said, self._speaker(), self._slot(), value=colour)
+            for subject, colour in zip(self.subjects, colours, strict=True)
         ]
-        self.story.drafts.append(self.asks.how(discovery, statements, colours))
-        self.story.drafts.append(self.asks_of_second.how(discovery, statements[::-1], colours[::-1]))
+        for project in _BOTH:
+            (turn, colour), (other_turn, other_colour) = ((turns[at], colours[at]) for at in (project, 1 - project))
+            text, acceptable = self._words(procedure.asked, project), (f"{colour} {procedure.answer}",)
+            words = ([turn], [other_turn]), (colour,), (other_colour,)
+            self.ask("how", text, *words, acceptable=acceptable, answer=turn.text, intent="how-it-works")
 
-    def _chatter(self, subject: Subject, remarks: int) -> None:
-        for pattern in self.chance.sample(self.words.chatter, remarks):
-            called = self.chance.choice((subject.name, subject.name, subject.short))
-            self.story.keep(self.narrator.remark(subject, pattern.format(it=called), self.chance.choice(self.team), self._slot()))
+
+def _values(statements: Sequence[ValueTurn]) -> tuple[str, ...]:
+    return tuple(statement.value for statement in statements)

@@ -8,174 +8,28 @@ asking what the others used. A second thing of a pair has nearly the first one's
 Values (money, days, people, places) are no two of a story the same, and none is part of another.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from random import Random
-from typing import TypeVar
+from types import SimpleNamespace
 
-import msgspec
-
-from hive_mind.model.decoding import json_decoder
-
-Patterns = tuple[str, ...]
-
-
-class Names(msgspec.Struct, frozen=True):
-    """Word lists that names are put together from."""
-
-    first: str
-    last: str
-    projects_first: str
-    projects_second: str
-    places: str
-    companies_first: str
-    companies_second: str
-    hosts: str
-    host_roles: str
-    domains: str
-
-
-class Attribute(msgspec.Struct, frozen=True):
-    """Something a project has: how people say it (`{it}`, `{value}`), its name in questions, how it is asked for."""
-
-    key: str
-    kind: str
-    noun: str
-    said: Patterns
-    asked: Patterns
-    changed: Patterns = ()
-
-
-class Discovery(msgspec.Struct, frozen=True):
-    """A thing that is said in one go, and its words that answer. `noun` names it in questions, `kind` is that of its value."""
-
-    said: Patterns
-    answer: str
-    asked: Patterns = ()
-    noun: str = ""
-    kind: str = ""
-
-
-class ProjectWords(msgspec.Struct, frozen=True):
-    """Of projects."""
-
-    openers: Patterns
-    between: Patterns
-    reactions: Patterns
-    chatter: Patterns
-    attributes: tuple[Attribute, ...]
-    fixed: tuple[Attribute, ...]
-    plainly: Patterns
-    plainly_changed: Patterns
-    former: Patterns
-    as_of: Patterns
-    contradicted: Patterns
-    recorded: Patterns
-    overview: Patterns
-    unknown: Patterns
-    minutes: Patterns
-    milestones: tuple[Discovery, ...]
-    order: Patterns
-    decisions: tuple[Discovery, ...]
-    procedures: tuple[Discovery, ...]
-    person_rooms: Patterns
-    room_asked: Patterns
-
-
-class IncidentWords(msgspec.Struct, frozen=True):
-    """Of incidents."""
-
-    alarms: Patterns
-    opened: Patterns
-    looked: Patterns
-    causes: tuple[Discovery, ...]
-    leads: dict[str, Patterns]
-    cause_asked: Patterns
-    fixes: tuple[Discovery, ...]
-    fix_asked: Patterns
-    impacts: tuple[Discovery, ...]
-    impact_asked: Patterns
-    closed: Patterns
-    overview_asked: Patterns
-    number_asked: Patterns
-
-
-class SecurityWords(msgspec.Struct, frozen=True):
-    """Of security logs."""
-
-    failed: Patterns
-    accepted: Patterns
-    attempts_asked: Patterns
-    responses: tuple[Discovery, ...]
-    response_asked: Patterns
-    noticed: Patterns
-    badges: Patterns
-    badges_fine: Patterns
-    badge_asked: Patterns
-
-
-class Topic(msgspec.Struct, frozen=True):
-    """Something people tell about themselves when a colleague gives them an opening."""
-
-    noun: str
-    opener: Patterns
-    said: Patterns
-    asked: Patterns
-    values: Patterns
-
-
-class PeopleWords(msgspec.Struct, frozen=True):
-    """Of people."""
-
-    topics: tuple[Topic, ...]
-    chatter: Patterns
-
-
-class SmallTalk(msgspec.Struct, frozen=True):
-    """Of nothing."""
-
-    patterns: Patterns
-    weather: Patterns
-    mood: Patterns
-    thing: Patterns
-    food: Patterns
-    event: Patterns
-    colour: Patterns
-    weekday: Patterns
-
-
-class Words(msgspec.Struct, frozen=True):
-    """All of them."""
-
-    names: Names
-    projects: ProjectWords
-    incidents: IncidentWords
-    security: SecurityWords
-    people: PeopleWords
-    smalltalk: SmallTalk
-
-
-Shape = TypeVar("Shape")
+PARTS = ("names", "projects", "incidents", "security", "people", "smalltalk")
 
 
 @lru_cache(maxsize=1)
-def words() -> Words:
-    """The vocabulary of the package."""
-    return Words(
-        _read("names", Names),
-        _read("projects", ProjectWords),
-        _read("incidents", IncidentWords),
-        _read("security", SecurityWords),
-        _read("people", PeopleWords),
-        _read("smalltalk", SmallTalk),
-    )
+def words() -> SimpleNamespace:
+    """The vocabulary of the package: a part for each of its files, with the file's keys as attributes.
 
-
-def _read(name: str, shape: type[Shape]) -> Shape:
-    return json_decoder(shape)(files(__package__).joinpath("vocabulary", f"{name}.json").read_bytes())
+    A pattern has `{it}` for its subject, `{value}` and the like for what is drawn. `said` are ways to say a thing, `asked` ways
+    to ask for it, `answer` the words of it that answer; `noun` names it in questions, `kind` is that of its value (`Values`).
+    """
+    folder = files(__package__).joinpath("vocabulary")
+    texts = ((part, folder.joinpath(f"{part}.json").read_text("utf-8")) for part in PARTS)
+    return SimpleNamespace(**{part: json.loads(text, object_hook=lambda value: SimpleNamespace(**value)) for part, text in texts})
 
 
 # Incident numbers come in threes: the pair's two, and one that nobody ever opened.
@@ -188,7 +42,7 @@ _SPREAD = 37
 class Naming:
     """Names of one world. The seed decides which number has which."""
 
-    def __init__(self, names: Names, chance: Random) -> None:
+    def __init__(self, names: SimpleNamespace, chance: Random) -> None:
         self._first, self._last = _shuffled(names.first, chance), _shuffled(names.last, chance)
         self._project_first = _shuffled(names.projects_first, chance)
         self._project_second = _shuffled(names.projects_second, chance)
@@ -341,7 +195,7 @@ class World:
         return Random("/".join(map(str, (self.seed, self.turns, self.agents, *what))))  # noqa: S311 - invents, hides nothing
 
     @cached_property
-    def words(self) -> Words:
+    def words(self) -> SimpleNamespace:
         return words()
 
     @cached_property

@@ -111,9 +111,8 @@ def test_of_projects_with_the_same_half_of_a_name_one_is_called_by_it():
 
 
 def test_the_vocabulary_says_nothing_twice():
-    names = words().names
-    for field in names.__struct_fields__:
-        listed = getattr(names, field).split()
+    for field, text in vars(words().names).items():
+        listed = text.split()
         assert len(listed) == len(set(listed)), field
     for topic in words().people.topics:
         assert len(topic.values) == len(set(topic.values))
@@ -166,13 +165,19 @@ def test_a_large_corpus_has_not_more_questions_than_a_person_can_look_through():
 def test_a_finding_is_told_by_its_own_words_and_by_no_others(findings):
     for finding in findings:
         told = [said for other in findings for said in other.said if holds_any(said, [finding.answer])]
-        assert told == list(finding.said), finding.answer
-        assert not any(holds_any(asked, [finding.answer]) for asked in finding.asked), finding.answer
+        assert told == finding.said, finding.answer
+        assert not any(holds_any(asked, [finding.answer]) for asked in getattr(finding, "asked", ())), finding.answer
 
 
 def test_what_is_said_around_the_findings_tells_none_of_them():
     incidents, projects = words().incidents, words().projects
-    around = [*incidents.looked, *incidents.opened, *incidents.alarms, *incidents.closed, *sum(incidents.leads.values(), ())]
+    around = [
+        *incidents.looked,
+        *incidents.opened,
+        *incidents.alarms,
+        *incidents.closed,
+        *(lead for leads in vars(incidents.leads).values() for lead in leads),
+    ]
     around += [*projects.openers, *projects.between, *projects.reactions, *projects.chatter]
     answers = [one.answer for one in (*incidents.causes, *incidents.fixes, *incidents.impacts, *projects.decisions)]
 
