@@ -105,6 +105,15 @@ def progress(unit: str) -> AbstractContextManager[ProgressPrinter]:
     return styled.progress(unit, say)
 
 
+def say_refused(headline: str, reasons: Iterable[str], hint: str = "") -> None:
+    """Why a gate lets something not pass, and where to look closer."""
+    say(headline, style="red")
+    for reason in reasons:
+        say(f"  {reason}", style="red")
+    if hint:
+        say(hint, style="dim")
+
+
 def short_id(fact_id: str) -> str:
     """As much of an id as tells facts apart and fits a line; commands take it back."""
     return fact_id[:_SHORT_ID]

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal
 
 import msgspec
 
@@ -47,42 +47,33 @@ FILE = "tokens.txt"
 _log = logging.getLogger(__name__)
 
 
-class Metered(Protocol):
-    """A source of answers or judgements that counts its use."""
-
-    @property
-    def name(self) -> str:
-        """For reports: how it works, and with which model."""
-        ...
-
-    @property
-    def spent(self) -> Usage:
-        """Total use so far, failed calls included."""
-        ...
-
-    def usd(self, used: Usage) -> float | None:
-        """The price of that use in money; None where no price is known."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of the model."""
-        ...
-
-
 class MeteredModel:
-    """`Metered` for what asks a language model for `purpose`. `has_price`: whether its provider's prices hold for it."""
+    """Asks a language model for `purpose` and counts that. `has_price`: whether its provider's prices hold for it."""
 
     purpose = ""
 
-    def __init__(self, model: LanguageModel, budget: Budget, *, has_price: bool = True) -> None:
-        self._model, self._budget, self._has_price = model, budget, has_price
+    def __init__(
+        self,
+        model: LanguageModel,
+        budget: Budget,
+        retry: RetrySettings | None = None,
+        *,
+        has_price: bool = True,
+        rng: random.Random | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._model, self._budget, self._retry, self._has_price = model, budget, retry or RetrySettings(), has_price
+        self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
+        self._sleep = sleep
 
     @property
     def name(self) -> str:
+        """For reports."""
         return self._model.name
 
     @property
     def spent(self) -> Usage:
+        """Total use so far, failed calls included."""
         return self._budget.spent
 
     def usd(self, used: Usage) -> float | None:
@@ -151,42 +142,34 @@ AnswererKind = Literal["none", "quoting", "model"]
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer and what it cost. `is_known` is False for "I don't know"; `usd` is None where no price is known."""
+    """An answer. `is_known` is False for "I don't know"."""
 
     text: str
     is_known: bool
-    tokens_in: int = 0
-    tokens_out: int = 0
-    usd: float | None = None
 
 
-class Answerer(Metered, Protocol):
-    """Words answers."""
-
-    async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
-        """The answer that these hits give. Raises `ModelOutputError`, `BudgetExceeded` and `BackendError`."""
-        ...
-
-
-async def open_answerer(kind: AnswererKind, settings: Settings, budget: Budget | None = None) -> Answerer | None:
+async def open_answerer(
+    kind: AnswererKind, settings: Settings, budget: Budget | None = None
+) -> "QuotingAnswerer | ModelAnswerer | None":
     """The answerer of this kind, None for "none". Without a `budget` it has the settings' token budget to itself.
 
     Raises `ConfigError`: no model is named, or it can't be opened.
     """
-    match kind:
-        case "none":
-            return None
-        case "quoting":
-            return QuotingAnswerer()
-        case "model":
-            if not settings.llm:
-                raise InvalidInput("answerer 'model' needs a language model: set HIVE_MIND_LLM, or take the answerer 'quoting'")
-            granted = budget or Budget(settings.token_budget)
-            return ModelAnswerer(await open_model(settings), granted, settings.llm_retry, has_price=not settings.llm_url)
+    if kind == "model":
+        return ModelAnswerer(*await _model_for("answerer", "'quoting'", settings, budget), has_price=not settings.llm_url)
+    return QuotingAnswerer() if kind == "quoting" else None
+
+
+async def _model_for(
+    role: str, instead: str, settings: Settings, budget: Budget | None
+) -> tuple[LanguageModel, Budget, RetrySettings]:
+    if not settings.llm:
+        raise InvalidInput(f"{role} 'model' needs a language model: set HIVE_MIND_LLM, or take the {role} {instead}")
+    return await open_model(settings), budget or Budget(settings.token_budget), settings.llm_retry
 
 
 class QuotingAnswerer:
-    """Implements `Answerer` without a model: the relevant facts word for word, or "I don't know"."""
+    """Words answers without a model: the relevant facts word for word, or "I don't know"."""
 
     name = "quoting"
     spent = Usage()
@@ -208,53 +191,34 @@ class QuotingAnswerer:
 
 
 class ModelAnswerer(MeteredModel):
-    """Implements `Answerer` with a language model, which it closes."""
+    """Words answers with a language model, which it closes."""
 
     purpose = "answers"
 
-    def __init__(
-        self, model: LanguageModel, budget: Budget, retry: RetrySettings | None = None, *, has_price: bool = True
-    ) -> None:
-        super().__init__(model, budget, has_price=has_price)
-        # The arm decides the number of hits; full context is all of them.
-        settings = PromptedSettings(hits_max=sys.maxsize, retry=retry or RetrySettings())
-        self._reader = PromptedReader(model, budget, settings)
-        self._turn = asyncio.Lock()
-
     async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
-        """One answer at a time, so that what is spent meanwhile is what this answer costs."""
-        async with self._turn:
-            before = self.spent
-            given_answer = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
-            cost = since(before, self.spent)
-        return GivenAnswer(given_answer.text, given_answer.is_known, cost.input_tokens, cost.output_tokens, self.usd(cost))
+        """The answer that these hits give. Raises `ModelOutputError`, `BudgetExceeded` and `BackendError`."""
+        # The arm decides the number of hits; full context is all of them.
+        settings = PromptedSettings(hits_max=sys.maxsize, retry=self._retry)
+        reader = PromptedReader(self._model, self._budget, settings, rng=self._rng, sleep=self._sleep)
+        given_answer = await reader.synthesise(Question(question.text, question.asked_at), hits)
+        return GivenAnswer(given_answer.text, given_answer.is_known)
 
 
+Answerer = QuotingAnswerer | ModelAnswerer
 JudgeKind = Literal["none", "model"]
 
 # A verdict, and a few words for each statement it does not find.
 _VERDICT_TOKENS_MAX = 1_024
 
 
-class GroundingJudge(Metered, Protocol):
-    """Says whether answers are grounded."""
-
-    async def is_grounded(self, question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> bool | None:
-        """Whether the hits support the answer; None where nothing was claimed, and where the judge gave no verdict."""
-        ...
-
-
-async def fact_judge(kind: JudgeKind, settings: Settings, budget: Budget | None = None) -> GroundingJudge | None:
+async def fact_judge(kind: JudgeKind, settings: Settings, budget: Budget | None = None) -> "ModelJudge | None":
     """The judge of this kind, None for "none". Without a `budget` it has the settings' token budget to itself.
 
     Raises `ConfigError`: no model is named, or it can't be opened.
     """
     if kind == "none":
         return None
-    if not settings.llm:
-        raise InvalidInput("judge 'model' needs a language model: set HIVE_MIND_LLM, or take the judge 'none' (--no-judge)")
-    granted = budget or Budget(settings.token_budget)
-    return ModelJudge(await open_model(settings), granted, settings.llm_retry, has_price=not settings.llm_url)
+    return ModelJudge(*await _model_for("judge", "'none' (--no-judge)", settings, budget), has_price=not settings.llm_url)
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -263,27 +227,15 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class ModelJudge(MeteredModel):
-    """Implements `GroundingJudge` with a language model, which it closes. Why an answer got no verdict is logged."""
+    """Says whether answers are grounded, by a language model, which it closes. Why an answer got no verdict is logged."""
 
     purpose = "judging"
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        budget: Budget,
-        retry: RetrySettings | None = None,
-        *,
-        rng: random.Random | None = None,
-        sleep: Sleep = asyncio.sleep,
-        has_price: bool = True,
-    ) -> None:
-        super().__init__(model, budget, has_price=has_price)
-        self._retry = retry or RetrySettings()
-        self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
-        self._sleep = sleep
-
     async def is_grounded(self, question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> bool | None:
-        """One call. "I don't know" claims nothing, so nothing is asked; an answer from no source is not supported by any."""
+        """Whether the hits support the answer; None where nothing was claimed, and where the judge gave no verdict.
+
+        "I don't know" claims nothing, so nothing is asked; an answer from no source is not supported by any.
+        """
         if not answer.is_known:
             return None
         if not hits:

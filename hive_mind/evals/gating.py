@@ -21,7 +21,7 @@ from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.metrics import ANSWERS, GROUNDED, chosen_metrics, column, groups_of_both, identical, lacks_verdict, sense_of
 from hive_mind.evals.running.reading import MeasuredCell, MeasuredRun, read_run
-from hive_mind.measure.differences import SAME, Column, MetricChange, metric_changes
+from hive_mind.measure.differences import Column, Ground, MetricChange, Verdict, metric_changes
 from hive_mind.measure.intervals import Estimate, defined, estimate, median_interval
 
 TIMES = ("cpu_ms", "wall_ms")
@@ -183,28 +183,13 @@ _ONLY_NAMED = ("messages", "bytes", "fan_out")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """One reason to refuse: the cell, the metric, and the evidence in words."""
+class Judgement(Verdict):
+    """The verdict on a run. A ground is of a metric, about a cell."""
 
-    cell: str
-    metric: str
-    told: str
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """`grounds`: why it is refused. `unjudged`: why nothing can be said, a line each; then it is not allowed either."""
-
-    grounds: tuple[Ground, ...] = ()
-    unjudged: tuple[str, ...] = ()
     changes: tuple[RunChange, ...] = ()
     """The changes looked at."""
     judged: int = 0
     """How many comparisons could have been a ground: of a metric that is good or bad to have more of, and is defined."""
-
-    @property
-    def allowed(self) -> bool:
-        return not self.grounds and not self.unjudged
 
     @property
     def cells(self) -> tuple[CellChange, ...]:
@@ -301,15 +286,8 @@ def _uncertain(change: RunChange, certain: Sequence[str]) -> Iterator[str]:
 
 
 def _ground(cell: CellChange, change: MetricChange, certain: Sequence[str]) -> Ground | None:
-    if change.is_worse:
-        return Ground(cell.after, change.metric, f"{change.metric} is worse: {evidence(change)}")
-    if change.metric.split("@")[0] in certain and change.loss_max > SAME:
-        return Ground(
-            cell.after,
-            change.metric,
-            f"a loss of up to {change.loss_max:.3f} {change.metric} can't be ruled out: {evidence(change)}",
-        )
-    return None
+    loss = change.loss(is_certain=change.metric.split("@")[0] in certain)
+    return Ground(change.metric, f"{loss}: {evidence(change)}", cell.after) if loss else None
 
 
 def evidence(change: MetricChange) -> str:

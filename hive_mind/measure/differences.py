@@ -31,7 +31,7 @@ Sense = Literal["better", "worse", "neither"]
 """The meaning of more of a metric."""
 Column = tuple[str, Sense, Pairs, Sequence[str]]
 """A metric's name, the meaning of more of it, its values, and the groups of the questions."""
-Verdict = Literal["better", "worse", "higher", "lower", "equal", "may be chance", "too few questions"]
+Word = Literal["better", "worse", "higher", "lower", "equal", "may be chance", "too few questions"]
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Difference(msgspec.Struct, frozen=True):
         """Whether nothing could have been found out; what is real all the same is real."""
         return self.n < JUDGED_MIN and not self.is_real
 
-    def verdict(self, sense: Sense) -> Verdict:
+    def verdict(self, sense: Sense) -> Word:
         """In a word: only a real one is better or worse, or "higher" or "lower" where that is no merit."""
         if self.difference == self.low == self.high == 0:
             return "equal"
@@ -100,10 +100,41 @@ class MetricChange:
         interval = f"{difference.difference:+.3f}, 95 % interval {difference.low:+.3f} to {difference.high:+.3f}"
         return f"{self.after:.3f} after {self.before:.3f} ({', '.join((interval, *details))})"
 
+    def loss(self, name: str = "", *, is_certain: bool) -> str:
+        """A loss in words: a proven one and, where it has to be ruled out (`is_certain`), one that is left open; "" for none."""
+        name = name or self.metric
+        if self.is_worse:
+            return f"{name} is worse"
+        return f"a loss of up to {self.loss_max:.3f} {name} can't be ruled out" if is_certain and self.loss_max > SAME else ""
+
     @property
     def _bounds(self) -> tuple[float, float]:
         """Of the difference; zeros where it is undefined."""
         return (self.difference.low, self.difference.high) if self.difference else (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One reason to refuse, with its evidence and what to do. `kind` is a metric, or a sort of reason; `about` a cell, or ""."""
+
+    kind: str
+    message: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether what was measured may take the place of what was measured before.
+
+    `grounds`: all reasons against it. `unjudged`: why nothing can be said, a line each; then it is not allowed either.
+    """
+
+    grounds: tuple[Ground, ...] = ()
+    unjudged: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        return not self.grounds and not self.unjudged
 
 
 def metric_changes(columns: Sequence[Column]) -> Iterator[MetricChange]:

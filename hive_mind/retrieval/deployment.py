@@ -22,6 +22,7 @@ import msgspec
 from pydantic import ValidationError
 
 from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
+from hive_mind.measure.differences import Ground
 from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval.files.changing import is_same
 from hive_mind.retrieval.files.collection import Golden
@@ -39,7 +40,7 @@ from hive_mind.retrieval.measuring.evaluation import (
     write_results,
 )
 from hive_mind.retrieval.measuring.measured import Evaluation
-from hive_mind.retrieval.measuring.verdict import Ground, Level, Verdict, decide
+from hive_mind.retrieval.measuring.verdict import ConfigVerdict, Level, decide
 from hive_mind.retrieval.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
 
 What = Literal["deploy", "rollback", "found"]
@@ -127,7 +128,7 @@ def _entry_in(line: bytes, number: int, file: Path) -> Deployment:
         raise WorkspaceError([Problem("history", number, message)], str(file)) from error
 
 
-async def judge_file(bench: Bench, active: RetrievalConfig | None, name: str) -> tuple[RetrievalConfig | None, Verdict]:
+async def judge_file(bench: Bench, active: RetrievalConfig | None, name: str) -> tuple[RetrievalConfig | None, ConfigVerdict]:
     """A configuration of the workspace by its name, from its form on. None where it has none.
 
     Raises `InvalidInput` where there is no such file.
@@ -138,16 +139,16 @@ async def judge_file(bench: Bench, active: RetrievalConfig | None, name: str) ->
     return checked.value, await judge(bench, active, checked.value)
 
 
-async def judge(bench: Bench, active: RetrievalConfig | None, candidate: RetrievalConfig) -> Verdict:
+async def judge(bench: Bench, active: RetrievalConfig | None, candidate: RetrievalConfig) -> ConfigVerdict:
     """The verdict about a candidate. Without an active configuration it only has to do more good than harm.
 
     Expected trouble is a ground of the verdict. Raises `HiveError` where the workspace, its index or its model can't be used.
     """
     if active is not None and is_same(active, candidate):
         reason = f"{candidate.name!r} is identical to the configuration in use: nothing to deploy"
-        return Verdict("semantic", (Ground("unchanged", reason),))
+        return ConfigVerdict((Ground("unchanged", reason),), level="semantic")
     golden = _measurable(bench, candidate)
-    if isinstance(golden, Verdict):
+    if isinstance(golden, ConfigVerdict):
         return golden
     async with bench.open(candidate.collection) as index:
         findings = _semantic(bench, candidate, index)
@@ -158,12 +159,12 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
             former = await _former(bench, active, golden, candidate.collection, index)
         except ConfigError as error:
             reason = f"the configuration in use can't be measured ({error}): fix that, or replace it by force"
-            return Verdict("behavioural", (Ground("unmeasurable", reason),), candidate=measured)
+            return ConfigVerdict((Ground("unmeasurable", reason),), candidate=measured)
     verdict = decide(former, measured)
     return replace(verdict, remarks=(*(f"{finding.path}: {finding.message}" for finding in findings), *verdict.remarks))
 
 
-def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | Verdict:
+def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | ConfigVerdict:
     """The golden set, or why nothing can be measured with it."""
     collection = check_collection(bench.workspace, candidate.collection)
     if collection.value is None or collection.errors:
@@ -174,7 +175,7 @@ def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | Verdict:
     try:
         held_out(golden.value)
     except ConfigError as error:
-        return Verdict("semantic", (Ground("invalid", str(error)),))
+        return ConfigVerdict((Ground("invalid", str(error)),), level="semantic")
     return golden.value
 
 
@@ -199,9 +200,9 @@ def _level(checked: Checked[Any]) -> Level:
     return "semantic" if checked.value is not None else "syntactic"
 
 
-def _refused(level: Level, file: str, findings: Iterable[FileFinding]) -> Verdict:
+def _refused(level: Level, file: str, findings: Iterable[FileFinding]) -> ConfigVerdict:
     grounds = (Ground("invalid", f"{file}:{finding.line}: {finding.path}: {finding.message}") for finding in findings)
-    return Verdict(level, tuple(grounds))
+    return ConfigVerdict(tuple(grounds), level=level)
 
 
 # As `active.json` takes them.
@@ -280,7 +281,7 @@ class Order:
 class DeploymentResult:
     """The outcome of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
 
-    verdict: Verdict
+    verdict: ConfigVerdict
     entry: Deployment | None
     results: tuple[Path, ...] = ()
 
@@ -341,7 +342,7 @@ def _entry(
     order: Order,
     config: RetrievalConfig,
     former: RetrievalConfig | None,
-    verdict: Verdict,
+    verdict: ConfigVerdict,
     at: str,
     results: tuple[Path, ...],
 ) -> Deployment:
@@ -360,7 +361,7 @@ def _entry(
     )
 
 
-def _figures(verdict: Verdict) -> dict[str, Any]:
+def _figures(verdict: ConfigVerdict) -> dict[str, Any]:
     new, compared = verdict.candidate, verdict.comparison
     figures: dict[str, Any] = {}
     if new:
@@ -375,7 +376,7 @@ def _figures(verdict: Verdict) -> dict[str, Any]:
     return figures
 
 
-def _write_measurements(bench: Bench, verdict: Verdict, at: datetime) -> tuple[Path, ...]:
+def _write_measurements(bench: Bench, verdict: ConfigVerdict, at: datetime) -> tuple[Path, ...]:
     """Write the measurements, also of a refused configuration: they are the evidence."""
     measured = [verdict.comparison.before] if verdict.comparison else []
     if verdict.candidate:

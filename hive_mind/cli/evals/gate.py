@@ -7,7 +7,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.evals.compare import Metrics
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.cli.output import plain, say_refused, show, show_json
 from hive_mind.cli.running import FAILED, USAGE, command
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
 
     judgement = judge_run(side_of(against), side_of(run), metric or ())
     if output is Format.JSON:
-        show_json(plain(judgement) | {"allowed": judgement.allowed})
+        grounds = [{"cell": ground.about, "metric": ground.kind, "told": ground.message} for ground in judgement.grounds]
+        show_json(plain(judgement) | {"grounds": grounds, "allowed": judgement.allowed})
     else:
         show_judgement(judgement, run, against)
     if not judgement.allowed:
@@ -49,15 +50,11 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
 def show_judgement(judgement: "Judgement", run: str, against: str) -> None:
     """Whether it passes, and the evidence if it does not."""
     if judgement.unjudged:
-        say(f"{run} can't be judged against {against}, so it does not pass:", style="red")
-        for reason in judgement.unjudged:
-            say(f"  {reason}", style="red")
-        say("measure both with the same experiment and data, until every cell is done", style="dim")
+        hint = "measure both with the same experiment and data, until every cell is done"
+        say_refused(f"{run} can't be judged against {against}, so it does not pass:", judgement.unjudged, hint)
     elif judgement.grounds:
-        say(f"refused: {run} is worse than {against}", style="red")
-        for ground in judgement.grounds:
-            say(f"  {ground.cell}: {ground.told}", style="red")
-        say("see every difference with hive-mind eval compare", style="dim")
+        reasons = (f"{ground.about}: {ground.message}" for ground in judgement.grounds)
+        say_refused(f"refused: {run} is worse than {against}", reasons, "see every difference with hive-mind eval compare")
     else:
         passed = (
             f"no drop beyond a 95 % interval in {judgement.judged} comparisons of {len(judgement.cells)} cells with {against}"

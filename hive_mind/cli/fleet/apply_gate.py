@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from hive_mind.cli.options import settings_for
-from hive_mind.cli.output import progress, say
+from hive_mind.cli.output import progress, say, say_refused
 from hive_mind.cli.running import FAILED, USAGE
 
 if TYPE_CHECKING:
@@ -70,11 +70,9 @@ def _show(judgement: "Judgement", folder: Path) -> None:
                 if metric.metric.split("@")[0] in CERTAIN and metric.difference:
                     say(f"--gate: {cell.before} → {cell.after}: {metric.metric} {evidence(metric)}", style="green")
         return
-    say(
-        "refused by --gate; nothing was changed" if judgement.grounds else "--gate can't judge, so nothing was changed",
-        style="red",
-    )
-    for line in (*judgement.unjudged, *(f"{ground.cell}: {ground.told}" for ground in judgement.grounds)):
-        say(f"  {line}", style="red")
+    reasons = (*judgement.unjudged, *(f"{ground.about}: {ground.message}" for ground in judgement.grounds))
     if judgement.grounds:
-        say(f"look closer with hive-mind eval report {folder / 'applied'}, and {folder / 'wanted'}", style="dim")
+        hint = f"look closer with hive-mind eval report {folder / 'applied'}, and {folder / 'wanted'}"
+        say_refused("refused by --gate; nothing was changed", reasons, hint)
+    else:
+        say_refused("--gate can't judge, so nothing was changed", reasons)

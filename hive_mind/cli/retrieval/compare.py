@@ -1,7 +1,7 @@
 """`hive-mind retrieval compare`: two configurations side by side, by what they find and by what they say."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,15 +11,14 @@ from hive_mind.cli.output import figure, plain, show, show_indented, show_json, 
 from hive_mind.cli.pictures import picture_kind
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
-from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, draw, plain_evaluation, questions_of, short, signed
+from hive_mind.cli.retrieval.measured import Plot, draw, plain_evaluation, questions_of, short, signed
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.measure.differences import MetricChange
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.measuring.measured import Metric
-    from hive_mind.retrieval.measuring.verdict import Comparison, RankChange
+    from hive_mind.retrieval.measuring.verdict import Comparison, ConfigVerdict, RankChange
 
 _MOVES = 10
 
@@ -101,6 +100,10 @@ def _show_settings(before: "RetrievalConfig", after: "RetrievalConfig", output: 
         show(f"  {path}: {_value_text(old)} → {_value_text(new)}")
 
 
+def plain_grounds(verdict: "ConfigVerdict") -> list[dict[str, str]]:
+    return [{"kind": ground.kind, "message": ground.message} for ground in verdict.grounds]
+
+
 def plain_comparison(comparison: "Comparison") -> dict[str, Any]:
     return {
         "before": plain_evaluation(comparison.before, with_questions=False),
@@ -120,7 +123,7 @@ def show_comparison(comparison: "Comparison", moves: int, *, can_show_more: bool
     names = f"{before.config.name} → {after.config.name}"
     show(f"{names}: {questions_of(after)}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p"]
-    show_table(titles, [_difference_row(change) for change in comparison.changes], right=range(1, len(titles)))
+    show_table(titles, [_difference_row(after.metrics, change) for change in comparison.changes], right=range(1, len(titles)))
     show(
         f"distractors: {before.distractors} → {after.distractors}, in the first 5 {before.distractors_in(5)} → "
         f"{after.distractors_in(5)}; at {before.contaminated} → {after.contaminated} questions; "
@@ -153,8 +156,8 @@ def _plain_change(metric_change: "MetricChange") -> dict[str, Any]:
     return change | {"interval": interval, "p": difference.p, "change": difference.difference}
 
 
-def _difference_row(change: "MetricChange") -> Sequence[str]:
-    difference, means = change.difference, (SHOWN_AS[cast("Metric", change.metric)], figure(change.before), figure(change.after))
+def _difference_row(metrics: Mapping[Any, Any], change: "MetricChange") -> Sequence[str]:
+    difference, means = change.difference, (metrics[change.metric][0], figure(change.before), figure(change.after))
     if difference is None:
         return *means, "–", "–", "–"
     return *means, signed(difference.difference), f"{difference.low:+.3f} to {difference.high:+.3f}", figure(difference.p, ".4f")

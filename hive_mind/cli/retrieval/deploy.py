@@ -7,9 +7,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples, refuse_ineffective
-from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.cli.output import plain, say, say_refused, show, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
+from hive_mind.cli.retrieval.compare import plain_comparison, plain_grounds, show_comparison
 from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation
 from hive_mind.cli.running import FAILED, USAGE, command
 from hive_mind.errors import InvalidInput
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import DeploymentResult
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.measuring.evaluation import Bench
-    from hive_mind.retrieval.measuring.verdict import Verdict
+    from hive_mind.retrieval.measuring.verdict import ConfigVerdict
 
 _EPILOG = examples(
     "hive-mind retrieval deploy better",
@@ -128,7 +128,7 @@ async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
     return DeploymentResult(verdict, None)
 
 
-def _is_unchanged(verdict: "Verdict") -> bool:
+def _is_unchanged(verdict: "ConfigVerdict") -> bool:
     return any(ground.kind == "unchanged" for ground in verdict.grounds)
 
 
@@ -175,14 +175,12 @@ def _show_deployed(outcome: "DeploymentResult") -> None:
         show(f"  overruled: {message}", style="yellow")
 
 
-def _show_refused(folder: "Workspace", name: str, verdict: "Verdict") -> None:
+def _show_refused(folder: "Workspace", name: str, verdict: "ConfigVerdict") -> None:
     active = folder.deployment()
     stays = f"{active.config} stays active" if active else "nothing is active"
-    say(f"refused: {name} is not deployed, {stays}", style="red")
-    for ground in verdict.grounds:
-        say(f"  {ground.message}", style="red")
-    if verdict.level == "behavioural":
-        say("look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded", style="dim")
+    overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
+    reasons = (ground.message for ground in verdict.grounds)
+    say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
 def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:
@@ -193,7 +191,7 @@ def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:
         "allowed": verdict.allowed,
         "level": verdict.level,
         "why": verdict.why,
-        "grounds": [plain(ground) for ground in verdict.grounds],
+        "grounds": plain_grounds(verdict),
         "remarks": list(verdict.remarks),
         "entry": plain(outcome.entry) if outcome.entry else None,
         "results": [str(path) for path in outcome.results],

@@ -1,7 +1,7 @@
 """Measurements as people read them, and as programs do: means with intervals, the curve of UDCG, single questions."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,14 +20,6 @@ Plot = Annotated[
 if TYPE_CHECKING:
     from hive_mind.retrieval.measuring.measured import Evaluation, Measures, Metric, QuestionRow
 
-SHOWN_AS: Mapping["Metric", str] = {
-    "nudcg": "nUDCG",
-    "udcg": "UDCG",
-    "ndcg": "nDCG",
-    "recall": "recall",
-    "mrr": "MRR",
-    "contamination": "contamination",
-}
 _QUESTIONS = {
     "test": "held-out questions",
     "train": "training questions",
@@ -56,7 +48,7 @@ def plain_evaluation(evaluation: "Evaluation", *, with_questions: bool = True) -
         "questions": evaluation.split,
         "count": len(evaluation.rows),
         "k": evaluation.k,
-        "metrics": {metric: _plain_metric(evaluation, metric) for metric in SHOWN_AS},
+        "metrics": {metric: _plain_metric(evaluation, metric) for metric in evaluation.metrics},
         "distractors": evaluation.distractors,
         "distractors_in_5": evaluation.distractors_in(5),
         "contaminated_questions": evaluation.contaminated,
@@ -78,7 +70,7 @@ def questions_of(evaluation: "Evaluation") -> str:
 def show_evaluation(evaluation: "Evaluation") -> None:
     """Means with their intervals, distractors, and the curve."""
     show(f"{evaluation.config.name}: {questions_of(evaluation)}", style="bold")
-    show_table(["", "mean", "95 % interval", ""], [_mean_row(evaluation, metric) for metric in SHOWN_AS], right=(1,))
+    show_table(["", "mean", "95 % interval", ""], [_mean_row(evaluation, metric) for metric in evaluation.metrics], right=(1,))
     show(
         f"distractors: {evaluation.distractors} shown, {evaluation.distractors_in(5)} of them in the first 5, "
         f"at {evaluation.contaminated} of {len(evaluation.rows)} questions; {evaluation.results} results in all"
@@ -117,9 +109,10 @@ def _mean_row(evaluation: "Evaluation", metric: "Metric") -> Sequence[str]:
     estimate = evaluation.estimate(metric)
     left_out = len(evaluation.rows) - (estimate.n if estimate else 0)
     note = f"without {left_out} that have no relevant document" if left_out else ""
+    title, _ = evaluation.metrics[metric]
     if estimate is None:
-        return SHOWN_AS[metric], "–", "–", note
-    return SHOWN_AS[metric], figure(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}", note
+        return title, "–", "–", note
+    return title, figure(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}", note
 
 
 def _question_row(row: "QuestionRow", measures: "Measures") -> Sequence[str]:

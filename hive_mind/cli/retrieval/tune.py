@@ -20,7 +20,7 @@ from hive_mind.cli.ending import exit_code
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import printable, say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
+from hive_mind.cli.retrieval.compare import plain_comparison, plain_grounds, show_comparison
 from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
@@ -256,7 +256,7 @@ def _plain(outcome: "Tuned") -> dict[str, Any]:
         "steps": [_plain_step(step) for step in outcome.steps if step.is_whole],
         "notes": list(outcome.notes),
         "allowed": verdict.allowed if verdict else None,
-        "grounds": [{"kind": ground.kind, "message": ground.message} for ground in verdict.grounds] if verdict else [],
+        "grounds": plain_grounds(verdict) if verdict else [],
         "comparison": plain_comparison(verdict.comparison) if verdict and verdict.comparison else None,
     }
 

@@ -1,6 +1,6 @@
 """The interface of an arm: it learns a scope's documents when it opens, and is asked questions until it is closed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -45,17 +45,27 @@ class OpenArm(Protocol):
         ...
 
     @property
-    def learned(self) -> Learned:
-        """Cost of learning."""
-        ...
+    def learned(self) -> Learned: ...
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
+    def ask(self, question: LabelledQuestion, limit: int, /) -> Awaitable[ArmResult]:
         """Put one question. Raises `HiveMindError` where it can't be answered at all."""
         ...
 
-    async def close(self) -> None:
-        """Let go of everything."""
-        ...
+    def close(self) -> Awaitable[None]: ...
+
+
+async def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class AskedArm:
+    """An arm whose questions go to a function. Without `close` it is all in RAM."""
+
+    documents: Mapping[str, Sequence[str]]
+    learned: Learned
+    ask: Callable[[LabelledQuestion, int], Awaitable[ArmResult]]
+    close: Callable[[], Awaitable[None]] = _nothing
 
 
 @dataclass(frozen=True, slots=True)

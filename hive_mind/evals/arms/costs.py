@@ -67,22 +67,18 @@ class Learning:
     def __init__(self) -> None:
         self._memory = memory_in_use()
         self._wall_s = self._kept_s = time.perf_counter()
-        self._cpu_s = time.process_time()
+        self._cpu_s, self._lag_s = time.process_time(), 0.0
 
     def kept(self) -> None:
         """An agent has stored all its documents, and may have been the last."""
         self._kept_s = time.perf_counter()
 
-    def done(self) -> "Measured":
-        now_s, cpu_s = time.perf_counter(), time.process_time() - self._cpu_s
-        return Measured(cpu_s, now_s - self._wall_s, now_s - self._kept_s, self._memory)
-
-
-class Measured:
-    """Cost of learning, before messages are weighed."""
-
-    def __init__(self, cpu_s: float, wall_s: float, lag_s: float, memory_before: int | None) -> None:
-        self._cpu_s, self._wall_s, self._lag_s, self._memory_before = cpu_s, wall_s, lag_s, memory_before
+    def done(self) -> "Learning":
+        """Everything is learned; messages are weighed later."""
+        now_s = time.perf_counter()
+        self._cpu_s = time.process_time() - self._cpu_s
+        self._lag_s, self._wall_s = now_s - self._kept_s, now_s - self._wall_s
+        return self
 
     def of(self, facts: int, agents: int, traffic: tuple[int, int] | None) -> Learned:
         """As it is reported; `traffic` are messages and bytes, None where there is no hive, and then no replica lags either."""
@@ -92,10 +88,10 @@ class Measured:
 
     def _per_agent(self, agents: int) -> int | None:
         after = memory_in_use()
-        if self._memory_before is None or after is None or after <= self._memory_before:
+        if self._memory is None or after is None or after <= self._memory:
             # Less than what this process had to spare: nothing was measured.
             return None
-        return (after - self._memory_before) // agents
+        return (after - self._memory) // agents
 
 
 async def prepare(scope: Scope, settings: Settings, embedder: Embedder) -> None:

@@ -8,14 +8,14 @@ learned there and nothing is stopped, and its messages and the CPU of its member
 import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from hashlib import blake2b
 
 from hive_mind.api.replies import FoundReply, HitJson
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import ArmResult, Cost, Means, Progress
+from hive_mind.evals.arms.base import ArmResult, AskedArm, Cost, Means, Progress
 from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
 from hive_mind.evals.arms.keeping import documents_by_fact, facts_of, keep
 from hive_mind.evals.arms.methods import Search
@@ -37,21 +37,7 @@ from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.wiring import memory_with
 
 
-class MemoryArm:
-    """A memory that has learned a scope, asked in one way."""
-
-    def __init__(self, memory: Memory, search: Search, documents: Mapping[str, Sequence[str]], learned: Learned) -> None:
-        self._memory, self._search = memory, search
-        self.documents, self.learned = documents, learned
-
-    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
-        return await outcome_of(lambda: self._search(self._memory, question.text, limit))
-
-    async def close(self) -> None:
-        await self._memory.close()
-
-
-async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> MemoryArm:
+async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> AskedArm:
     """A memory of its own in RAM; with `means.keep`, over a database there, which may know the scope from an earlier run."""
     if means.keep is None:
         await prepare(scope, means.settings, means.embedder)
@@ -59,15 +45,13 @@ async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> Me
     settings = replace(means.settings, home=means.keep) if means.keep else replace(means.settings, store="memory")
     memory = memory_with(settings, _name_for(scope, means.embedder.model), Borrowed(means.embedder), cell.retrieval.ranking)
     arm = await learned_by(memory, scope, search, means.progress, learning)
-    if means.keep:
-        # Documents learned by an earlier run are not learned again, so that nothing was measured.
-        arm.learned = Learned(len(arm.documents))
-    return arm
+    # Documents learned by an earlier run are not learned again, so that nothing was measured.
+    return replace(arm, learned=Learned(len(arm.documents))) if means.keep else arm
 
 
 async def learned_by(
     memory: Memory, scope: Scope, search: Search, progress: Progress | None = None, learning: Learning | None = None
-) -> MemoryArm:
+) -> AskedArm:
     """Let this memory learn the scope; the arm closes it."""
     learning = learning or Learning()
     try:
@@ -75,7 +59,10 @@ async def learned_by(
     except BaseException:
         await memory.close()
         raise
-    return MemoryArm(memory, search, documents, learning.done().of(len(documents), 1, None))
+    learned = learning.done().of(len(documents), 1, None)
+    return AskedArm(
+        documents, learned, lambda question, limit: outcome_of(lambda: search(memory, question.text, limit)), memory.close
+    )
 
 
 def _name_for(scope: Scope, model: str) -> str:
@@ -106,25 +93,11 @@ class _RunningMemory:
         return SearchResult(map(_hit_of, reply["hits"]), completeness=reply["completeness"])
 
 
-class RunningArm:
-    """One agent in its process. A document is a fact, and has its id."""
+async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -> AskedArm:
+    """The agent whose memory the data set is, in its process: a document is a fact, and has its id.
 
-    def __init__(self, opened: AsyncExitStack, call: AgentCall, search: Search, documents: Mapping[str, Sequence[str]]) -> None:
-        self._opened, self._call, self._search = opened, call, search
-        self.documents, self.learned = documents, Learned(len(documents))
-
-    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
-        memory, began_s = _RunningMemory(self._call), time.perf_counter()
-        hits = await self._search(memory, question.text, limit)
-        cost = Cost(fan_out=len(memory.asked), completeness=memory.completeness)
-        return ArmResult(tuple(hits), cost, wall_s=time.perf_counter() - began_s)
-
-    async def close(self) -> None:
-        await self._opened.aclose()
-
-
-async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -> RunningArm:
-    """The agent whose memory the data set is. Raises `InvalidInput` where it does not run."""
+    Raises `InvalidInput` where it does not run.
+    """
     async with AsyncExitStack() as opening:
         call = await opening.enter_async_context(running_agent(means.settings.home, cell.data.memory))
         if call is None:
@@ -133,7 +106,14 @@ async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -
                 "hive-mind serve, or take the arm single, which learns a copy of its facts"
             )
         documents = {document.id: (document.id,) for document in scope.documents}
-        return RunningArm(opening.pop_all(), call, search, documents)
+
+        async def ask(question: LabelledQuestion, limit: int) -> ArmResult:
+            memory, began_s = _RunningMemory(call), time.perf_counter()
+            hits = await search(memory, question.text, limit)
+            cost = Cost(fan_out=len(memory.asked), completeness=memory.completeness)
+            return ArmResult(tuple(hits), cost, wall_s=time.perf_counter() - began_s)
+
+        return AskedArm(documents, Learned(len(documents)), ask, opening.pop_all().aclose)
 
 
 def _hit_of(reply: HitJson) -> Hit:
@@ -144,23 +124,19 @@ def _hit_of(reply: HitJson) -> Hit:
 Find = Callable[[LabelledQuestion, int], Sequence[Hit]]
 
 
-class BaselineArm:
-    """Facts of a scope and one plain way to find some of them."""
+def _baseline(scope: Scope, learned: Learned, find: Find) -> AskedArm:
+    """An arm that finds some of a scope's facts in one plain way."""
 
-    def __init__(self, find: Find, documents: Mapping[str, Sequence[str]], learned: Learned) -> None:
-        self._find, self.documents, self.learned = find, documents, learned
-
-    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
+    async def ask(question: LabelledQuestion, limit: int) -> ArmResult:
         async def search() -> Sequence[Hit]:
-            return self._find(question, limit)
+            return find(question, limit)
 
         return await outcome_of(search)
 
-    async def close(self) -> None:
-        """Nothing: it is all in RAM."""
+    return AskedArm(documents_by_fact(scope.documents), learned, ask)
 
 
-def bm25(scope: Scope, progress: Progress | None = None) -> BaselineArm:
+def bm25(scope: Scope, progress: Progress | None = None) -> AskedArm:
     """Our index's BM25 and nothing else: no vectors, no identifiers, no evidence. Scores are shares of the best."""
     learning = Learning()
     facts = {fact.id: fact for fact in facts_of(scope)}
@@ -177,10 +153,10 @@ def bm25(scope: Scope, progress: Progress | None = None) -> BaselineArm:
         best = ranked[0][0] if ranked else 1.0
         return [_hit(facts[name], score / best, score) for score, name in ranked]
 
-    return BaselineArm(find, documents_by_fact(scope.documents), learned)
+    return _baseline(scope, learned, find)
 
 
-def chance(scope: Scope, seed: int) -> BaselineArm:
+def chance(scope: Scope, seed: int) -> AskedArm:
     """Facts drawn by the seed and the question's id, so one question draws the same whatever was asked before."""
     facts = facts_of(scope)
 
@@ -188,17 +164,13 @@ def chance(scope: Scope, seed: int) -> BaselineArm:
         drawn = random.Random(f"{seed} {question.id}")  # noqa: S311 - it has to be the same again
         return [_hit(fact) for fact in drawn.sample(facts, min(limit, len(facts)))]
 
-    return BaselineArm(find, documents_by_fact(scope.documents), Learned(len(facts)))
+    return _baseline(scope, Learned(len(facts)), find)
 
 
-def full_context(scope: Scope) -> BaselineArm:
+def full_context(scope: Scope) -> AskedArm:
     """All facts in their order, whatever the limit: a model's input if nothing were looked up. Nothing is retrieved."""
     hits = [_hit(fact) for fact in facts_of(scope)]
-
-    def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:  # noqa: ARG001
-        return hits
-
-    return BaselineArm(find, documents_by_fact(scope.documents), Learned(len(hits)))
+    return _baseline(scope, Learned(len(hits)), lambda _question, _limit: hits)
 
 
 def _hit(fact: Fact, score: float = 0.0, keyword: float = 0.0) -> Hit:

@@ -6,11 +6,11 @@ members know which nodes are down, as they would some seconds after its last bea
 it is sure to be in vain; in a hive of processes it is measured.
 
 Two arms are hives of their own kind over such a fleet: one asks a few of its agents only (`RoutedArm`), the other merges what
-groups find as document 004 has it (`SeedFederatedArm`).
+groups find as document 004 has it (`open_seed_federated`).
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import ArmResult, Cost, Means
+from hive_mind.evals.arms.base import ArmResult, AskedArm, Cost, Means
 from hive_mind.evals.arms.costs import Learning, Scales, outcome_of, prepare, weight_of
 from hive_mind.evals.arms.keeping import documents_by_fact, facts_of, keep, lessons, names_of
 from hive_mind.evals.arms.methods import Search
@@ -91,42 +91,25 @@ class TrainedFleet:
         return Cost(messages, size, fan_out, completeness)
 
 
-class HiveArm:
-    """An arm over a trained fleet."""
-
-    def __init__(self, trained: TrainedFleet) -> None:
-        self._trained, self.documents, self.learned = trained, trained.documents, trained.learned
-
-    async def close(self) -> None:
-        await self._trained.fleet.close()
-
-
-class FleetArm(HiveArm):
+async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> AskedArm:
     """A flat, federated or sharded hive that has learned a scope, asked in one way: each question by one of its agents.
 
     A flat hive of one process is one node that all agents are attached to, a federated one a node per group, a sharded one a node
-    per agent.
+    per agent. Raises `InvalidInput` for groups or nodes down that can't be.
     """
+    trained = await train(cell, scope, means, plan_of(cell, cast(TopologyName, cell.arm.kind)))
 
-    def __init__(self, trained: TrainedFleet, search: Search) -> None:
-        super().__init__(trained)
-        self._search = search
+    def cost(result: SearchResult) -> Cost:
+        return trained.cost(len(result.gathered.asked) if result.gathered else 0, result.completeness)
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
-        trained, agent = self._trained, self._trained.asker(question)
+    async def ask(question: LabelledQuestion, limit: int) -> ArmResult:
+        agent = trained.asker(question)
         trained.node_of(agent)
         memory = trained.fleet.memory(agent)
-
-        def cost(result: SearchResult) -> Cost:
-            return trained.cost(len(result.gathered.asked) if result.gathered else 0, result.completeness)
-
         trained.begin()
-        return await outcome_of(lambda: self._search(memory, question.text, limit), cost)
+        return await outcome_of(lambda: search(memory, question.text, limit), cost)
 
-
-async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> FleetArm:
-    """The hive of a cell. Raises `InvalidInput` for groups or nodes down that can't be."""
-    return FleetArm(await train(cell, scope, means, plan_of(cell, cast(TopologyName, cell.arm.kind))), search)
+    return AskedArm(trained.documents, trained.learned, ask, trained.fleet.close)
 
 
 def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
@@ -201,7 +184,7 @@ class _RoutedPlan(FleetPlan):
         return _Routed({name: (name,) for name in self.agents}, broadcast_threshold=_NEVER)
 
 
-class RoutedArm(HiveArm):
+class RoutedArm:
     """A hive with a coordinator that asks a few agents only: those with facts nearest, on average, in meaning to the question.
 
     Every agent keeps what it learned. Of each the coordinator knows the centroid, the mean of its facts' vectors; the cost of
@@ -211,7 +194,7 @@ class RoutedArm(HiveArm):
     """
 
     def __init__(self, trained: TrainedFleet, search: Search, centroids: NDArray[np.float32], cell: Cell, means: Means) -> None:
-        super().__init__(trained)
+        self._trained, self.documents, self.learned = trained, trained.documents, trained.learned
         self._search, self._centroids, self._means = search, centroids, means
         self._agents, self._fan_out, self._ranking = names_of(cell.arm.agents), cell.arm.fan_out, cell.retrieval.ranking
         self._chosen: tuple[str, ...] = ()
@@ -238,7 +221,7 @@ class RoutedArm(HiveArm):
     async def close(self) -> None:
         for memory in self._coordinators.values():
             await memory.close()
-        await super().close()
+        await self._trained.fleet.close()
 
     def _nearest(self, vector: NDArray[np.float32]) -> tuple[str, ...]:
         """The `fan_out` agents nearest to a question."""
@@ -306,47 +289,48 @@ class _Returned:
         return weight_of(pool) + weight_of(FactsReply("", self.facts))
 
 
-class SeedFederatedArm(HiveArm):
+async def open_seed_federated(cell: Cell, scope: Scope, means: Means) -> AskedArm:
     """Groups as in a federated arm, each with a list of its own by keywords; ranks decide, of keywords and of confidence.
 
     Each scores by its own statistics and hands over three facts per wanted one, itself, with their scores. Their results, each
     fact once, are ranked by score and ranked by confidence, and the two ranks are fused (`ranking.seed`). Confidence is the one a
     fact was promoted with. The keyword score is our BM25, better than that of 004, so the loss here is due to merging. A cell's
-    mode plays no part.
+    mode plays no part. A group that is down is asked in vain.
 
     How much it loses depends on two things. Where a data set does not say how sure its documents are, all are equally sure, and
     the list by confidence is one by id: as good as random. And 004 leaves open how much each group returns. On 200 questions of
     LoCoMo with 5 groups, recall@10 falls from 72 to 48 with one fact per wanted one, to 33 with three and to 27 with ten.
+
+    Raises `InvalidInput` for groups or nodes down that can't be.
     """
+    trained = await train(cell, scope, means, plan_of(cell, "federated"))
+    running = [name for name in trained.fleet.nodes if name not in trained.down]
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
-        """Put one question. A group that is down is asked in vain."""
-        probe = Probe(tuple(tokenize(question.text)), Anchors(), None, FACTS_PER_HIT * limit)
-        node = self._trained.fleet.plan.node_of(self._trained.asker(question))
-        returned: dict[str, _Returned] = {}
-
-        async def search() -> Sequence[Hit]:
-            returned.update([(group, await self._of_group(group, probe)) for group in self._groups])
-            return _merged(returned.values(), limit)
-
-        return await outcome_of(search, lambda _: self._cost(node, probe, returned))
-
-    @property
-    def _groups(self) -> list[str]:
-        return [name for name in self._trained.fleet.nodes if name not in self._trained.down]
-
-    async def _of_group(self, group: str, probe: Probe) -> _Returned:
-        runner = self._trained.fleet.nodes[group].runner
+    async def of_group(group: str, probe: Probe) -> _Returned:
+        runner = trained.fleet.nodes[group].runner
         gathered = await runner.ask(probe, is_local=True)
         return _Returned(gathered, tuple(await runner.fetch([(fact_id, group) for fact_id in gathered.pool.ids])))
 
-    def _cost(self, asker_group: str, probe: Probe, returned: Mapping[str, _Returned]) -> Cost:
-        """A request to each other group, and a reply of each that is there."""
-        groups = [group for group in self._trained.fleet.nodes if group != asker_group]
-        replies = [returned[group].weight(group) for group in groups if group in returned]
-        request_bytes = sum(weight_of(PoolRequest("", group, 1, probe, _GROUP_DEADLINE_MS)) for group in groups)
-        share = len(returned) / len(self._trained.fleet.nodes)
-        return Cost(len(groups) + len(replies), request_bytes + sum(replies), len(groups), share)
+    async def ask(question: LabelledQuestion, limit: int) -> ArmResult:
+        probe = Probe(tuple(tokenize(question.text)), Anchors(), None, FACTS_PER_HIT * limit)
+        returned: dict[str, _Returned] = {}
+
+        async def search() -> Sequence[Hit]:
+            returned.update([(group, await of_group(group, probe)) for group in running])
+            return _merged(returned.values(), limit)
+
+        def cost(_: Sequence[Hit]) -> Cost:
+            """A request to each other group, and a reply of each that is there."""
+            asker = trained.fleet.plan.node_of(trained.asker(question))
+            groups = [group for group in trained.fleet.nodes if group != asker]
+            replies = [returned[group].weight(group) for group in groups if group in returned]
+            requests = sum(weight_of(PoolRequest("", group, 1, probe, _GROUP_DEADLINE_MS)) for group in groups)
+            share = len(returned) / len(trained.fleet.nodes)
+            return Cost(len(groups) + len(replies), requests + sum(replies), len(groups), share)
+
+        return await outcome_of(search, cost)
+
+    return AskedArm(trained.documents, trained.learned, ask, trained.fleet.close)
 
 
 def _merged(returned: Iterable[_Returned], limit: int) -> list[Hit]:
@@ -363,8 +347,3 @@ def _merged(returned: Iterable[_Returned], limit: int) -> list[Hit]:
         Hit(fact_of(facts[name]), score * (RRF_K + 1) / 2, ComponentScores(keyword[name], None, 0.0, 0.0, 0.0))
         for name, score in seed_federated(collected)[:limit]
     ]
-
-
-async def open_seed_federated(cell: Cell, scope: Scope, means: Means) -> SeedFederatedArm:
-    """The groups of a cell. Raises `InvalidInput` for groups or nodes down that can't be."""
-    return SeedFederatedArm(await train(cell, scope, means, plan_of(cell, "federated")))

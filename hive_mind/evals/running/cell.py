@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answering import FILE as TOKENS
-from hive_mind.evals.answering import Answerer, GivenAnswer, GroundingJudge, RunBudget, fact_judge, open_answerer, since
+from hive_mind.evals.answering import Answerer, GivenAnswer, ModelJudge, RunBudget, fact_judge, open_answerer, since
 from hive_mind.evals.arms.base import ArmResult, Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import by_texts, candidate_of, firsts_of, texts_found, worded
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
@@ -51,7 +51,7 @@ class Asking:
     kinds: Mapping[str, str]
     embedder: Embedder | None = None
     answerer: Answerer | None = None
-    judge: GroundingJudge | None = None
+    judge: ModelJudge | None = None
 
 
 async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row, Timing]:
@@ -205,7 +205,7 @@ class _Parts:
     means: Means
     embedder: Embedder
     answerer: Answerer | None
-    judge: GroundingJudge | None
+    judge: ModelJudge | None
 
 
 async def run_cell(order: CellOrder, progress: Progress) -> CellReport:

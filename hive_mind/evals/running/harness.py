@@ -2,16 +2,13 @@
 
 A cell that fails is finished too, with its reason, and the others go on. A run that is stopped or killed goes on where it was
 when it is started again into the same folder. Progress goes to `RunListener`; printing it is left to the caller.
-
-How long it still takes follows from what is done so far, weighed by what cells of its sort cost.
 """
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -38,9 +35,6 @@ _NODE = 0.15
 # Every cell opens an arm.
 _ARMS = "hive_mind.evals.arms.opening"
 
-# A cell with its last question answered has not ended yet.
-_NEARLY = 0.99
-
 
 def weight_of(cell: Cell, documents: int, questions: int) -> float:
     """Expected cost of a cell, in seconds of a machine like ours."""
@@ -48,47 +42,6 @@ def weight_of(cell: Cell, documents: int, questions: int) -> float:
     nodes = 1 if arm.kind in ALONE else (arm.groups or arm.agents)
     far = {"in-process": 1.0, "simulator": 1.5, "redis": 3.0}[arm.place]
     return _BEGINS + far * (documents * _LEARNS + questions * _ASKS * (1 + _NODE * min(nodes, 100)))
-
-
-@dataclass(slots=True)
-class Standing:
-    """Weights of all cells, the part of each that is done (0 to 1), and when they began. Times are given, in seconds."""
-
-    weights: Mapping[str, float]
-    began: float
-    parts: dict[str, float] = field(default_factory=dict)
-    before: frozenset[str] = frozenset()
-    """Cells that an earlier run finished: done, and no measure of speed."""
-
-    def progressed(self, cell: str, done: int, total: int) -> None:
-        """A cell that is asking questions is so far."""
-        self.parts[cell] = _NEARLY * min(done / total, 1.0) if total else 0.0
-
-    def ended(self, cell: str) -> None:
-        self.parts[cell] = 1.0
-
-    @property
-    def done(self) -> int:
-        return sum(1 for part in self.parts.values() if part == 1.0)
-
-    def left_s(self, now: float) -> float | None:
-        """Seconds to the end; None while too little is done to say."""
-        fresh = {cell: weight for cell, weight in self.weights.items() if cell not in self.before}
-        total = sum(fresh.values())
-        finished = sum(weight * self.parts.get(cell, 0.0) for cell, weight in fresh.items())
-        if finished < 0.02 * total or now <= self.began:
-            return None
-        return (now - self.began) * (total - finished) / finished
-
-
-def spoken(seconds: float | None) -> str:
-    """Time left as a person would say it."""
-    if seconds is None:
-        return ""
-    if seconds < 60:
-        return "under a minute left"
-    minutes = round(seconds / 60)
-    return f"about {minutes} min left" if minutes < 90 else f"about {seconds / 3600:.1f} h left"
 
 
 _log = logging.getLogger(__name__)
@@ -282,23 +235,18 @@ def _weights(cells: Sequence[Cell], data: Data) -> dict[str, float]:
 def _run_cells(
     orders: Mapping[str, CellOrder], folder: RunFolder, weights: Mapping[str, float], jobs: int, report: RunListener
 ) -> None:
-    before = frozenset(id for id in orders if _is_finished(folder, id))
-    standing = Standing(weights, time.monotonic(), dict.fromkeys(before, 1.0), before)
     # The longest first, so that no long one begins when everything else is done.
-    waiting = sorted((id for id in orders if id not in before), key=lambda cell: -weights[cell])
-    news_text = ""
-    todo = [Job(id, work_on_cell, orders[id], (_ARMS, *model_modules(orders[id].settings))) for id in waiting]
-    for news in run_jobs(todo, jobs):
+    waiting = sorted((id for id in orders if not _is_finished(folder, id)), key=lambda cell: -weights[cell])
+    done = len(orders) - len(waiting)
+    for news in run_jobs(
+        [Job(id, work_on_cell, orders[id], (_ARMS, *model_modules(orders[id].settings))) for id in waiting], jobs
+    ):
         match news:
-            case JobProgress(name, phase, done, total):
-                news_text = f"{name}: {phase}"
-                if phase.endswith("questions"):
-                    standing.progressed(name, done, total)
-            case JobResult(name) as ended:
-                standing.ended(name)
-                news_text = _settle(ended, orders[name], folder)
-        left = spoken(standing.left_s(time.monotonic()))
-        report(standing.done, len(orders), f"{left}: {news_text}" if left else news_text)
+            case JobProgress(name, phase):
+                report(done, len(orders), f"{name}: {phase}")
+            case JobResult(name):
+                done += 1
+                report(done, len(orders), _settle(news, orders[name], folder))
 
 
 def _is_finished(folder: RunFolder, id: str) -> bool:

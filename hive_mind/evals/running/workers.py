@@ -70,8 +70,8 @@ class _Running:
     pipe: "Connection[Any, Any]"
 
 
-def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[JobProgress | JobResult | None]:
-    """Run them, in this order, and tell of them as they go on; None now and then, where nothing happened for a while.
+def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[JobProgress | JobResult]:
+    """Run them, in this order, and tell of them as they go on.
 
     When the caller stops listening, by Ctrl-C or an error, the running jobs are stopped.
     """
@@ -84,10 +84,7 @@ def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[JobProgress | JobR
                     process = _started(waiting.pop())
                     running[id(process)] = process
             pipes = {process.pipe: key for key, process in running.items()}
-            ready = wait(list(pipes), _LOOK_S)
-            if not ready:
-                yield None
-            for pipe in ready:
+            for pipe in wait(list(pipes), _LOOK_S):
                 key = pipes[pipe]  # type: ignore[index]
                 news = _heard(running[key])
                 if isinstance(news, JobResult):

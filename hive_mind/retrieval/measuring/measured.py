@@ -6,7 +6,7 @@ with bootstrap intervals whose seed is fixed and which don't depend on the order
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hive_mind.measure.differences import Sense
 from hive_mind.measure.intervals import Estimate, estimate, macro_mean
@@ -14,15 +14,15 @@ from hive_mind.measure.ranking import DISTRACTOR, ideal_udcg, ndcg_at_k, nudcg_a
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 
 Metric = Literal["nudcg", "udcg", "ndcg", "recall", "mrr", "contamination"]
-METRICS: Mapping[Metric, Sense] = {
-    "nudcg": "better",
-    "udcg": "better",
-    "ndcg": "better",
-    "recall": "better",
-    "mrr": "better",
-    "contamination": "worse",
+METRICS: Mapping[Metric, tuple[str, Sense]] = {
+    "nudcg": ("nUDCG", "better"),
+    "udcg": ("UDCG", "better"),
+    "ndcg": ("nDCG", "better"),
+    "recall": ("recall", "better"),
+    "mrr": ("MRR", "better"),
+    "contamination": ("contamination", "worse"),
 }
-"""The meaning of more of each."""
+"""The word for each in tables, and the meaning of more of it."""
 Label = Literal["relevant", "distractor", ""]
 
 
@@ -119,6 +119,7 @@ class Evaluation:
     """Which questions: "test", "train", "unmarked" or "all"."""
     k: int
     rows: tuple[QuestionRow, ...]
+    metrics: ClassVar = METRICS
 
     def at(self, k: int) -> "Evaluation":
         return self if k == self.k else replace(self, k=k)

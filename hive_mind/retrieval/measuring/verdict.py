@@ -15,7 +15,7 @@ from typing import Literal
 
 from hive_mind.counted import counted, first_of
 from hive_mind.errors import InvalidInput
-from hive_mind.measure.differences import SAME, MetricChange, metric_changes
+from hive_mind.measure.differences import SAME, Ground, MetricChange, Verdict, metric_changes
 from hive_mind.retrieval.files.collection import QUESTIONS_MIN
 from hive_mind.retrieval.measuring.evaluation import CROSSED
 from hive_mind.retrieval.measuring.measured import METRICS, Evaluation, Label, Metric, QuestionRow
@@ -99,7 +99,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     ungrouped = [""] * len(old.rows)
     columns = [
         (metric, sense, list(zip(new.values(metric), old.values(metric), strict=True)), ungrouped)
-        for metric, sense in METRICS.items()
+        for metric, (_, sense) in METRICS.items()
     ]
     return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda move: (move.change, move.id))))
 
@@ -133,17 +133,6 @@ def _refuse_others(before: Evaluation, after: Evaluation) -> None:
 
 
 Level = Literal["syntactic", "semantic", "behavioural"]
-Kind = Literal[
-    "invalid",
-    "unchanged",
-    "unmeasurable",
-    "too_few_questions",
-    "misleads",
-    "lower_nudcg",
-    "loss_possible",
-    "more_distractors",
-    "tie",
-]
 _NAMED_MAX = 3
 # The chance that luck alone does as well, for an exact test: one side of what a 95 % interval leaves out on both, doubled.
 _LUCK_MAX = 0.05
@@ -152,23 +141,13 @@ _FAILED = ("the embedding model failed", "have no embedding", "not reranked")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """One reason against deploying, with its evidence and what to do."""
-
-    kind: Kind
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class ConfigVerdict(Verdict):
     """Whether a configuration may be deployed. `level` is the last one that was looked at.
 
-    `grounds` are all reasons against it, none if it may. `remarks` stop nothing. Without a comparison there was nothing to
-    compare with, or it came to none.
+    `remarks` stop nothing. Without a comparison there was nothing to compare with, or it came to none.
     """
 
-    level: Level
-    grounds: tuple[Ground, ...]
+    level: Level = "behavioural"
     why: str = ""
     """Why it may, in one line."""
     candidate: Evaluation | None = None
@@ -176,16 +155,12 @@ class Verdict:
     remarks: tuple[str, ...] = ()
 
     @property
-    def allowed(self) -> bool:
-        return not self.grounds
-
-    @property
     def as_text(self) -> str:
         """The whole verdict in lines for a person."""
         return "\n".join(ground.message for ground in self.grounds) or self.why
 
 
-def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
+def decide(active: Evaluation | None, candidate: Evaluation) -> ConfigVerdict:
     """The verdict of the behavioural level. Raises `InvalidInput` where both did not answer the same questions."""
     if active is None:
         return _first(candidate)
@@ -193,7 +168,7 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
     remarks = _remarks(active, candidate)
     losses, why = _judged(comparison)
     grounds = (*_broken(active, candidate), *losses)
-    return Verdict("behavioural", grounds, "" if grounds else why, comparison.after, comparison, remarks)
+    return ConfigVerdict(grounds, why="" if grounds else why, candidate=comparison.after, comparison=comparison, remarks=remarks)
 
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
@@ -241,10 +216,8 @@ def _losses(comparison: Comparison) -> list[Ground]:
         reason = f"nUDCG is lower: {_change(comparison)}{_losers(comparison)}"
         grounds.append(Ground("lower_nudcg", reason))
     elif nudcg.loss_max > SAME:
-        reason = (
-            f"a loss of up to {nudcg.loss_max:.3f} nUDCG can't be ruled out: {_change(comparison)}"
-            f"{_losers(comparison)}: mend those, or label more questions"
-        )
+        loss = nudcg.loss("nUDCG", is_certain=True)
+        reason = f"{loss}: {_change(comparison)}{_losers(comparison)}: mend those, or label more questions"
         grounds.append(Ground("loss_possible", reason))
     if comparison.more_distractors > 0:
         reason = f"more distractors are shown: {_distractors(comparison)}{_newcomers(comparison)}"
@@ -252,7 +225,7 @@ def _losses(comparison: Comparison) -> list[Ground]:
     return grounds
 
 
-def _first(candidate: Evaluation) -> Verdict:
+def _first(candidate: Evaluation) -> ConfigVerdict:
     """Nothing is in use, so it has to be better than an answer without results, whose nUDCG is 0."""
     figures = f"nUDCG {candidate.nudcg:.3f}, {candidate.distractors} distractors"
     grounds = _broken(candidate)
@@ -260,7 +233,7 @@ def _first(candidate: Evaluation) -> Verdict:
         grounds.append(Ground("misleads", f"it misleads more than it helps ({figures}): showing nothing would be better"))
     why = "" if grounds else f"nothing was in use before; {figures}"
     few = [f"it is taken because nothing was in use; {reason}"] if (reason := _too_few(candidate)) and why else []
-    return Verdict("behavioural", tuple(grounds), why, candidate, None, (*few, *_remarks(candidate)))
+    return ConfigVerdict(tuple(grounds), why=why, candidate=candidate, remarks=(*few, *_remarks(candidate)))
 
 
 def _is_tie(comparison: Comparison) -> bool:

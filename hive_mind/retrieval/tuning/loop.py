@@ -23,7 +23,7 @@ from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, TrainTestSplit, measured, train_test_split
 from hive_mind.retrieval.measuring.measured import Evaluation
-from hive_mind.retrieval.measuring.verdict import Verdict, decide
+from hive_mind.retrieval.measuring.verdict import ConfigVerdict, decide
 from hive_mind.retrieval.tuning.tuner import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
 from hive_mind.retrieval.validation import check_golden
 
@@ -65,7 +65,7 @@ class Tuned:
     best: Step
     steps: tuple[Step, ...]
     ended: str
-    verdict: Verdict | None
+    verdict: ConfigVerdict | None
     notes: tuple[str, ...] = ()
     is_failed: bool = False
     """Whether trouble with a model ended it."""
@@ -132,7 +132,7 @@ class _Tuning:
             await self._try(proposal)
         return "stopped" if self.stop.is_set() else f"{self.tuner.name} has nothing left to try"
 
-    async def verdict(self) -> Verdict | None:
+    async def verdict(self) -> ConfigVerdict | None:
         """The verdict of the held-out questions on the best, against the configuration in use."""
         best, start = self.situation.best, self.situation.start
         if best.number == 0:

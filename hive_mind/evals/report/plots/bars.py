@@ -5,7 +5,6 @@ Here too is what all drawings of a report have in common: a part of the page and
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -18,8 +17,7 @@ from hive_mind.drawing.pictures import as_part, as_png, canvas
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report.figures import cell_name, counted, number, size
 from hive_mind.evals.report.selecting import Plot, Setting, categories_of, shown_by_category
-from hive_mind.evals.scorecard import CellCard, System
-from hive_mind.measure.intervals import Estimate
+from hive_mind.evals.scorecard import CellCard
 from hive_mind.printable import in_one_line
 
 _LEGEND_LINE = 0.21
@@ -103,34 +101,18 @@ _LINE = 0.38
 _EDGES = 1.1
 
 
-@dataclass(frozen=True, slots=True)
-class _Spent:
-    """Cost of an arm. None: not measured."""
-
-    arm: str
-    per_fact: float | None
-    per_query: float
+_Spent = tuple[str, float | None, float]
+"""An arm, and its cost per fact (None: not measured) and per query."""
 
 
 def costs(setting: Setting, name: str) -> list[Plot]:
     """One drawing for messages, one for bytes. Nothing where nothing was sent."""
-    drawn = (
-        _drawn(
-            setting, "messages", f"messages-{name}", lambda system: (system.learning.messages_per_fact, system.messages), number
-        ),
-        _drawn(setting, "bytes", f"bytes-{name}", lambda system: (system.learning.bytes_per_fact, system.bytes), size),
-    )
+    drawn = (_costs(setting, unit, f"{unit}-{name}", write) for unit, write in (("messages", number), ("bytes", size)))
     return [plot for plot in drawn if plot]
 
 
-def _drawn(
-    setting: Setting,
-    unit: str,
-    name: str,
-    spent: Callable[[System], tuple[float | None, Estimate]],
-    format_value: Callable[[float | None], str],
-) -> Plot | None:
-    arms = [cost for cell in setting.healthy if (cost := _spent(cell, spent, setting.has_seeds))]
+def _costs(setting: Setting, unit: str, name: str, write: Callable[[float | None], str]) -> Plot | None:
+    arms = [cost for cell in setting.healthy if (cost := _spent(cell, unit, setting.has_seeds))]
     if not arms:
         return None
     title = f"{unit.capitalize()} per learned fact and per query: {setting.name}"
@@ -138,46 +120,39 @@ def _drawn(
         axes = figure.subplots()
         axes.set_xscale("symlog", linthresh=1, linscale=0.3)
         _lines(axes, arms)
-        axes.set_xlim(-0.2, max(max(arm.per_fact or 0, arm.per_query, 1) for arm in arms) * 2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value)))
+        axes.set_xlim(-0.2, max(max(per_fact or 0, per_query, 1) for _, per_fact, per_query in arms) * 2)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
         axes.set_xlabel(f"{unit}, each step tenfold")
         figure.legend(loc="outside lower left", ncols=2)
         return finished(figure, name, title, _caption(title, arms))
 
 
 def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
-    for place, spent in enumerate(arms):
-        ends = [value for value in (spent.per_fact, spent.per_query) if value is not None]
+    for place, (arm, per_fact, per_query) in enumerate(arms):
+        ends = [value for value in (per_fact, per_query) if value is not None]
         axes.plot([min(ends), max(ends)], [place, place], color=COLOURS["line"].light, linewidth=3)
-        axes.annotate(spent.arm, (0, place), (0, 6), textcoords="offset points", fontsize=8.5)
-    per_fact = [(cost.per_fact, place) for place, cost in enumerate(arms) if cost.per_fact is not None]
-    per_query = [(cost.per_query, place) for place, cost in enumerate(arms)]
-    _points(axes, per_fact, "o", "flat", "per learned fact")
-    _points(axes, per_query, "^", "sharded", "per query")
+        axes.annotate(arm, (0, place), (0, 6), textcoords="offset points", fontsize=8.5)
+    per_facts = {place: per_fact for place, (_, per_fact, _) in enumerate(arms) if per_fact is not None}
+    per_queries = {place: per_query for place, (_, _, per_query) in enumerate(arms)}
+    for costs, marker, role, words in ((per_facts, "o", "flat", "per learned fact"), (per_queries, "^", "sharded", "per query")):
+        style: dict[str, Any] = {"color": COLOURS[role].light, "label": words, "linestyle": "none", "markersize": 7}
+        axes.plot(list(costs.values()), list(costs), marker, **style)
     axes.set_yticks([])
     axes.set_ylim(len(arms) - 0.6, -0.8)
     axes.spines["left"].set_visible(False)
 
 
-def _points(axes: Axes, places: Sequence[tuple[float, int]], marker: str, role: str, words: str) -> None:
-    colour = COLOURS[role].light
-    axes.plot([x for x, _ in places], [y for _, y in places], marker, color=colour, label=words, linestyle="none", markersize=7)
-
-
-def _spent(cell: CellCard, spent: Callable[[System], tuple[float | None, Estimate]], with_seed: bool) -> _Spent | None:
+def _spent(cell: CellCard, unit: str, with_seed: bool) -> _Spent | None:
     """None for an arm that sends nothing."""
     if cell.system is None:
         return None
-    per_fact, per_query = spent(cell.system)
-    if not per_fact and not per_query.mean:
-        return None
-    return _Spent(cell_name(cell, with_seed=with_seed), per_fact, per_query.mean)
+    per_fact, per_query = getattr(cell.system.learning, f"{unit}_per_fact"), getattr(cell.system, unit).mean
+    return (cell_name(cell, with_seed=with_seed), per_fact, per_query) if per_fact or per_query else None
 
 
 def _caption(title: str, arms: Sequence[_Spent]) -> str:
-    def value(number: float | None) -> str:
-        return "not measured" if number is None else f"{number:.3g}"
-
-    return f"{title}. " + "; ".join(
-        f"{arm.arm}: {value(arm.per_fact)} per fact, {value(arm.per_query)} per query" for arm in arms
+    parts = (
+        f"{arm}: {'not measured' if per_fact is None else f'{per_fact:.3g}'} per fact, {per_query:.3g} per query"
+        for arm, per_fact, per_query in arms
     )
+    return f"{title}. " + "; ".join(parts)

@@ -25,6 +25,7 @@ from hive_mind.evals.scorecard import CellCard
 from hive_mind.measure.intervals import Estimate, Middle
 
 Across = Literal["even", "tenfold", "tenfold and zero"]
+Value = Callable[[CellCard], Estimate | Middle | None]
 # Points by which series stand beside each other, so that equal ones don't hide each other; and the most for all of them.
 _ASIDE = 4.0
 _ASIDE_MAX = 20.0
@@ -197,105 +198,93 @@ class _Line(NamedTuple):
 
 def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
     """Quality by messages. Nothing where no cell sent one."""
-
-    def point(cell: CellCard) -> Point | None:
-        return at(cell.system.messages.mean, cell.metrics.get(metric), size_mark(cell.arm)) if cell.system else None
-
-    series = by_kind(setting.healthy, point)
+    series = by_kind(
+        setting.healthy,
+        lambda cell: at(cell.system.messages.mean, cell.metrics.get(metric), size_mark(cell.arm)) if cell.system else None,
+    )
     if not any(point.x > 0 for curve in series for point in curve.points):
         return None
     title = f"{metric_name(metric)} against messages per query: {setting.name}"
-    with canvas() as figure:
-        words = ("messages per query, replies included", metric_name(metric))
-        draw(figure, series, words, "tenfold and zero", is_joined=False, highest=1.0)
-        return finished(figure, name, title, caption(title, series))
+    words = "messages per query, replies included", metric_name(metric)
+    return _plot(name, title, series, words, "tenfold and zero", is_joined=False, highest=1.0)
 
 
 def by_agents(setting: Setting, metric: str, name: str) -> Plot | None:
     """Quality when more agents hold the same facts."""
     title = f"{metric_name(metric)} against number of agents: {setting.name}"
-    return _against_agents(
-        setting, (name, title, metric_name(metric)), lambda cell: at(cell.arm.agents, cell.metrics.get(metric)), highest=1.0
-    )
+    return _against_agents(setting, name, title, metric_name(metric), lambda cell: cell.metrics.get(metric), highest=1.0)
 
 
 def latency_by_agents(setting: Setting, name: str) -> Plot | None:
     """Time of a question by number of agents. Without embedding it."""
-
-    def point(cell: CellCard) -> Point | None:
-        return at(cell.arm.agents, cell.system.wall_ms) if cell.system else None
-
-    return _against_agents(setting, (name, f"Latency against number of agents: {setting.name}", "median ms per query"), point)
-
-
-def caption(title: str, series: list[Series]) -> str:
-    """The content of a drawing in words, for readers that don't see it: each series with its first and last point."""
-    return f"{title}. " + "; ".join(f"{curve.name}: {_ends(curve)}" for curve in series) + ". The figures are in the tables."
+    title = f"Latency against number of agents: {setting.name}"
+    return _against_agents(setting, name, title, "median ms per query", _latency)
 
 
 def _against_agents(
-    setting: Setting, words: tuple[str, str, str], point: Callable[[CellCard], Point | None], *, highest: float | None = None
+    setting: Setting, name: str, title: str, upwards: str, value: Value, *, highest: float | None = None
 ) -> Plot | None:
-    name, title, upwards = words
-    series = by_kind([cell for cell in setting.healthy if cell.arm.kind not in BASELINES], point)
-    if len({curve_point.x for curve in series for curve_point in curve.points}) < 2:
+    cells = [cell for cell in setting.healthy if cell.arm.kind not in BASELINES]
+    series = by_kind(cells, lambda cell: at(cell.arm.agents, value(cell)))
+    if len({point.x for curve in series for point in curve.points}) < 2:
         return None
-    with canvas() as figure:
-        draw(figure, series, ("agents", upwards), "tenfold", highest=highest)
-        return finished(figure, name, title, caption(title, series))
-
-
-def _ends(series: Series) -> str:
-    (first, low), (last, high) = series.means[0], series.means[-1]
-    return f"{low:.3g}" if first == last else f"{low:.3g} at {first:.3g}, {high:.3g} at {last:.3g}"
-
-
-_ACROSS = {"down": "nodes down", "loss": "share of messages lost", "slow": "slow members"}
-
-Value = Callable[[CellCard], Estimate | Middle | None]
-
-
-def by_failure(setting: Setting, metric: str, name: str) -> Iterator[Plot]:
-    """Drawings for every sort of fault that was tried. Slow members cost time, the others quality."""
-    for fault in _ACROSS:
-        cells = _cells(setting, fault)
-        if not cells:
-            continue
-        yield from _drawn(setting, cells, fault, "completeness", _completeness, f"completeness-by-{fault}-{name}")
-        if fault == "slow":
-            yield from _drawn(setting, cells, fault, "median ms per query", _latency, f"latency-by-{fault}-{name}")
-        else:
-            yield from _drawn(setting, cells, fault, metric_name(metric), _quality(metric), f"quality-by-{fault}-{name}")
-
-
-def _cells(setting: Setting, fault: str) -> list[CellCard]:
-    """Cells with this sort of fault only, and the same arms without any."""
-    ill = [cell for cell in setting.faulty if replace(cell.fault, **{fault: 0, "slow_ms": 0}) == Fault()]
-    arms = {cell.arm for cell in ill}
-    return [cell for cell in setting.healthy if cell.arm in arms] + ill
-
-
-def _drawn(setting: Setting, cells: list[CellCard], fault: str, upwards: str, value: Value, name: str) -> Iterator[Plot]:
-    def point(cell: CellCard) -> Point | None:
-        return at(getattr(cell.fault, fault), value(cell))
-
-    series = by_arm(cells, point, arm_name)
-    if not series:
-        return
-    title = f"{upwards} by {_ACROSS[fault]}: {setting.name}"
-    title = title if "@" in upwards else title[0].upper() + title[1:]
-    with canvas() as figure:
-        draw(figure, series, (_ACROSS[fault], upwards), "even", highest=None if value is _latency else 1.0)
-        yield finished(figure, name, title, caption(title, series))
-
-
-def _completeness(cell: CellCard) -> Estimate | None:
-    return cell.system.completeness if cell.system else None
+    return _plot(name, title, series, ("agents", upwards), "tenfold", highest=highest)
 
 
 def _latency(cell: CellCard) -> Middle | None:
     return cell.system.wall_ms if cell.system else None
 
 
-def _quality(metric: str) -> Value:
-    return lambda cell: cell.metrics.get(metric)
+_ACROSS = {"down": "nodes down", "loss": "share of messages lost", "slow": "slow members"}
+
+
+def by_failure(setting: Setting, metric: str, name: str) -> Iterator[Plot]:
+    """Drawings for every sort of fault that was tried. Slow members cost time, the others quality."""
+    for fault in _ACROSS:
+        # Cells with this sort of fault only, and the same arms without any.
+        ill = [cell for cell in setting.faulty if replace(cell.fault, **{fault: 0, "slow_ms": 0}) == Fault()]
+        arms = {cell.arm for cell in ill}
+        cells = [cell for cell in setting.healthy if cell.arm in arms] + ill
+        yield from _fault_plot(cells, fault, setting, f"completeness-by-{fault}-{name}", "completeness", _completeness)
+        if fault == "slow":
+            yield from _fault_plot(cells, fault, setting, f"latency-by-{fault}-{name}", "median ms per query", _latency)
+        else:
+            quality = metric_name(metric)
+            yield from _fault_plot(
+                cells, fault, setting, f"quality-by-{fault}-{name}", quality, lambda cell: cell.metrics.get(metric)
+            )
+
+
+def _fault_plot(cells: list[CellCard], fault: str, setting: Setting, name: str, upwards: str, value: Value) -> Iterator[Plot]:
+    series = by_arm(cells, lambda cell: at(getattr(cell.fault, fault), value(cell)), arm_name)
+    if series:
+        title = f"{upwards} by {_ACROSS[fault]}: {setting.name}"
+        title = title if "@" in upwards else title[0].upper() + title[1:]
+        words, highest = (_ACROSS[fault], upwards), None if value is _latency else 1.0
+        yield _plot(name, title, series, words, "even", highest=highest)
+
+
+def _completeness(cell: CellCard) -> Estimate | None:
+    return cell.system.completeness if cell.system else None
+
+
+def _plot(
+    name: str,
+    title: str,
+    series: list[Series],
+    words: tuple[str, str],
+    across: Across,
+    *,
+    is_joined: bool = True,
+    highest: float | None = None,
+) -> Plot:
+    """Its caption says what it shows to readers that don't see it: each series with its first and last point."""
+    caption = f"{title}. " + "; ".join(f"{curve.name}: {_ends(curve)}" for curve in series) + ". The figures are in the tables."
+    with canvas() as figure:
+        draw(figure, series, words, across, is_joined=is_joined, highest=highest)
+        return finished(figure, name, title, caption)
+
+
+def _ends(series: Series) -> str:
+    (first, low), (last, high) = series.means[0], series.means[-1]
+    return f"{low:.3g}" if first == last else f"{low:.3g} at {first:.3g}, {high:.3g} at {last:.3g}"

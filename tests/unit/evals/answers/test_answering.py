@@ -72,22 +72,22 @@ def test_quoting_declines_where_nothing_speaks_about_the_question() -> None:
     assert not given.is_known
 
 
-async def test_a_model_answers_and_its_tokens_are_those_of_this_answer() -> None:
-    answerer = ModelAnswerer(Waiting([KNOWN, UNKNOWN]), Budget(10**6))
+def test_a_model_answers_and_counts_what_that_takes() -> None:
+    answerer = ModelAnswerer(ScriptedModel([KNOWN, UNKNOWN]), Budget(10**6))
 
-    first, second = list(await asyncio.gather(answerer.answer(QUESTION, HITS), answerer.answer(QUESTION, HITS[:1])))
+    first, second = (asyncio.run(answerer.answer(QUESTION, hits)) for hits in (HITS, HITS[:1]))
 
     assert (first.text, first.is_known, second.is_known) == ("42 bar [1]", True, False)
-    assert first.tokens_in > second.tokens_in > 0
-    assert first.tokens_out > second.tokens_out > 0
-    assert answerer.spent == Usage(first.tokens_in + second.tokens_in, first.tokens_out + second.tokens_out, 2)
-    assert first.usd is None, "nobody knows what a script costs"
+    assert answerer.spent.calls == 2
+    assert answerer.usd(answerer.spent) is None, "nobody knows what a script costs"
 
 
 def test_a_reply_that_has_to_be_asked_for_again_is_paid_for_twice() -> None:
-    once, twice = ScriptedModel([KNOWN]), ScriptedModel(["no JSON", KNOWN])
+    once, twice = (ModelAnswerer(ScriptedModel(replies), Budget(10**6)) for replies in ([KNOWN], ["no JSON", KNOWN]))
+    for answerer in (once, twice):
+        asyncio.run(answerer.answer(QUESTION, HITS))
 
-    assert answered(twice).tokens_in > 2 * answered(once).tokens_in
+    assert twice.spent.input_tokens > 2 * once.spent.input_tokens
 
 
 def test_the_model_sees_the_question_and_the_hits_and_none_of_the_labels() -> None:
@@ -153,16 +153,6 @@ def test_a_model_that_is_not_named_is_asked_for() -> None:
         opened("model", Settings())
 
 
-class Waiting(ScriptedModel):
-    """Lets others have their turn while it writes, as a model over the network does."""
-
-    async def complete(self, prompt: Prompt) -> Completion:
-        await asyncio.sleep(0)
-        completion = await super().complete(prompt)
-        await asyncio.sleep(0)
-        return completion
-
-
 class Named(ScriptedModel):
     """Says what it is told, under the name of a model that has a price; counts as if it were the real one."""
 
@@ -182,25 +172,25 @@ def test_money_is_counted_where_the_models_price_is_known_and_holds() -> None:
 
     answerer = ModelAnswerer(Named([KNOWN], "openai:gpt-5-mini"), Budget(10**6))
 
-    assert asyncio.run(answerer.answer(QUESTION, HITS)).usd == float(listed.total_price)
+    asyncio.run(answerer.answer(QUESTION, HITS))
+    assert answerer.usd(answerer.spent) == float(listed.total_price)
 
 
 def test_a_server_of_ones_own_has_no_price_whatever_its_model_is_called() -> None:
     pytest.importorskip("pydantic_ai")
 
-    async def asked(url: str) -> GivenAnswer:
+    async def asked(url: str) -> tuple[str, float | None]:
         answerer = await open_answerer("model", Settings(llm="openai:gpt-5-mini", llm_url=url))
         assert answerer is not None
         try:
-            return await answerer.answer(QUESTION, HITS)
+            answer = await answerer.answer(QUESTION, HITS)
+            assert answerer.spent.tokens > 0
+            return answer.text, answerer.usd(answerer.spent)
         finally:
             await answerer.close()
 
     with OpenAICompatibleServer([ServedReply(KNOWN)]) as server:
-        given = asyncio.run(asked(server.base_url))
-
-    assert (given.text, given.usd) == ("42 bar [1]", None)
-    assert given.tokens_in > 0
+        assert asyncio.run(asked(server.base_url)) == ("42 bar [1]", None)
 
 
 @pytest.mark.parametrize("name", ["scripted", "scripted:{}", "openai:no-such-model", "nobody:gpt-5-mini", "", ":", "openai:"])

@@ -38,9 +38,7 @@ def ended(*jobs: Job) -> dict[str, JobResult]:
 
 
 def test_a_job_gives_its_result_and_tells_how_far_it_is():
-    news = [one for one in run_jobs([Job("a", doubled, 4)], 2) if one]
-
-    assert news == [JobProgress("a", "doubling", 1, 1), JobResult("a", 8)]
+    assert list(run_jobs([Job("a", doubled, 4)], 2)) == [JobProgress("a", "doubling", 1, 1), JobResult("a", 8)]
 
 
 @pytest.mark.slow
@@ -63,7 +61,7 @@ def test_what_one_job_dies_of_is_told_and_the_others_go_on():
 
 def test_whoever_stops_listening_stops_the_jobs():
     listening = run_jobs([Job("a", endless, None)], 1)
-    told = next(news for news in listening if news)
+    told = next(listening)
     assert isinstance(told, JobProgress)
     child = int(told.what)
     assert psutil.pid_exists(child)
@@ -85,7 +83,7 @@ def test_a_job_can_put_away_what_it_has_also_where_interrupts_are_ignored(tmp_pa
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         listening = run_jobs([Job("a", leaving_a_note, tmp_path / "note")], 1)
-        assert next(news for news in listening if news)
+        assert next(listening)
         listening.close()
     finally:
         signal.signal(signal.SIGINT, before)
@@ -96,7 +94,7 @@ def test_a_job_can_put_away_what_it_has_also_where_interrupts_are_ignored(tmp_pa
 def test_a_job_that_is_stopped_while_it_begins_leaves_no_trace(capfd: pytest.CaptureFixture[str]):
     listening = run_jobs([Job(str(number), endless, None) for number in range(4)], 4)
     # One has begun; others are still loading Python.
-    assert next(news for news in listening if news)
+    assert next(listening)
 
     listening.close()
 

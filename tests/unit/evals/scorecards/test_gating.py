@@ -44,9 +44,9 @@ def test_a_drop_beyond_the_interval_is_refused_with_the_evidence(tmp_path: Path)
 
     (ground,) = found.grounds
     assert not found.allowed
-    assert (ground.cell, ground.metric) == (SINGLE_ID, "ndcg@10")
-    assert ground.told.startswith("ndcg@10 is worse: 0.600 after 0.900 (-0.300, 95 % interval -0.300 to -0.300, p 0.0005")
-    assert ground.told.endswith("12 questions)")
+    assert (ground.about, ground.kind) == (SINGLE_ID, "ndcg@10")
+    assert ground.message.startswith("ndcg@10 is worse: 0.600 after 0.900 (-0.300, 95 % interval -0.300 to -0.300, p 0.0005")
+    assert ground.message.endswith("12 questions)")
 
 
 def test_a_drop_within_the_interval_passes_unless_more_is_asked_of_the_metric(tmp_path: Path):
@@ -54,8 +54,8 @@ def test_a_drop_within_the_interval_passes_unless_more_is_asked_of_the_metric(tm
 
     assert judged(tmp_path / "a", before, after).allowed
     (ground,) = judged(tmp_path / "b", before, after, certain=("ndcg",)).grounds
-    assert ground.told.startswith("a loss of up to 0.1")
-    assert "ndcg@10 can't be ruled out" in ground.told
+    assert ground.message.startswith("a loss of up to 0.1")
+    assert "ndcg@10 can't be ruled out" in ground.message
 
 
 def test_only_what_could_have_been_a_ground_counts_as_judged(tmp_path: Path):
@@ -69,7 +69,7 @@ def test_only_what_could_have_been_a_ground_counts_as_judged(tmp_path: Path):
 def test_more_of_what_is_bad_is_refused(tmp_path: Path):
     (ground,) = judged(tmp_path, rows("distractors@10", [0.0] * 9), rows("distractors@10", [2.0] * 9)).grounds
 
-    assert ground.told.startswith("distractors@10 is worse: 2.000 after 0.000")
+    assert ground.message.startswith("distractors@10 is worse: 2.000 after 0.000")
 
 
 def test_less_of_a_hive_reached_is_refused_without_being_asked_for(tmp_path: Path):
@@ -77,14 +77,14 @@ def test_less_of_a_hive_reached_is_refused_without_being_asked_for(tmp_path: Pat
 
     (ground,) = judged(tmp_path, whole, half).grounds
 
-    assert ground.metric == "completeness"
+    assert ground.kind == "completeness"
 
 
 def test_messages_are_judged_only_where_they_are_named(tmp_path: Path):
     few, many = ([row(f"q{n}", messages=count) for n in range(9)] for count in (4, 40))
 
     assert judged(tmp_path / "a", few, many).allowed
-    assert [one.metric for one in judged(tmp_path / "b", few, many, "messages").grounds] == ["messages"]
+    assert [one.kind for one in judged(tmp_path / "b", few, many, "messages").grounds] == ["messages"]
 
 
 def test_a_metric_that_is_neither_good_nor_bad_is_not_judged_and_can_not_be(tmp_path: Path):
