@@ -110,7 +110,7 @@ async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means)
 async def rows_of(
     name: str, scopes: Sequence[Scope], ways: Iterable[str], embedder: Embedder, cache: Path
 ) -> list[dict[str, object]]:
-    means, rows = Means(Settings(), embedder, keep=cache), []
+    means, rows = Means(Settings(), embedder), []
     first: dict[str, list[float | None]] = {}
     of_this_process().put(MODEL, counted := Counted(MsMarco(cache / "ms-marco"), cache / "pairs.json"))
     for way in ways:

@@ -65,7 +65,6 @@ MARKERS: dict[str, str] = {
 
 
 def declarations(*, dark: bool) -> str:
-    """The variables of the style sheet."""
     return "".join(f"--{name}:{colour.dark if dark else colour.light};" for name, colour in COLOURS.items())
 
 

@@ -68,7 +68,6 @@ class MeteredModel:
 
     @property
     def name(self) -> str:
-        """For reports."""
         return self._model.name
 
     @property

@@ -86,7 +86,6 @@ class FleetChange:
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is anything to measure."""
         return self.applied is not None and self.applied != self.wanted
 
 

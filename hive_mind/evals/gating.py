@@ -156,7 +156,6 @@ def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
 
 
 def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> Column:
-    """New and old value of each question that both answered."""
     questions = _both(before, after)
     new, old = ({id: cell.rows[id] for id in questions} for cell in (after, before))
     return column(new, old, metric)

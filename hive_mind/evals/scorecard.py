@@ -119,7 +119,6 @@ class CellCard(msgspec.Struct, frozen=True):
 
     @property
     def has_too_few_questions(self) -> bool:
-        """Whether it was asked fewer than can be judged by."""
         return self.questions < JUDGED_MIN
 
 
@@ -217,7 +216,6 @@ def usd_of(rows: Iterable[Row]) -> float | None:
 
 
 def _figures(cells: Mapping[str, MeasuredCell], references: Mapping[str, str], limit: int) -> dict[str, Figures]:
-    """Estimates by cell and by what they are of."""
     keyed = [(id, column) for id, cell in cells.items() for column in _columns(cell)]
     for id, reference in references.items():
         rows = cells[id].rows, cells[reference].rows

@@ -270,7 +270,6 @@ class Contents:
 
     @property
     def facets(self) -> Facets:
-        """Values of every field but the texts, counted."""
         return facets_of(document.fields for document in self.documents)
 
 

@@ -25,21 +25,10 @@ from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
 from hive_mind.measure.differences import Ground
 from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval.files.changing import is_same
-from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import append_line, workspace_lock, write_whole
-from hive_mind.retrieval.measuring.evaluation import (
-    Bench,
-    Environment,
-    Index,
-    Measurable,
-    environment,
-    evaluate_held_out,
-    held_out,
-    write_results,
-)
-from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.retrieval.measuring.evaluation import Bench, Questions, environment, held_out, write_results
 from hive_mind.retrieval.measuring.verdict import ConfigVerdict, Level, decide
 from hive_mind.retrieval.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
 
@@ -147,16 +136,18 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
     if active is not None and is_same(active, candidate):
         reason = f"{candidate.name!r} is identical to the configuration in use: nothing to deploy"
         return ConfigVerdict((Ground("unchanged", reason),), level="semantic")
-    golden = _measurable(bench, candidate)
-    if isinstance(golden, ConfigVerdict):
-        return golden
+    questions = _questions(bench, candidate)
+    if isinstance(questions, ConfigVerdict):
+        return questions
     async with bench.open(candidate.collection) as index:
-        findings = _semantic(bench, candidate, index)
+        collection = bench.workspace.collection(candidate.collection)
+        findings = semantic(candidate, collection, index.facets(), bench.has_embeddings)
         if errors := [finding for finding in findings if finding.level == "error"]:
             return _refused("semantic", candidate.name, errors)
-        measured = await evaluate_held_out(index, candidate, golden, bench.progress)
+        opened = index, candidate.collection
+        measured = await bench.measured(candidate, *questions, *opened)
         try:
-            former = await _former(bench, active, golden, candidate.collection, index)
+            former = await bench.measured(active, *questions, *opened) if active else None
         except ConfigError as error:
             reason = f"the configuration in use can't be measured ({error}): fix that, or replace it by force"
             return ConfigVerdict((Ground("unmeasurable", reason),), candidate=measured)
@@ -164,8 +155,8 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
     return replace(verdict, remarks=(*(f"{finding.path}: {finding.message}" for finding in findings), *verdict.remarks))
 
 
-def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | ConfigVerdict:
-    """The golden set, or why nothing can be measured with it."""
+def _questions(bench: Bench, candidate: RetrievalConfig) -> tuple[Questions, str] | ConfigVerdict:
+    """The questions that decide and the name of their part, or why nothing can be measured with them."""
     collection = check_collection(bench.workspace, candidate.collection)
     if collection.value is None or collection.errors:
         return _refused(_level(collection), f"collections/{collection.file.name}", collection.errors)
@@ -173,27 +164,9 @@ def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | ConfigVerd
     if golden.value is None or golden.errors:
         return _refused(_level(golden), f"evals/{golden.file.name}", golden.errors)
     try:
-        held_out(golden.value)
+        return held_out(golden.value)
     except ConfigError as error:
         return ConfigVerdict((Ground("invalid", str(error)),), level="semantic")
-    return golden.value
-
-
-def _semantic(bench: Bench, candidate: RetrievalConfig, index: Measurable) -> tuple[FileFinding, ...]:
-    collection = bench.workspace.collection(candidate.collection)
-    return semantic(candidate, collection, index.facets(), bench.has_embeddings)
-
-
-async def _former(
-    bench: Bench, active: RetrievalConfig | None, golden: Golden, collection: str, index: Index
-) -> Evaluation | None:
-    """The active configuration, measured; over the same index where it is the same collection."""
-    if active is None:
-        return None
-    if active.collection == collection:
-        return await evaluate_held_out(index, active, golden, bench.progress)
-    async with bench.open(active.collection) as measurable:
-        return await evaluate_held_out(measurable, active, golden, bench.progress)
 
 
 def _level(checked: Checked[Any]) -> Level:
@@ -259,7 +232,6 @@ def moment(workspace: Workspace, now: datetime) -> str:
 
 
 def plain(config: RetrievalConfig) -> dict[str, Any]:
-    """A configuration as it stands in a file."""
     return config.model_dump(mode="json", by_alias=True)
 
 
@@ -381,7 +353,7 @@ def _write_measurements(bench: Bench, verdict: ConfigVerdict, at: datetime) -> t
     measured = [verdict.comparison.before] if verdict.comparison else []
     if verdict.candidate:
         measured.append(verdict.candidate)
-    about: Environment = environment(bench)
+    about = environment(bench)
     return tuple(write_results(bench.workspace, evaluation, about, at) for evaluation in measured)
 
 

@@ -224,5 +224,5 @@ def test_a_drop_in_one_data_set_refuses_the_change_whatever_the_others_say(tmp_p
     before = read_run(written_run(tmp_path / "before", {SINGLE_ID: good, logs: good}, wanted))
     after = read_run(written_run(tmp_path / "after", {SINGLE_ID: good, logs: bad}, wanted))
 
-    assert [ground.cell for ground in judge_runs(before, after).grounds] == [logs]
+    assert [ground.about for ground in judge_runs(before, after).grounds] == [logs]
     assert judge_runs(after, before).allowed

@@ -51,7 +51,6 @@ async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Outp
 
 
 def show_change(change: "RunChange") -> None:
-    """Every cell with all that differs, and what could not be compared."""
     for cell in change.cells:
         _show_cell(cell)
         show()

@@ -48,7 +48,6 @@ async def gate(run: Run, against: Against, metric: Metrics = None, output: optio
 
 
 def show_judgement(judgement: "Judgement", run: str, against: str) -> None:
-    """Whether it passes, and the evidence if it does not."""
     if judgement.unjudged:
         hint = "measure both with the same experiment and data, until every cell is done"
         say_refused(f"{run} can't be judged against {against}, so it does not pass:", judgement.unjudged, hint)

@@ -69,9 +69,7 @@ def retrieval(
     group_size: Annotated[int, typer.Option(min=1, help="Agents in a group of a federated hive.")] = GROUP_SIZE,
     down: Annotated[int, typer.Option(min=0, help="Stop this many nodes before asking.")] = 0,
     config: ConfigFile = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of databases and vectors to reuse, so that nothing is embedded twice.")
-    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder of vectors to reuse, so that nothing is embedded twice.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(

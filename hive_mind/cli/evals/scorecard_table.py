@@ -84,7 +84,6 @@ def show_scorecard(card: "Scorecard") -> None:
 
 
 def show_without_figures(card: "Scorecard") -> None:
-    """Cells that failed or were not finished, each with its reason."""
     if not card.without_figures:
         return
     show(f"{len(card.without_figures)} of {len(card.cells)} cells have no figures", style="red")

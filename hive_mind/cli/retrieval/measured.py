@@ -68,7 +68,6 @@ def questions_of(evaluation: "Evaluation") -> str:
 
 
 def show_evaluation(evaluation: "Evaluation") -> None:
-    """Means with their intervals, distractors, and the curve."""
     show(f"{evaluation.config.name}: {questions_of(evaluation)}", style="bold")
     show_table(["", "mean", "95 % interval", ""], [_mean_row(evaluation, metric) for metric in evaluation.metrics], right=(1,))
     show(

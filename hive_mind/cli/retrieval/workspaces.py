@@ -154,7 +154,6 @@ async def quiet_bench(workspace: "Workspace", collection: str, embed: str | None
 
 @asynccontextmanager
 async def embedding(settings: Settings) -> "AsyncIterator[tuple[Settings, Embedder]]":
-    """The embedder of the settings, as long as it is needed."""
     embedder = await open_embedder(settings)
     try:
         yield settings, embedder
@@ -163,7 +162,6 @@ async def embedding(settings: Settings) -> "AsyncIterator[tuple[Settings, Embedd
 
 
 async def updated(index: "CollectionIndex") -> "Indexed":
-    """Bring an index up to date, with a bar."""
     with progress("") as report:
         indexed = await index.update(lambda phase, so_far, total: report(so_far, total, phase))
     for note in indexed.notes:
@@ -174,7 +172,6 @@ async def updated(index: "CollectionIndex") -> "Indexed":
 
 
 def index_summary(indexed: "Indexed") -> str:
-    """The result of an update, in a line."""
     counts = (
         (indexed.added, "added"),
         (indexed.changed, "changed"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from hive_mind.embed.base import Embedder
@@ -72,14 +71,12 @@ class AskedArm:
 class Means:
     """Parts that arms are made with; the same for all arms of a run.
 
-    `embedder` had better remember its embeddings: every arm embeds the same texts. `keep` is a folder in which the arm of one
-    memory leaves its database for the next run; None: in RAM.
+    `embedder` had better remember its embeddings: every arm embeds the same texts.
     """
 
     settings: Settings
     embedder: Embedder
     progress: Progress | None = None
-    keep: Path | None = None
 
 
 class OpensArm(Protocol):

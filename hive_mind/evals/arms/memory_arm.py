@@ -6,12 +6,10 @@ learned there and nothing is stopped, and its messages and the CPU of its member
 """
 
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from hashlib import blake2b
 
 from hive_mind.api.replies import FoundReply, HitJson
 from hive_mind.errors import InvalidInput
@@ -38,15 +36,12 @@ from hive_mind.runtime.wiring import memory_with
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> AskedArm:
-    """A memory of its own in RAM; with `means.keep`, over a database there, which may know the scope from an earlier run."""
-    if means.keep is None:
-        await prepare(scope, means.settings, means.embedder)
+    """A memory of its own in RAM."""
+    await prepare(scope, means.settings, means.embedder)
     learning = Learning()
-    settings = replace(means.settings, home=means.keep) if means.keep else replace(means.settings, store="memory")
-    memory = memory_with(settings, _name_for(scope, means.embedder.model), Borrowed(means.embedder), cell.retrieval.ranking)
-    arm = await learned_by(memory, scope, search, means.progress, learning)
-    # Documents learned by an earlier run are not learned again, so that nothing was measured.
-    return replace(arm, learned=Learned(len(arm.documents))) if means.keep else arm
+    settings = replace(means.settings, store="memory")
+    memory = memory_with(settings, "eval", Borrowed(means.embedder), cell.retrieval.ranking)
+    return await learned_by(memory, scope, search, means.progress, learning)
 
 
 async def learned_by(
@@ -65,17 +60,6 @@ async def learned_by(
     )
 
 
-def _name_for(scope: Scope, model: str) -> str:
-    """A name that is another one for other documents or another model, so that a kept database never mixes two."""
-    digest = blake2b(model.encode(), digest_size=6)
-    for document in scope.documents:
-        fields = (document.id, document.text, document.speaker, document.said_at, document.before, "")
-        digest.update("\0".join(fields).encode("utf-8", "replace"))
-    # A scope may be called what no agent may be called.
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", scope.name[:20])
-    return f"eval-{name}-{digest.hexdigest()}"
-
-
 class _RunningMemory:
     """The searches of one question. It adds up how much of the hive they reached."""
 
@@ -85,7 +69,6 @@ class _RunningMemory:
         self.completeness = 1.0
 
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
-        """The best facts for a query, best first."""
         query = query if isinstance(query, Query) else Query(query, limit)
         reply: FoundReply = await self._call("search", query=query.text, limit=query.limit, method=query.method)
         self.asked.update(reply["asked"])

@@ -44,9 +44,7 @@ def newest_first(hits: Sequence[Hit], newness: Newness, limit: int) -> list[Hit]
 class Searched(Protocol):
     """The part of a memory that is evaluated."""
 
-    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
-        """The best facts for a query, best first."""
-        ...
+    async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult: ...
 
 
 Search = Callable[[Searched, str, int], Awaitable[SearchResult]]

@@ -285,7 +285,6 @@ class SimulatedArm(PerAgentArm):
         return ArmResult(tuple(hits), cost, cpu_s, (answered_ms - began_ms) / 1000)
 
     async def close(self) -> None:
-        """Let go of all memories; the nodes are nowhere but here."""
         for memory in self._memories.values():
             await memory.close()
 

@@ -224,7 +224,6 @@ class RoutedArm:
         await self._trained.fleet.close()
 
     def _nearest(self, vector: NDArray[np.float32]) -> tuple[str, ...]:
-        """The `fan_out` agents nearest to a question."""
         cosines = np.where(self._centroids.any(axis=1), self._centroids @ vector, _KNOWS_NOTHING)
         return tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
 
@@ -284,7 +283,6 @@ class _Returned:
         return map(Collected, pool.ids, pool.keyword.tolist(), evidence.confidence.tolist())
 
     def weight(self, group: str) -> int:
-        """The bytes of the reply: scores and facts."""
         pool = PoolReply("", group, self.gathered.pool, self.gathered.evidence)
         return weight_of(pool) + weight_of(FactsReply("", self.facts))
 

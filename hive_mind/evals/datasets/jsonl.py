@@ -123,7 +123,6 @@ def derived_before(previous: Document | None, section: str) -> str:
 
 
 def default_source(name: str, id_: str) -> str:
-    """The source of a document without one in the file."""
     return f"{name}/{id_}"
 
 

@@ -38,14 +38,12 @@ class DemoQuestion:
 
 
 def documents() -> list[Content]:
-    """The documents by file name, which is their source."""
     folder = files(__name__).joinpath("documents")
     texts = sorted((file.name, file.read_text(encoding="utf-8")) for file in folder.iterdir())
     return [Content(text, source=name) for name, text in texts]
 
 
 def questions() -> list[DemoQuestion]:
-    """The questions in the order of the file."""
     lines = files(__name__).joinpath("questions.jsonl").read_bytes().splitlines()
     return [json_decoder(DemoQuestion)(line) for line in lines]
 

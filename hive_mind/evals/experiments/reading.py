@@ -52,7 +52,6 @@ _WITHOUT_FILES = ("generated", "demo", "memory")
 
 
 def contradictions(form: ExperimentForm) -> Iterator[Finding]:
-    """Everything that can't be meant."""
     yield from _repeated(((("data", number, "name"), data_form.name) for number, data_form in enumerate(form.data)), "data set")
     yield from _repeated(
         ((("retrieval", number, "name"), retrieval.name) for number, retrieval in enumerate(form.retrieval)), "retrieval"
@@ -167,7 +166,6 @@ class ReadExperiment:
 
 
 def bundled() -> list[str]:
-    """Names of the experiments that come along."""
     return sorted(file.name.removesuffix(".yaml") for file in files(_BUNDLED).iterdir() if file.name.endswith(".yaml"))
 
 

@@ -158,7 +158,6 @@ class Values:
         }
 
     def draw(self, kind: str) -> str:
-        """A value of this kind that was not drawn before."""
         while (value := self._draw[kind]()) in self._taken:
             pass
         self._taken.add(value)

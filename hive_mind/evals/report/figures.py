@@ -92,7 +92,6 @@ def money(value: float | None) -> str:
 
 
 def counted(how_many: int, noun: str, plural: str = "") -> str:
-    """ "1 question", "2 questions"."""
     return f"{number(how_many)} {noun if how_many == 1 else plural or noun + 's'}"
 
 
@@ -151,7 +150,6 @@ def arm_size(arm: Arm) -> str:
 
 
 def cell_name(cell: CellCard, *, with_seed: bool = False) -> str:
-    """A cell among those of its data set and retrieval."""
     parts = [arm_name(cell.arm)]
     if cell.arm.place != "in-process":
         parts.append(PLACES[cell.arm.place].split(",")[0])
@@ -161,7 +159,6 @@ def cell_name(cell: CellCard, *, with_seed: bool = False) -> str:
 
 
 def fault_name(fault: Fault) -> str:
-    """Name of the fault while questions were asked."""
     parts = []
     if fault.down:
         parts.append(f"{counted(fault.down, 'node')} down")

@@ -338,7 +338,6 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def command(material: Material) -> str:
-    """The command that measures it again, quoted for a shell."""
     argv = material.card.environment.get("argv")
     words = [str(word) for word in argv] if isinstance(argv, list) and argv else ["eval", "run", "EXPERIMENT.yaml"]
     return shlex.join(words if words[0] == _PROGRAM else [_PROGRAM, *words])

@@ -39,7 +39,6 @@ class Setting:
 
     @property
     def healthy(self) -> tuple[CellCard, ...]:
-        """Cells in which nothing was made to fail."""
         return tuple(cell for cell in self.cells if cell.fault == Fault())
 
     @property

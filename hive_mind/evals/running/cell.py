@@ -195,7 +195,6 @@ class CellOrder:
     folder: Path
     settings: Settings
     vectors: Vectors
-    keep: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,6 @@ async def run_cell(order: CellOrder, progress: Progress) -> CellReport:
 
 
 def failed_report(order: CellOrder, why: str) -> CellReport:
-    """The report of a cell that could not be run."""
     return CellReport(order.cell.id, as_json(order.cell), "failed", why, embedding=order.vectors.model)
 
 
@@ -244,7 +242,7 @@ async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Parts]
         judge = await fact_judge(order.experiment.judge, order.settings, _budget(order))
         if judge:
             stack.push_async_callback(judge.close)
-        yield _Parts(Means(order.settings, embedder, progress, order.keep), embedder, answerer, judge)
+        yield _Parts(Means(order.settings, embedder, progress), embedder, answerer, judge)
 
 
 def _budget(order: CellOrder) -> RunBudget:

@@ -133,7 +133,6 @@ class CellFolder:
             yield
 
     def pen(self) -> "Pen":
-        """Appends rows as they come."""
         with writable(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             return Pen(FileIO(self.path / ROWS, "ab"), FileIO(self.path / TIMES, "ab"))
@@ -293,7 +292,6 @@ def _without_login(argument: str) -> str:
 
 
 def _cpu() -> str:
-    """The processor's name; Python does not know it on Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
     except OSError:

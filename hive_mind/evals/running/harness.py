@@ -63,8 +63,8 @@ class RunListener(Protocol):
 class RunOrder:
     """A run's input, place and means.
 
-    `cache` is the folder of vectors, `keep` that of the one memory's databases (None: in RAM); `arguments` the command line as
-    given; `absent` the data sets that were left out already. `needs_model`: nothing ranks by words for want of a model.
+    `cache` is the folder of vectors, `arguments` the command line as given, `absent` the data sets that were left out already.
+    `needs_model`: nothing ranks by words for want of a model.
     """
 
     experiment: Experiment
@@ -74,7 +74,6 @@ class RunOrder:
     jobs: int = JOBS
     arguments: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    keep: Path | None = None
     needs_model: bool = False
 
 
@@ -111,7 +110,7 @@ def run(order: RunOrder, report: RunListener) -> RunResult:
     means = _means(experiment, order.settings, vectors)
     environment = environment_of(order.arguments, means, _fingerprints(experiment, data), _left_out(order, experiment))
     folder = open_run(order.folder, experiment, environment)
-    orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors, order.keep) for cell in cells}
+    orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
     _run_cells(orders, folder, _weights(cells, data), order.jobs, report)
     return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
 

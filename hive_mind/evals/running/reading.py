@@ -39,7 +39,6 @@ class MeasuredCell:
 
     @property
     def why(self) -> str:
-        """The reason why they are missing, or ""."""
         if self.report is None:
             return UNFINISHED
         return "" if self.is_done else self.report.why or "it failed and does not say why"

@@ -33,8 +33,7 @@ ScopeName = Literal["per-conversation", "pooled"]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRun:
-    """The measurement to make. `keep` is a folder for databases and vectors that are reused: nothing is embedded twice; None: in
-    RAM.
+    """The measurement to make. `cache` is a folder of vectors that are reused: nothing is embedded twice.
 
     `arms` are single or topologies, of which `down` nodes are stopped once everything is learned.
     """
@@ -45,7 +44,7 @@ class RetrievalRun:
     scope: ScopeName = "per-conversation"
     name: str = ""
     limit: int = LIMIT
-    keep: Path | None = None
+    cache: Path | None = None
     arms: tuple[Arm, ...] = (Arm(),)
     down: int = 0
     ranking: RankingSettings | None = None
@@ -90,8 +89,8 @@ def evaluate(
     """
     experiment = experiment_of(request)
     with TemporaryDirectory(prefix="hive-mind-eval-") as passing:
-        folder, vectors = out or Path(passing) / "run", request.keep or Path(passing) / "vectors"
-        order = RunOrder(experiment, folder, settings, vectors, arguments=arguments, keep=request.keep, needs_model=True)
+        folder, vectors = out or Path(passing) / "run", request.cache or Path(passing) / "vectors"
+        order = RunOrder(experiment, folder, settings, vectors, arguments=arguments, needs_model=True)
         for failed in run(order, report).failed:
             raise HiveError(failed.why)
         return list(_lines(request, folder))

@@ -116,7 +116,6 @@ class CachedEmbedder:
         self._real: Embedder | None = None
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Unit rows, one per text."""
         new = [text for text in dict.fromkeys(texts) if not self._cache.has("passage", text)]
         if new:
             self._learn("passage", new, await (await self._opened()).embed_passages(new))
@@ -130,7 +129,6 @@ class CachedEmbedder:
         return vector
 
     async def close(self) -> None:
-        """Close the real embedder, where it was needed."""
         if self._real is not None:
             await self._real.close()
             self._real = None
@@ -191,7 +189,6 @@ def passages_of(dataset: Dataset) -> list[str]:
 
 
 def queries_of(dataset: Dataset) -> list[str]:
-    """The texts of the questions, each once."""
     return list(dict.fromkeys(question.text for scope in dataset.scopes for question in scope.questions))
 
 

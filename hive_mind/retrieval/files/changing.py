@@ -43,7 +43,6 @@ def text_of(config: RetrievalConfig) -> str:
 
 
 def changed(config: RetrievalConfig, changes: Changes) -> tuple[RetrievalConfig | None, tuple[Problem, ...]]:
-    """A configuration with other values, or what is wrong with them."""
     tree = written(config)
     for path, value in changes.items():
         _put(tree, path, value)

@@ -99,7 +99,6 @@ class Converted:
     changes: list[str] = field(default_factory=list)
 
     def without_unknown(self, form: Form[Any]) -> "Converted":
-        """Without the keys that this form does not know."""
         _, errors = validated(self.value, form)
         for error in errors:
             if error["type"] == "extra_forbidden":

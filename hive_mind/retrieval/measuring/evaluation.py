@@ -40,10 +40,12 @@ Progress = Callable[[str, int, int], None]
 
 
 class Index(Protocol):
-    """The index that is measured."""
+    """The index that is measured, and of which is known what it holds."""
 
-    async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
-        """The results of a configuration."""
+    async def search(self, query: str, config: RetrievalConfig) -> QueryResult: ...
+    def facets(self) -> Mapping[str, Mapping[str, int]]: ...
+    def counts(self) -> tuple[int, int]:
+        """How many documents and chunks there are."""
         ...
 
 
@@ -59,14 +61,6 @@ async def evaluate(
     if not questions:
         raise InvalidInput(f'no question of the golden set is marked "split": "{split}": mark some, or measure with all')
     return await measured(index, config, questions, split or "all", progress)
-
-
-async def evaluate_held_out(
-    index: Index, config: RetrievalConfig, golden: Golden, progress: Progress | None = None
-) -> Evaluation:
-    """Measure with the questions that decide what is deployed. Raises `InvalidInput` where all are marked for training."""
-    questions, split = held_out(golden)
-    return await measured(index, config, questions, split, progress)
 
 
 def held_out(golden: Golden) -> tuple[tuple[GoldenQuery, ...], str]:
@@ -108,19 +102,7 @@ async def _row(index: Index, config: RetrievalConfig, question: GoldenQuery) -> 
     )
 
 
-class Measurable(Index, Protocol):
-    """An index of which is known what it holds."""
-
-    def facets(self) -> Mapping[str, Mapping[str, int]]:
-        """How many documents have each value of each field."""
-        ...
-
-    def counts(self) -> tuple[int, int]:
-        """How many documents and chunks there are."""
-        ...
-
-
-OpenCollection = Callable[[str], AbstractAsyncContextManager[Measurable]]
+OpenCollection = Callable[[str], AbstractAsyncContextManager[Index]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +116,23 @@ class Bench:
 
     @property
     def has_embeddings(self) -> bool:
-        """Whether questions can be compared by meaning."""
         return bool(self.embedding)
+
+    async def measured(
+        self, config: RetrievalConfig, questions: Sequence[GoldenQuery], split: str, index: Index, collection: str
+    ) -> Evaluation:
+        """Measure over the index that is open, where it is of the same collection, else over one of its own."""
+        if config.collection == collection:
+            return await measured(index, config, questions, split, self.progress)
+        async with self.open(config.collection) as own_index:
+            return await measured(own_index, config, questions, split, self.progress)
 
 
 def bench_of(workspace: Workspace, settings: Settings, embedder: Embedder, progress: Progress | None = None) -> Bench:
     """A bench over the real index. Nothing is measured on documents as they were: each opening takes in what has changed."""
 
     @asynccontextmanager
-    async def open(collection: str) -> AsyncIterator[Measurable]:
+    async def open(collection: str) -> AsyncIterator[Index]:
         async with await open_index(workspace, collection, settings, embedder) as index:
             await index.update(progress)
             yield index
@@ -213,36 +203,24 @@ def _parted(questions: Sequence[GoldenQuery]) -> TrainTestSplit:
 FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+def environment(bench: Bench) -> dict[str, Any]:
     """The other influences on the figures, needed to repeat them."""
-
-    hive_mind: str
-    python: str
-    numpy: str
-    machine: str
-    embedding: str
-    golden: str
-    """Digest of the golden set."""
-    seed: int = SEED
-
-
-def environment(bench: Bench) -> Environment:
     golden = bench.workspace.golden_file
-    digest = blake2b(golden.read_bytes(), digest_size=8).hexdigest() if golden.exists() else ""
-    return Environment(
-        hive_mind=hive_mind.__version__,
-        python=platform.python_version(),
-        numpy=np.__version__,
-        machine=f"{platform.system()} {platform.machine()}",
-        embedding=bench.embedding,
-        golden=digest,
-    )
+    return {
+        "hive_mind": hive_mind.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "embedding": bench.embedding,
+        # A digest.
+        "golden": blake2b(golden.read_bytes(), digest_size=8).hexdigest() if golden.exists() else "",
+        "seed": SEED,
+    }
 
 
-def write_results(workspace: Workspace, evaluation: Evaluation, about: Environment, at: datetime) -> Path:
+def write_results(workspace: Workspace, evaluation: Evaluation, about: dict[str, Any], at: datetime) -> Path:
     """Write a measurement down. Returns its file, whose name is taken by no other."""
-    content = {"format": FORMAT, "at": at.isoformat(timespec="seconds"), "environment": asdict(about)}
+    content = {"format": FORMAT, "at": at.isoformat(timespec="seconds"), "environment": about}
     content |= {"summary": summary(evaluation), "evaluation": _plain(evaluation)}
     path = _free(workspace.results, f"{evaluation.config.name}-{at:%Y%m%dT%H%M%SZ}")
     write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")

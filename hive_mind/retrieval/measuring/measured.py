@@ -76,7 +76,6 @@ class QuestionRow:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The document of each shown chunk, best first."""
         return tuple(view.document for view in self.shown)
 
     @property
@@ -142,21 +141,17 @@ class Evaluation:
 
     @property
     def distractors(self) -> int:
-        """How many distractors were shown, over all questions."""
         return self.distractors_in(self.k)
 
     def distractors_in(self, k: int) -> int:
-        """How many distractors were among the first k results, over all questions."""
         return sum(row.measures(k).distractors for row in self.rows)
 
     @property
     def contaminated(self) -> int:
-        """For how many questions a distractor was shown."""
         return sum(measure.distractors > 0 for measure in self.measures())
 
     @property
     def results(self) -> int:
-        """How many results were shown, over all questions."""
         return sum(len(row.shown) for row in self.rows)
 
     @property

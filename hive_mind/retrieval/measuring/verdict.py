@@ -44,17 +44,14 @@ class QuestionChange:
 
     @property
     def change(self) -> float:
-        """By how much nUDCG rose."""
         return self.after - self.before
 
     @property
     def came(self) -> tuple[str, ...]:
-        """Distractors that were not shown before."""
         return tuple(place.document for place in self.places if place.label == "distractor" and place.before is None)
 
     @property
     def went(self) -> tuple[str, ...]:
-        """Distractors that are shown no more."""
         return tuple(place.document for place in self.places if place.label == "distractor" and place.after is None)
 
 

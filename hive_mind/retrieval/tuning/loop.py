@@ -21,8 +21,7 @@ from hive_mind.retrieval.files.changing import is_same, text_of
 from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import write_whole
-from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, TrainTestSplit, measured, train_test_split
-from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.retrieval.measuring.evaluation import Bench, Index, TrainTestSplit, measured, train_test_split
 from hive_mind.retrieval.measuring.verdict import ConfigVerdict, decide
 from hive_mind.retrieval.tuning.tuner import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
 from hive_mind.retrieval.validation import check_golden
@@ -108,7 +107,7 @@ class _Tuning:
 
     bench: Bench
     tuner: Tuner
-    index: Measurable
+    index: Index
     parts: TrainTestSplit
     situation: Situation
     name: str
@@ -139,14 +138,15 @@ class _Tuning:
             return None
         config = best.config.model_copy(update={"name": self.name})
         crossed = self.parts.is_crossed
-        candidate = cross_validated(self.situation.steps, config) if crossed else await self._deciding(self.index, config)
+        questions, opened = (self.parts.deciding, self.parts.split), (self.index, best.config.collection)
+        if crossed:
+            candidate = cross_validated(self.situation.steps, config)
+        else:
+            candidate = await self.bench.measured(config, *questions, *opened)
         former = self.bench.workspace.active() or start.config
         if crossed and is_same(former, start.config):
             return decide(replace(start.measured, config=former, split=self.parts.split), candidate)
-        if former.collection == best.config.collection:
-            return decide(await self._deciding(self.index, former), candidate)
-        async with self.bench.open(former.collection) as index:
-            return decide(await self._deciding(index, former), candidate)
+        return decide(await self.bench.measured(former, *questions, *opened), candidate)
 
     async def _try(self, proposal: Proposal) -> None:
         """Measure a proposal; with all training questions it becomes a file."""
@@ -179,9 +179,6 @@ class _Tuning:
         if is_best:
             write_best(self.bench.workspace, self.name, step, situation.start, origin)
         self.report(step, is_best)
-
-    async def _deciding(self, index: Measurable, config: RetrievalConfig) -> Evaluation:
-        return await measured(index, config, self.parts.deciding, self.parts.split, self.bench.progress)
 
     def _whole_steps(self) -> int:
         return sum(step.is_whole for step in self.situation.steps) - 1
@@ -232,7 +229,6 @@ def step_name(workspace: Workspace, name: str, number: int) -> str:
 
 
 def write_planned(workspace: Workspace, config: RetrievalConfig, origin: str, reason: str) -> None:
-    """The file of a step that is about to be measured."""
     _write(workspace, config, [origin, f"Why: {reason}"])
 
 

@@ -35,7 +35,6 @@ class Change:
 
 
 def space(config: RetrievalConfig, collection: Collection, facets: Facets) -> tuple[Change, ...]:
-    """Every change that may be made to a configuration."""
     changes = [*_filters(config, collection, facets), *_cuts(), *_methods(), *_detections(), *_others()]
     if any(field.type == "date" for field in collection.known_fields.values()):
         changes += [_one("boosts.recency", value, f"lift what is recent by {value:.0%}") for value in (0.1, 0.3)]
@@ -112,7 +111,6 @@ def _one(path: str, value: Any, reason: str) -> Change:
 
 
 def compatible(changes: Sequence[Change]) -> bool:
-    """Whether changes are about different things."""
     return len({change.subject for change in changes}) == len(changes)
 
 

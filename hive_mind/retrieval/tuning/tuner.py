@@ -51,7 +51,6 @@ class Step:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was measured with all training questions."""
         return self.number is not None
 
     @property
@@ -60,7 +59,6 @@ class Step:
 
     @property
     def misleading(self) -> int:
-        """Distractors among the first results, over all questions."""
         return self.measured.distractors_in(TOP)
 
 

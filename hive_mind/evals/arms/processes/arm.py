@@ -74,7 +74,6 @@ class _Remote:
     wall_s: float = 0.0
 
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
-        """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
         reply = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
         search = converted(reply, SearchFound)
@@ -125,7 +124,6 @@ class ProcessesArm(PerAgentArm):
         return ArmResult(tuple(hits), cost, second.cpu_s, second.wall_s)
 
     async def close(self) -> None:
-        """End all processes and the server, and remove the folder."""
         try:
             await self._guardian.close()
         finally:

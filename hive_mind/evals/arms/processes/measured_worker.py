@@ -109,9 +109,7 @@ class Counts(Protocol):
     """The counters read from a bus."""
 
     @property
-    def traffic(self) -> Mapping[str, Traffic]:
-        """Messages published so far, by type."""
-        ...
+    def traffic(self) -> Mapping[str, Traffic]: ...
 
 
 class MemberTraffic:

@@ -64,7 +64,6 @@ class Series:
 
 
 def by_kind(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None]) -> list[Series]:
-    """A series for each kind of arm and place."""
     return _grouped(cells, point, lambda cell: KINDS[cell.arm.kind])
 
 

@@ -1,7 +1,6 @@
 """Cells that can't be are refused with what to do; a memory that is kept learns nothing twice."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
-from tests.unit.evals.arms.notes import SETTINGS, NoVectors, drawn, scope_of, told
+from tests.unit.evals.arms.notes import NoVectors, drawn, told
 
 
 @pytest.mark.parametrize(
@@ -48,24 +47,7 @@ def test_an_arm_of_another_place_is_opened_there_and_finds_the_same():
     assert there.facts == here.facts
 
 
-def test_a_memory_that_is_kept_embeds_nothing_again(tmp_path: Path):
-    embedder, scope = BagOfWords(), scope_of(["red pump", "blue door"], ["pump"])
-    cell = Cell("cell", DataSource("notes"), Arm(), Retrieval(), 1)
-    settings = replace(SETTINGS, store="sqlite")
-
-    async def found() -> list[str]:
-        arm = await open_arm(cell, scope, Means(settings, embedder, keep=tmp_path))
-        hits = (await arm.ask(scope.questions[0], 1)).hits
-        await arm.close()
-        return [hit.fact.content for hit in hits]
-
-    assert asyncio.run(found()) == ["red pump"]
-    embedded = len(embedder.passages)
-    assert asyncio.run(found()) == ["red pump"]
-    assert embedded == len(embedder.passages) == 2
-
-
-def test_nothing_of_an_arm_that_is_not_kept_is_on_disk(tmp_path: Path):
+def test_nothing_of_an_arm_is_on_disk(tmp_path: Path):
     settings = Settings(home=tmp_path, embed="none", ann="exact")
 
     async def learn(arm: Arm) -> None:

@@ -13,9 +13,7 @@ from typer.testing import CliRunner
 from hive_mind.cli.app import app
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.experiments.values import Arm, cells_of
-from hive_mind.evals.rows import Learned
 from hive_mind.evals.running.cell import CellOrder, run_cell
-from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate, experiment_of
 from hive_mind.evals.running.vector_cache import Vectors
 from hive_mind.hive.topology.spec import NAMES, SPECS, TopologyName
@@ -213,16 +211,6 @@ def test_without_a_folder_nothing_is_kept(data: Path, tmp_path: Path, monkeypatc
     rows_of(data, Arm())
 
     assert list(passing.iterdir()) == []
-
-
-def test_what_was_learned_before_is_there_again_and_its_learning_is_not_measured(data: Path, tmp_path: Path):
-    run = RetrievalRun("jsonl", data, "keyword", keep=tmp_path / "kept")
-
-    first, again = (evaluate(run, WITHOUT_MODEL, quiet, tmp_path / name)[0] for name in ("first", "again"))
-
-    assert len(list((tmp_path / "kept").glob("*/eval-notes-*"))) == 1
-    assert again.metrics == first.metrics
-    assert read_run(tmp_path / "again").cells[0].report.learned == Learned(facts=60)
 
 
 @pytest.mark.parametrize("method", ["hybrid", "vector", "rrf", "weighted"])

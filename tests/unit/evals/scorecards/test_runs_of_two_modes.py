@@ -25,7 +25,7 @@ def test_arms_are_compared_across_modes(tmp_path: Path):
     pairs = {(cell.before, cell.after) for cell in found.cells}
     assert {(SINGLE_ID, lexical(SINGLE_ID)), (FLAT_ID, lexical(FLAT_ID))} <= pairs
     assert found.left_out == ()
-    assert [ground.cell for ground in judge_run(hybrid, words).grounds] == [lexical(SINGLE_ID)]
+    assert [ground.about for ground in judge_run(hybrid, words).grounds] == [lexical(SINGLE_ID)]
     assert judge_run(words, hybrid).allowed
 
 

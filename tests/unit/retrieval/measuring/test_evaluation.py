@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.evaluation import environment, evaluate, evaluate_held_out, write_results
+from hive_mind.retrieval.measuring.evaluation import environment, evaluate, held_out, write_results
 from hive_mind.retrieval.measuring.measured import METRICS
 from tests.unit.retrieval.measurements import Ranked, bench, config, evaluation, row
 
@@ -75,14 +75,14 @@ def test_a_part_without_questions_is_told():
     ],
 )
 def test_what_decides_is_what_nobody_tuned_on(splits, asked, called):
-    found = asyncio.run(evaluate_held_out(Ranked({"v1": "r"}), config(), golden(*splits)))
+    questions, split = held_out(golden(*splits))
 
-    assert ([one.id for one in found.rows], found.split) == (asked, called)
+    assert ([one.id for one in questions], split) == (asked, called)
 
 
 def test_nothing_decides_where_every_question_is_for_training():
     with pytest.raises(InvalidInput, match='every golden question is marked "split": "train"'):
-        asyncio.run(evaluate_held_out(Ranked({}), config(), golden("train", "train")))
+        held_out(golden("train", "train"))
 
 
 def test_a_configuration_that_shows_one_result_is_not_measured_by_an_easier_ideal():
