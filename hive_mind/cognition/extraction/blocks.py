@@ -2,12 +2,8 @@
 
 Layout is read line by line and once, so the cost is linear in the text whatever is in it. Sentences within a block are
 the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
-
-Dialogue: which lines of a text are somebody speaking, the speaker, and the time written in front.
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,98 +11,13 @@ from itertools import groupby, takewhile
 from textwrap import dedent
 
 from hive_mind.cognition.extraction.definitions import as_items
+from hive_mind.cognition.extraction.dialogue import DialogueLine, speakers_of, turn_of
 from hive_mind.cognition.extraction.front_matter import FrontMatter, front_matter
 from hive_mind.cognition.extraction.logs import log_line_of
 from hive_mind.cognition.extraction.messages import as_conversation
 from hive_mind.cognition.extraction.separated import Rows, rows_of
+from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_polite, is_question, is_statement
 from hive_mind.regex import regex
-
-
-@dataclass(frozen=True, slots=True)
-class DialogueLine:
-    """One line of a conversation. `stamp` is the time in front of it as it was written, or ""."""
-
-    speaker: str
-    text: str
-    stamp: str = ""
-
-
-_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[apAP]\.?[mM]\.?)?"
-_DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
-_STAMP = rf"(?:{_DAY}(?:,?[ T]\s?{_CLOCK})?|{_CLOCK})(?:Z|[+-]\d{{2}}:?\d{{2}})?"
-_WORD = r"[^\W_][\w'’.&-]{0,40}"
-_LINE = regex(
-    rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*+(?:[-–]\s*+)?|(?P<bare>{_STAMP})\s++(?:-\s++)?)?"
-    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\))?:(?(bold)\*\*)\s+(?P<text>\S.*)"
-)
-_HAS_TIME = regex(rf"{_CLOCK}|{_DAY}")
-_SPEECH = regex(r"\b(?:i|i['’](?:m|ve|ll|d)|you|your|we|we're|our|my|me|us)\b", re.IGNORECASE)
-
-# How chat programs and language model logs name the two sides; written in lower case more often than not.
-_ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "bot", "customer", "support"})
-
-# Labels of notes and of key–value lines. They never speak, not even in "Note: you must restart".
-_FIELDS = frozenset(
-    "note notes warning caution tip hint important info error todo fixme example answer question q a summary status update "
-    "date time subject from to cc re title author owner name address email phone url source result results reason cause impact "
-    "action actions goal goals step decision deadline budget location version priority severity description default "
-    "usage input output ps nb http https".split()
-)
-
-
-def speakers_of(lines: Iterable[str]) -> frozenset[str]:
-    """The labels that speak somewhere in these lines, case-folded. Empty for a text that is no conversation."""
-    speaking: set[str] = set()
-    labelled: set[str] = set()
-    stating: Counter[str] = Counter()
-    turns = total = 0
-    for line in map(str.strip, lines):
-        total += bool(line)
-        turn = _labelled(line)
-        if turn is None:
-            continue
-        turns += 1
-        label = turn.speaker.casefold()
-        labelled.add(label)
-        stating[label] += turn.text.endswith(_SENTENCE_STOPS) and turn.text.count(" ") >= _SENTENCE_SPACES_MIN
-        if turn.stamp or label in _ROLES or _SPEECH.search(turn.text) or turn.text.endswith("?"):
-            speaking.add(label)
-    # Keys come once; somebody who says whole sentences beside another comes again.
-    if len(labelled) > 1 and turns == total:
-        speaking |= {label for label, times in stating.items() if times > 1}
-    # Where half of the lines are labelled and somebody speaks, the others who are named speak as well.
-    return frozenset(labelled if speaking and turns * 2 >= total else speaking)
-
-
-def turn_of(line: str, speakers: frozenset[str]) -> DialogueLine | None:
-    """The utterance in a line, if it begins with one of these speakers."""
-    if not speakers:
-        return None
-    turn = _labelled(line)
-    return turn if turn is not None and turn.speaker.casefold() in speakers else None
-
-
-def _labelled(line: str) -> DialogueLine | None:
-    match = _LINE.match(line)
-    if match is None:
-        return None
-    log = log_line_of(line)
-    if log is not None and log.is_marked:
-        return None
-    stamp = match["boxed"] or match["bare"] or (match["after"] or "").strip(" ()")
-    stamp = stamp if _HAS_TIME.search(stamp) else ""
-    label = match["speaker"]
-    if label.casefold() in _FIELDS or not _may_be_name(label, stamped=bool(stamp)):
-        return None
-    return DialogueLine(label, match["text"], stamp)
-
-
-def _may_be_name(label: str, *, stamped: bool) -> bool:
-    if label.casefold() in _ROLES:
-        return True
-    first = label[0]
-    # Names in scripts without capitals are neither upper nor lower case.
-    return stamped or not (first.islower() or first.isdigit())
 
 
 class Layout(Enum):
@@ -168,8 +79,6 @@ _PARENTS_MAX = 8
 # A line in bold divides a section and never ends it.
 _BOLD_LEVEL = 7
 
-_SENTENCE_SPACES_MIN = 3
-
 _HEADING = regex(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
 _BOLD_LINE = regex(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
 _TITLE_MARKS = ("#", "*", "_")
@@ -181,11 +90,7 @@ _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
 _KEYED = regex(r"[^\s:.][^:.]{0,40}:\s")
 _FENCE = ("```", "~~~")
 _SET_IN = ("    ", "\t")
-# Ends of sentences in Arabic, Urdu, India, Ethiopia and Armenia; and in scripts that put no space behind them: Han, kana,
-# Burmese, Khmer, Tibetan.
-STOPS_OF_SCRIPTS, UNSPACED_STOPS = "؟۔।॥።፧։", "。！？｡။។៕།"
-_SENTENCE_STOPS = tuple(f".!?…{STOPS_OF_SCRIPTS}{UNSPACED_STOPS}")
-_STOPS = (*_SENTENCE_STOPS, ":", ";")
+_STOPS = (*SENTENCE_STOPS, ":", ";")
 
 
 def blocks(text: str) -> list[Block]:
@@ -251,6 +156,10 @@ class _Layouter:
                 self._code = paragraph
                 yield from self._code_block()
                 continue
+            if has_words and self._is_title(paragraph):
+                yield from self._closed()
+                self._begin_section(paragraph[0].strip(), _BOLD_LEVEL)
+                continue
             start = _introducing(paragraph)
             table = self._table(paragraph[start:]) if has_words and self._code is None else None
             yield from self._lines(paragraph if table is None else paragraph[:start])
@@ -278,9 +187,17 @@ class _Layouter:
         if len(lines) < 2 and not self._lead:
             return False
         stripped = [line.strip() for line in lines]
-        if stripped[-1].endswith(_SENTENCE_STOPS) or _ITEM.match(stripped[0]) or stripped[0].startswith(("|", ">", *_FENCE)):
+        if stripped[-1].endswith(SENTENCE_STOPS) or _ITEM.match(stripped[0]) or stripped[0].startswith(("|", ">", *_FENCE)):
             return False
         return not any(turn_of(line, self._speakers) or log_line_of(line) for line in stripped)
+
+    def _is_title(self, paragraph: Sequence[str]) -> bool:
+        """Whether a line that stands alone names what follows: "Outlook". A statement is one, whatever follows."""
+        line = paragraph[0].strip()
+        if len(paragraph) > 1 or self._code is not None or self._is_introduced or line.endswith((*_STOPS, ",")):
+            return False
+        is_named = line[0].isalpha() and not line[0].islower() and not _ITEM.match(line) and not log_line_of(line)
+        return is_named and not (is_statement(line) or is_question(line) or is_polite(line) or turn_of(line, self._speakers))
 
     def _table(self, lines: Sequence[str]) -> Rows | None:
         table = rows_of([line.strip(" ") for line in lines])

@@ -1,13 +1,15 @@
 """Exchanges: a question and the answer that says nothing without it become one piece.
 
 "Leon" is no fact, and a question is none either; "who brings the straps? Jonas: Leon" is one. So is "Where? It is at home."
+A longer answer of a list of questions stands under its question: "Q: Are dogs allowed? A: Yes, on a lead, except at noon."
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hive_mind.cognition.extraction.blocks import Layout
+from hive_mind.cognition.extraction.blocks import Block, Layout
+from hive_mind.cognition.extraction.dialogue import ANSWER_LABELS
 from hive_mind.cognition.extraction.sentences import Piece
 from hive_mind.cognition.extraction.statements import is_polite, is_question, is_statement
 from hive_mind.regex import regex
@@ -22,11 +24,13 @@ _REFERRING = regex(
 _YES_OR_NO = regex(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
 _OPEN = regex(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORECASE)
 
+_LABEL = regex(r"(?P<label>[^\W\d_]{1,10})\s?\d{0,3}[:.)]\s+(?P<text>\S.*)", re.DOTALL)
+
 
 def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """The pieces in their order; where an answer needs its question, both together stand for the answer."""
     question_piece: Piece | None = None
-    for piece in pieces:
+    for piece in _below_their_questions(pieces):
         if question_piece is not None and _answers(piece, question_piece):
             # Other words said with the question are kept as ever.
             yield replace(
@@ -43,6 +47,28 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
             yield piece
     if question_piece is not None:
         yield question_piece
+
+
+def _below_their_questions(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces, those of a labelled answer with its question as their topic."""
+    last: Piece | None = None
+    answer: Block | None = None
+    topic = ""
+    for piece in pieces:
+        if piece.block is not answer:
+            topic = _question_above(piece, last)
+            answer = piece.block if topic else None
+        last = piece
+        yield replace(piece, block=replace(piece.block, topic=topic)) if topic else piece
+
+
+def _question_above(piece: Piece, above: Piece | None) -> str:
+    """The question right above a piece that is labelled as its answer; "" for any other."""
+    question, answer = (_LABEL.match(labelled.text) if labelled else None for labelled in (above, piece))
+    if question is None or answer is None or not is_question(question["text"]):
+        return ""
+    is_pair = answer["label"].casefold() in ANSWER_LABELS.get(question["label"].casefold(), "").split()
+    return question["text"] if is_pair else ""
 
 
 def _answers(piece: Piece, question_piece: Piece) -> bool:

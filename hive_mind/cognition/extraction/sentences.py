@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hive_mind.cognition.extraction.blocks import STOPS_OF_SCRIPTS, UNSPACED_STOPS, Block, Layout
+from hive_mind.cognition.extraction.blocks import Block, Layout
+from hive_mind.cognition.extraction.statements import STOPS_OF_SCRIPTS, UNSPACED_STOPS
 from hive_mind.regex import regex
 
 SENTENCE_CHARS_MAX = 1000

@@ -11,6 +11,11 @@ from hive_mind.model.normal_form import UNSPACED
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
+# Ends of sentences in Arabic, Urdu, India, Ethiopia and Armenia; and in scripts that put no space behind them: Han, kana,
+# Burmese, Khmer, Tibetan.
+STOPS_OF_SCRIPTS, UNSPACED_STOPS = "؟۔।॥።፧։", "。！？｡။។៕།"
+SENTENCE_STOPS = tuple(f".!?…{STOPS_OF_SCRIPTS}{UNSPACED_STOPS}")
+
 # The worth of an ordinary sentence before anything speaks for or against it.
 _BASE = 0.6
 _NAMED = 0.1
@@ -50,8 +55,8 @@ _FILLER = regex(
 # The addressee of a remark: "Ana!" behind an opener, "…, Ana!" at the end.
 _ADDRESSED = regex(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
 _ADDRESSED_LAST = regex(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
-# A plain "Name: value" or a table row is short and still a fact.
-_KEYED = regex(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
+# A plain "Name: value" or a row of a table is short and still a fact; so is "Total    1,210.94", where spaces make the columns.
+_KEYED = regex(r"[^\s:|][^:|]{0,60}?(?::\s|=|\||\s{3})\s*\S")
 
 
 # A question in a chat has no mark at its end more often than not.

@@ -1,11 +1,12 @@
 """JSON and YAML as a person would read them aloud: one line for each value, with all keys above it.
 
 "port: 5432" says nothing without its parents, so it becomes "service.database.port: 5432". The field that tells the entries of a
-list apart (their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
+list apart (their name or id) stands in the path, and so does the name of a document; a list of plain values is one line, and
+comments of YAML stay where they were.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import yaml
@@ -19,7 +20,7 @@ _VALUES_MAX = 50_000
 # With a key for each value. To make nodes of what was read takes ten times as long as to read it.
 _NODES_MAX = 2 * _VALUES_MAX
 _DEPTH_MAX = 50
-_NAMES = ("name", "id", "key", "title")
+_NAMES, _TITLES = ("name", "id", "key", "title"), ("name", "title")
 _NAME_CHARS_MAX = 60
 _PAIR = regex(r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _COMMENT = regex(r"^\s*#++\s?+(?P<text>.*\w.*)$")
@@ -40,7 +41,7 @@ def nested_text(text: str) -> str | None:
     lines = source.splitlines()
     try:
         _refuse_much(source)
-        found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines(root, "", 0)]
+        found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines_of(root)]
     except _TooMuchError:
         return None
     except (yaml.YAMLError, RecursionError, UnicodeError):
@@ -73,6 +74,14 @@ class _Walk:
     def __init__(self, source: list[str]) -> None:
         self._source = source
         self._given = 0
+
+    def lines_of(self, root: yaml.Node) -> Iterator[Line]:
+        """Each value of a document. Where that has a name, all but the name itself are of that."""
+        name = _name_of(root, _TITLES)
+        for key, value in root.value if name else ():
+            yield from self.lines(value, _plain(key) if _plain(value) == name else _below(name, _plain(key)), 1)
+        if not name:
+            yield from self.lines(root, "", 0)
 
     def lines(self, node: yaml.Node, path: str, depth: int) -> Iterator[Line]:
         """Each value below a node, with the number of its line."""
@@ -108,8 +117,8 @@ def _plain(node: yaml.Node) -> str:
     return " ".join(str(node.value).split()) if isinstance(node, yaml.ScalarNode) else "?"
 
 
-def _name_of(node: yaml.Node) -> str:
-    """The name of a list's entry; "" where it has none."""
+def _name_of(node: yaml.Node, keys: Sequence[str] = _NAMES) -> str:
+    """The name of a list's entry, or of a document; "" where it has none."""
     fields = {_plain(key): _plain(value) for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
-    named = next((fields[name] for name in _NAMES if fields.get(name, "?") != "?"), "")
+    named = next((fields[name] for name in keys if fields.get(name, "?") != "?"), "")
     return named if len(named) <= _NAME_CHARS_MAX else ""

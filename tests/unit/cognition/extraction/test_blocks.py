@@ -20,6 +20,36 @@ def test_a_block_knows_every_heading_it_stands_under():
     assert found[0].headings[1] != found[1].headings[1]
 
 
+@pytest.mark.parametrize("title", ["Executive summary", "OUTLOOK", "Invoice No. 2026-0417", "Εισαγωγή", "概要"])
+def test_a_line_alone_that_states_nothing_is_a_title(title: str):
+    found = blocks(f"The year was good.\n\n{title}\n\nMore passengers came.\n\nFewer complained.")
+
+    assert [(block.heading, block.text) for block in found] == [
+        ("", "The year was good."),
+        (title, "More passengers came."),
+        (title, "Fewer complained."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["Thanks!", "Really?", "well then", "Dear Ms Okafor,", "The heater broke yesterday", "- Tomatoes", "42"]
+)
+def test_a_line_alone_that_says_something_is_none(line: str):
+    found = blocks(f"{line}\n\nMore passengers came.")
+
+    assert [block.heading for block in found] == ["", ""]
+
+
+def test_a_word_alone_behind_a_colon_is_what_it_announces():
+    assert [block.heading for block in blocks("The code of the door is:\n\nKestrel\n\nIt changes in May.")] == ["", "", ""]
+
+
+def test_a_customer_in_a_form_is_nobody_who_speaks():
+    (block,) = blocks("Customer: Alpine Railways")
+
+    assert (block.layout, block.text) == (Layout.PROSE, "Customer: Alpine Railways")
+
+
 def test_list_items_stand_alone_and_know_the_line_that_introduces_them():
     found = blocks("The owners are:\n- Ana owns billing\n2. Ben owns search\n* [x] done")
 

@@ -93,3 +93,33 @@ def test_what_else_was_said_with_the_question_is_kept() -> None:
         "Ann: The cold room was cleaned on Monday. Who has the key?",
         "Ann: Who has the key? Bob: Mira has it.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Q: Are dogs allowed in the courtyard?", "A: Yes, on a lead, and never between noon and two o'clock in summer."),
+        ("Question 3: How do I get a key?", "Answer 3: Ask Mr Duarte on weekdays, he has them in the office behind the stairs."),
+        (
+            "Frage: Wie lange bleibt das Tor offen?",
+            "Antwort: Das Tor bleibt im Sommer bis zehn Uhr offen, im Winter nur bis sechs.",
+        ),
+        ("Q : Quand faut-il payer le loyer ?", "R : Le loyer est à payer le premier septembre, ou en deux fois avec un accord."),
+        ("Вопрос: Когда открыт сад?", "Ответ: Сад открыт каждый день с семи утра, а зимой на час позже и до обеда."),
+    ],
+)
+def test_a_long_answer_of_a_list_of_questions_stands_under_its_question(question: str, answer: str) -> None:
+    kept, other = candidates(f"{question}\n{answer} It is in the rules.\n\nThe shed is closed until the roof is mended.")[:2]
+
+    assert kept.content in answer
+    assert kept.concept == other.concept == question.partition(":")[2].strip()
+    assert candidates(f"{question}\n{answer}\n\nThe shed is closed until the roof is mended.")[-1].concept != kept.concept
+
+
+@pytest.mark.parametrize(
+    "lines", ["Q: Is it open?\nB: {}", "P: Is it open?\nA: {}", "Q: It is open.\nA: {}", "Step: Is it open?\nA: {}"]
+)
+def test_other_letters_make_no_pair(lines: str) -> None:
+    told = "The gate stays open until ten in summer, and in winter until six o'clock."
+
+    assert "Is it open?" not in [candidate.concept for candidate in candidates(lines.format(told))]

@@ -48,6 +48,19 @@ def test_comments_of_yaml_stay_where_they_were():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("name: Noor Haddad\noffice: {city: Lyon}", ["name: Noor Haddad", "Noor Haddad.office.city: Lyon"]),
+        ('{"version": "1.3.0", "title": "left-pad"}', ["left-pad.version: 1.3.0", "title: left-pad"]),
+        ("name: {first: Noor}\nrole: hydrologist", ["name.first: Noor", "role: hydrologist"]),
+        (f"name: {'long ' * 20}\nrole: hydrologist", [f"name: {'long ' * 20}".strip(), "role: hydrologist"]),
+    ],
+)
+def test_values_of_a_document_that_has_a_name_are_of_that(text: str, lines: list[str]):
+    assert (nested_text(text) or "").split("\n\n") == lines
+
+
 def test_each_becomes_a_fact_of_its_own():
     assert "service.database.port: 5432" in statements(nested_text(YAML) or "")
 
