@@ -16,7 +16,7 @@ from statistics import median
 from benchmarks.conditions import cpu_us
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.fact_items import names_of
+from hive_mind.agents.judging.fact_judge import names_of
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.judge_settings import JudgeSettings

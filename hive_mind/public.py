@@ -16,8 +16,7 @@ from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
 from hive_mind.hive.policy.expiry import FactTTL
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.judge.agreement import SignalWeights
-from hive_mind.judge.calibration import CalibrationMetrics
+from hive_mind.judge.calibration import CalibrationMetrics, SignalWeights
 from hive_mind.judge.capability import CapabilityLevel
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import Judgment, JudgmentAction

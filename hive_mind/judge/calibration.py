@@ -4,16 +4,24 @@ The threshold of a kind of goal is the lowest at which the accuracy of what lies
 confidence. People see every case below the threshold and only audited ones above it, so each counts for as many cases as it
 stands for. Without audits a wrong acceptance is never seen, and no threshold learned this way means anything.
 
-Beside it the figures of a judge that its judgements alone give: how often people are needed, how sure it is, what it costs.
+Weights say how far each signal's confidence is to be believed, learned from what people decided, for each kind of goal: those
+under which the pool of `agreement` would have foretold the decisions best (logistic regression on the log odds that the signals
+gave), pulled towards equal ones, so that a few decisions change little. Of equal weights a signal keeps what it says where that
+was right as often as it claims to be; one that is as sure of what people reject counts for less.
+
+Beside them the figures of a judge that its judgements alone give: how often people are needed, how sure it is, what it costs.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, fsum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from hive_mind.judge.agreement import by_kind, pooled
+import numpy as np
+
+from hive_mind.goals.goal import GENERAL
+from hive_mind.judge.agreement import leanings, pooled
 from hive_mind.judge.judgment import PERSON, Judged, JudgmentAction, Precedent
 from hive_mind.measure.intervals import wilson_bounds
 
@@ -22,25 +30,23 @@ TARGET = 0.95
 SAMPLES_MIN = 20.0
 # A threshold that falls further at once lets through what nobody has looked at yet.
 FALL_MAX = 0.05
-_STEPS = 100
+_HUNDREDTHS = 100
+# The information of 20 decisions on a signal with log odds of about 1 and a chance of 1/2: each adds 1² · 1/2 · 1/2.
+_PULL = 20 * 0.25
+# Newton's method takes about five; a step is bounded, for where it would overshoot.
+_STEPS, _STEP_MAX = 25, 1.0
 # A person reads ten numbers at a glance.
 _BANDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A judge's verdict and its confidence, and a person's verdict. `weight`: for how many cases this one stands."""
+    """A judge would have accepted with this confidence; `is_right` if the person did. `weight`: for how many cases it stands."""
 
-    action: JudgmentAction
     confidence: float
-    person: JudgmentAction
-    kind: str = "general"
+    is_right: bool
+    kind: str = GENERAL
     weight: float = 1.0
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the person said the same."""
-        return self.action is self.person
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +84,26 @@ class _Counted(NamedTuple):
         return wilson_bounds(self.right / self.all * self.effective, self.effective)[0] if self.all else 0.0
 
 
-def compared(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
-    """The combined signals of each case with the weights of today, beside the decision; without those that contradict."""
+def accepted(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
+    """Those cases in which the signals, with the weights of today, say ACCEPT, beside the decisions."""
     comparisons = []
     for precedent in precedents:
         together = pooled(precedent.signals, (weights or {}).get(precedent.kind))
-        if together and together.confidence is not None:
-            comparisons.append(
-                Comparison(together.action, together.confidence, precedent.person, precedent.kind, precedent.weight)
-            )
+        if together and together.confidence is not None and together.action is JudgmentAction.ACCEPT:
+            is_right = precedent.person is JudgmentAction.ACCEPT
+            comparisons.append(Comparison(together.confidence, is_right, precedent.kind, precedent.weight))
     return comparisons
+
+
+_Decision = TypeVar("_Decision", Comparison, Precedent)
+
+
+def by_kind(decisions: Iterable[_Decision]) -> dict[str, list[_Decision]]:
+    """Those on goals of one kind together."""
+    kinds: dict[str, list[_Decision]] = defaultdict(list)
+    for decision in decisions:
+        kinds[decision.kind].append(decision)
+    return dict(sorted(kinds.items()))
 
 
 def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), target: float = TARGET) -> CalibrationMetrics:
@@ -109,11 +125,11 @@ def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> floa
     counted, lowest = _Counted(), None
     steps: dict[int, list[Comparison]] = defaultdict(list)
     for comparison in comparisons:
-        steps[_rounded_down(comparison.confidence, _STEPS)].append(comparison)
+        steps[_rounded_down(comparison.confidence, _HUNDREDTHS)].append(comparison)
     for hundredths in sorted(steps, reverse=True):
         counted = counted.and_also(steps[hundredths])
         if counted.effective >= SAMPLES_MIN and counted.at_least() >= target:
-            lowest = hundredths / _STEPS
+            lowest = hundredths / _HUNDREDTHS
     return lowest
 
 
@@ -133,8 +149,7 @@ def moved(now: float | None, recommended: float | None) -> float | None:
 def _accuracy(comparisons: Iterable[Comparison]) -> dict[float, float]:
     bands: dict[int, list[Comparison]] = defaultdict(list)
     for comparison in comparisons:
-        if comparison.action is JudgmentAction.ACCEPT:
-            bands[_tenth(comparison.confidence)].append(comparison)
+        bands[_tenth(comparison.confidence)].append(comparison)
     counts = {band / _BANDS: _Counted().and_also(bands[band]) for band in sorted(bands)}
     return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
 
@@ -149,6 +164,43 @@ def _tenth(confidence: float) -> int:
     return min(_rounded_down(confidence, _BANDS), _BANDS - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class SignalWeights:
+    """Learned weights for combining signals."""
+
+    weights_by_goal_type: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By kind of goal and origin; each row sums to 1."""
+    decisions_by_goal_type: dict[str, int] = field(default_factory=dict)
+    """How many each row rests on."""
+
+
+def learned_weights(precedents: Iterable[Precedent]) -> SignalWeights:
+    """The weights that these decisions speak for. A kind without a signal that has a confidence is left out."""
+    kinds = by_kind(precedents)
+    rows = {kind: row for kind, precedents_of_kind in kinds.items() if (row := _row(precedents_of_kind))}
+    return SignalWeights(rows, {kind: len(kinds[kind]) for kind in rows})
+
+
+def _row(precedents: Sequence[Precedent]) -> dict[str, float]:
+    leanings_of_all = [leanings(precedent.signals) for precedent in precedents]
+    origins = sorted({origin for leanings_of_one in leanings_of_all for origin in leanings_of_one})
+    odds = np.array([[leanings_of_one.get(origin, 0.0) for origin in origins] for leanings_of_one in leanings_of_all])
+    accepted = np.array([float(precedent.person is JudgmentAction.ACCEPT) for precedent in precedents])
+    stands_for = np.array([precedent.weight for precedent in precedents])
+    # As many cases together as unweighted ones would be worth (Kish 1965).
+    stands_for *= stands_for.sum() / (stands_for**2).sum()
+    weights = np.ones(len(origins))
+    for _ in range(_STEPS):
+        sure = 1.0 / (1.0 + np.exp(-(odds @ weights)))
+        slope = odds.T @ (stands_for * (accepted - sure)) - _PULL * (weights - 1.0)
+        bend = (odds.T * (stands_for * sure * (1.0 - sure))) @ odds + _PULL * np.eye(len(origins))
+        weights += np.linalg.solve(bend, slope).clip(-_STEP_MAX, _STEP_MAX)
+    believed = weights.clip(0.0)
+    if not believed.any():
+        believed[:] = 1.0
+    return dict(zip(origins, (believed / believed.sum()).tolist(), strict=True))
+
+
 @dataclass(slots=True)
 class JudgeTally:
     """Figures that come from judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None.
@@ -161,7 +213,7 @@ class JudgeTally:
     tenths: Counter[int] = field(default_factory=Counter)
     confidence: float = 0.0
     """The sum of all."""
-    bands: Counter[int] = field(default_factory=Counter)
+    by_confidence: Counter[float] = field(default_factory=Counter)
     """Judgements with such a confidence, rounded down to a tenth; those that have none are left out."""
     asked: int = 0
     """Judgements that a model was asked for."""
@@ -183,7 +235,7 @@ class JudgeTally:
         self.unpriced += bool(judged.model) and judged.usd is None
         if judgment.confidence is not None:
             self.tenths[ceil(judgment.confidence * 10 - 1e-9)] += 1
-            self.bands[_tenth(judgment.confidence)] += 1
+            self.by_confidence[_tenth(judgment.confidence) / _BANDS] += 1
             self.confidence += judgment.confidence
 
     @property
@@ -203,10 +255,6 @@ class JudgeTally:
     def unattended(self) -> int:
         """Accepted because nobody was there to ask."""
         return self.judgements[JudgmentAction.ACCEPT, "unattended"]
-
-    @property
-    def by_confidence(self) -> dict[float, int]:
-        return {band / _BANDS: count for band, count in sorted(self.bands.items())}
 
     @property
     def escalation_rate(self) -> float | None:

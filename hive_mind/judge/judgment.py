@@ -172,11 +172,10 @@ class Example(Struct, frozen=True, kw_only=True):
 class Precedent(Example, frozen=True, kw_only=True):
     """One decision. `share` is how many of such cases a person looks at: 1 of what is escalated, 0.05 of what is audited.
 
-    `judge` names the model with its prompt. Raises `InvalidInput` for a share outside (0, 1].
+    Raises `InvalidInput` for a share outside (0, 1].
     """
 
     person: JudgmentAction
-    judge: str = ""
     signals: tuple[Signal, ...] = ()
     share: float = 1.0
     because: str = ""
@@ -211,10 +210,3 @@ class Judged(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a run: the run and the place that was judged; attempts have one subject."""
     audit: float = 0.0
     """It was accepted and is looked at by a person, as this share of such judgements is; 0: it is not."""
-
-    def precedent(self, person: JudgmentAction, share: float = 1.0) -> Precedent:
-        """With what a person decided; `share` of such cases are looked at."""
-        signals = self.judgment.signals
-        return Precedent(
-            person=person, kind=self.kind, judge=self.model, signals=signals, result=self.result, share=share, case=self.case
-        )

@@ -84,12 +84,8 @@ class _Judged:
 
     def left_to_grade(self, satisfaction: Satisfaction) -> list[str]:
         """Parts only a judge can grade: criteria without a check, and constraints, soft ones where that costs no question."""
-        hard = self.unchecked(satisfaction)
-        return [
-            id
-            for id in satisfaction.unchecked
-            if id in hard or id in {criterion.id for criterion in self.case.criteria} or self.settings.has_model
-        ]
+        needed = {*self.unchecked(satisfaction), *(criterion.id for criterion in self.case.criteria)}
+        return [id for id in satisfaction.unchecked if id in needed or self.settings.has_model]
 
     def shadows(self) -> tuple[str, ...]:
         if not self.rules.has_shadows:

@@ -1,6 +1,6 @@
 """Files with rules (`kind: Rules`): read to rules, or to all that is wrong with them, each with its line and what to do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import yaml
@@ -48,16 +48,15 @@ def rules_of(text: str, file: str = "rules") -> tuple[EvaluationRule, ...]:
         raise RuleError(found_read.problems, file)
     rules = found_read.value.spec.rules
     assert found_read.tree is not None  # noqa: S101 - there is a value
-    if faults := [located(finding, found_read.tree, RULES) for finding in _repeated(rules)]:
-        raise RuleError(in_order(faults), file)
+    first = {rule.id: number for number, rule in reversed(list(enumerate(rules)))}
+    repeated = [
+        Finding(("spec", "rules", number, "id"), f"is also the id of spec.rules[{first[rule.id]}]; choose another")
+        for number, rule in enumerate(rules)
+        if first[rule.id] != number
+    ]
+    if repeated:
+        raise RuleError(in_order([located(finding, found_read.tree, RULES) for finding in repeated]), file)
     return tuple(rules)
-
-
-def _repeated(rules: Sequence[EvaluationRule]) -> Iterator[Finding]:
-    first: dict[str, int] = {}
-    for number, rule in enumerate(rules):
-        if first.setdefault(rule.id, number) != number:
-            yield Finding(("spec", "rules", number, "id"), f"is also the id of spec.rules[{first[rule.id]}]; choose another")
 
 
 FIRST = """\

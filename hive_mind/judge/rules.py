@@ -16,7 +16,7 @@ decides; so it is reported, and nothing new is let through.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Annotated, Any, Literal
@@ -133,32 +133,11 @@ def _match(rule: EvaluationRule, condition: Condition, names: Mapping[str, objec
         return Match(rule, str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutRecord:
-    """How often people decided what a rule said, among the cases that it matched and they looked at."""
-
-    agreed: float
-    decided: float
-
-    def is_refuted(self, target: float) -> bool:
-        """Whether it agrees with people less often than `target`, with 95 % confidence."""
-        return self.decided > 0 and wilson_bounds(self.agreed, self.decided)[1] < target
-
-
 def chosen(case_digest: str, share: float, key: str) -> bool:
     """Whether this case is among the `share` of all cases that are chosen under this key."""
     name = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=32).digest()
     number = blake2b(case_digest.encode("utf-8", "surrogatepass"), key=name, digest_size=8).digest()
     return int.from_bytes(number, "big") < share * 2**64
-
-
-def next_share(share: float, record: RolloutRecord, target: float) -> float:
-    """How much a rule may decide from now on: the next step after enough decisions, 0 once it is refuted."""
-    if record.is_refuted(target):
-        return 0.0
-    if record.decided < DECISIONS_MIN or record.agreed < target * record.decided:
-        return share
-    return next((step for step in STEPS if step > share), 1.0)
 
 
 EXAMPLES_MAX = 5
@@ -182,8 +161,21 @@ class Trial:
     examples: list[str] = field(default_factory=list)
 
     @property
-    def record(self) -> RolloutRecord:
-        return RolloutRecord(self.rightly, self.rightly + self.wrongly)
+    def decided(self) -> int:
+        """Cases that it matched and people decided."""
+        return self.rightly + self.wrongly
+
+    def is_refuted(self, target: float) -> bool:
+        """Whether it agrees with people less often than `target`, with 95 % confidence."""
+        return self.decided > 0 and wilson_bounds(self.rightly, self.decided)[1] < target
+
+    def next_share(self, share: float, target: float) -> float:
+        """How much it may decide from now on: the next step after enough decisions, 0 once it is refuted."""
+        if self.is_refuted(target):
+            return 0.0
+        if self.decided < DECISIONS_MIN or self.rightly < target * self.decided:
+            return share
+        return next((step for step in STEPS if step > share), 1.0)
 
 
 def tried(rules: Iterable[EvaluationRule], cases: Iterable[Example]) -> list[Trial]:
@@ -246,32 +238,25 @@ def rule_of(rule_fields: Any) -> EvaluationRule:
         raise InvalidInput(f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}") from None
 
 
-def _readable(entries: Mapping[str, Any]) -> Iterator[EvaluationRule | str]:
-    """The rules among what the registry has, or why one can't be read."""
+def together(evaluation_rules: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
+    """The rules of a manifest, which are in order, with those of its hive, as the registry has them."""
+    rules, unreadable = {rule.id: rule for rule in evaluation_rules}, []
     for key, value in entries.items():
         try:
             rule = rule_of(value)
         except InvalidInput as error:
-            yield f"{key} of the hive can't be read here: {error}"
+            unreadable.append(f"{key} of the hive can't be read here: {error}")
             continue
-        yield rule if key_of(rule.id) == key else f"{key} of the hive calls itself {rule.id!r}"
+        if key_of(rule.id) == key:
+            rules.setdefault(rule.id, rule)
+        else:
+            unreadable.append(f"{key} of the hive calls itself {rule.id!r}")
+    return RulesAtWork(RuleSet(rules.values()), "; ".join(unreadable))
 
 
 def known(entries: Mapping[str, Any]) -> dict[str, EvaluationRule]:
-    """Those that can be read, by id."""
-    return {rule.id: rule for rule in _readable(entries) if isinstance(rule, EvaluationRule)}
-
-
-def together(evaluation_rules: Iterable[EvaluationRule], entries: Mapping[str, Any]) -> RulesAtWork:
-    """The rules of a manifest, which are in order, with those of its hive."""
-    rules = {rule.id: rule for rule in evaluation_rules}
-    unreadable = []
-    for rule_or_problem in _readable(entries):
-        if isinstance(rule_or_problem, str):
-            unreadable.append(rule_or_problem)
-        else:
-            rules.setdefault(rule_or_problem.id, rule_or_problem)
-    return RulesAtWork(RuleSet(rules.values()), "; ".join(unreadable))
+    """Those of a hive that can be read, by id."""
+    return {rule.id: rule for rule in together((), entries).rules.rules}
 
 
 def moved(rule: EvaluationRule, mode: Mode, share: float, by: str) -> EvaluationRule:

@@ -10,35 +10,41 @@ it stands for. Only what it would have accepted is compared: to withhold too muc
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import msgspec
 
-from hive_mind.agents.desk import key_of, readable_view
-from hive_mind.agents.judging.fact_items import judgement_of, precedent_of
+from hive_mind.agents.desk import LedgerDesk, key_of, readable_view
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.judge.agreement import SignalWeights, by_kind, learned_weights
 from hive_mind.judge.calibration import (
     SAMPLES_MIN,
     CalibrationMetrics,
     Comparison,
     JudgeTally,
+    SignalWeights,
+    accepted,
     are_conclusive,
+    by_kind,
     calibrated,
-    compared,
+    learned_weights,
     moved,
     retries,
     tally_of,
     threshold,
 )
-from hive_mind.judge.items import DECIDED, PREFIX, REOPENED, ItemView
+from hive_mind.judge.items import DECIDED, NOBODY, PREFIX, REOPENED, ItemView, stream_of
 from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig
 from hive_mind.judge.judgment import FACT, Judged, JudgmentAction, Precedent
 from hive_mind.judge.rules import chosen
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
+from hive_mind.model.ids import judgment_id
 
+_log = logging.getLogger(__name__)
+
+AUDIT: Literal["audit"] = "audit"
 STREAM = "judge/threshold"
 _MOVED, _RESET = "moved", "reset"
 
@@ -63,38 +69,31 @@ class Thresholds:
     seq: int = 0
 
 
-def accepted(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
-    """Those cases in which the signals, weighed so, say ACCEPT."""
-    return [comparison for comparison in compared(precedents, weights) if comparison.action is JudgmentAction.ACCEPT]
-
-
 async def thresholds_in(ledger: Ledger) -> Thresholds:
     """Those at work. Raises what a ledger raises."""
-    thresholds = Thresholds()
-    for entry in await ledger.read(STREAM):
+    moves, since_ms, entries = dict[str, Move](), 0, await ledger.read(STREAM)
+    for entry in entries:
         if entry.kind == _RESET:
-            thresholds = Thresholds(since_ms=entry.at_ms)
+            moves, since_ms = {}, entry.at_ms
         else:
             move = json_decoder(Move)(entry.body)
-            thresholds = replace(thresholds, by_kind={**thresholds.by_kind, move.kind: move})
-        thresholds = replace(thresholds, seq=entry.seq + 1)
-    return thresholds
+            moves[move.kind] = move
+    return Thresholds(moves, since_ms, len(entries))
 
 
 async def learned(ledger: Ledger, threshold_given: float, comparisons: Iterable[Comparison], now_ms: int) -> Thresholds:
     """The thresholds after these decisions: higher, or shut, at once; lower by little, and after enough new decisions.
 
-    `given` is the threshold of the settings, `comparisons` are those since `Thresholds.since_ms`. Raises what a ledger raises.
+    `threshold_given` is that of the settings, `comparisons` are those since `Thresholds.since_ms`. Raises what a ledger raises.
     """
     now = await thresholds_in(ledger)
-    for kind, comparisons_of_kind in by_kind(comparisons).items():
-        move = _move(kind, comparisons_of_kind, threshold_given, now.by_kind.get(kind))
-        if move is None:
-            continue
-        if not await ledger.append(STREAM, now.seq, [Entry(_MOVED, msgspec.json.encode(move), now_ms)]):
-            return await thresholds_in(ledger)
-        now = replace(now, by_kind={**now.by_kind, kind: move}, seq=now.seq + 1)
-    return now
+    moves = [_move(kind, own, threshold_given, now.by_kind.get(kind)) for kind, own in by_kind(comparisons).items()]
+    entries = [Entry(_MOVED, msgspec.json.encode(move), now_ms) for move in moves if move]
+    if not entries:
+        return now
+    # Where another process was first, its moves are at work.
+    await ledger.append(STREAM, now.seq, entries)
+    return await thresholds_in(ledger)
 
 
 def _move(kind: str, comparisons: list[Comparison], threshold_given: float, former: Move | None) -> Move | None:
@@ -109,11 +108,16 @@ def _move(kind: str, comparisons: list[Comparison], threshold_given: float, form
 
 async def reset(ledger: Ledger, now_ms: int) -> None:
     """Forget what was learned: the setting holds, and only what people decide from now on counts. Raises what a ledger raises."""
-    while not await ledger.append(STREAM, len(await ledger.read(STREAM)), [Entry(_RESET, b"", now_ms)]):
-        pass
+    await _append(ledger, STREAM, [Entry(_RESET, b"", now_ms)])
 
 
-_log = logging.getLogger(__name__)
+async def _append(ledger: Ledger, stream: str, entries: Sequence[Entry]) -> None:
+    """At its end, also where others write to it meanwhile."""
+    is_kept = not entries
+    while not is_kept:
+        length = next((head.seq + 1 for head in await ledger.heads(stream) if head.stream == stream), 0)
+        is_kept = await ledger.append(stream, length, entries)
+
 
 JUDGEMENTS = "judged/"
 """of the streams of judgements, followed by a judgement's id: what is judged again is kept again"""
@@ -126,7 +130,7 @@ _AUDITED = frozenset(("agreement", "custom", "unattended"))
 
 
 class LedgerLog:
-    """A `DecisionLog` over an open ledger, which stays its owner's.
+    """A log over an open ledger, which stays its owner's.
 
     `audit_share`: how much of what it accepts a person looks at. `learns_weights`: signals count as far as people agreed with
     them.
@@ -154,22 +158,16 @@ class LedgerLog:
         may_be = self.audit_share > 0.0 and judgment.action is JudgmentAction.ACCEPT and judgment.cause in _AUDITED
         if may_be and chosen(judged.case, self.audit_share, await self.key()):
             judged = msgspec.structs.replace(judged, audit=self.audit_share)
-        stream = JUDGEMENTS + judgment.id
-        entry = Entry(_JUDGED, _encoded(judged), self.now_ms())
-        while not await self.ledger.append(stream, len(await self.ledger.read(stream)), [entry]):
-            pass
+        await _append(self.ledger, JUDGEMENTS + judgment.id, [self._entry(judged)])
         return judged
 
     async def keep_passed(self, cases: Sequence[Judged]) -> None:
         """That these were let pass, and why; all at once, and without what they are. Raises what a ledger raises."""
-        brief = [msgspec.structs.replace(case, result={}) for case in cases]
-        entries = [Entry(_JUDGED, _encoded(case), self.now_ms()) for case in brief]
-        stream = f"{JUDGEMENTS}passed"
-        while entries and not await self.ledger.append(stream, await self._length(stream), entries):
-            pass
+        entries = [self._entry(msgspec.structs.replace(case, result={})) for case in cases]
+        await _append(self.ledger, f"{JUDGEMENTS}passed", entries)
 
-    async def _length(self, stream: str) -> int:
-        return next((head.seq + 1 for head in await self.ledger.heads(stream) if head.stream == stream), 0)
+    def _entry(self, judged: Judged) -> Entry:
+        return Entry(_JUDGED, _encoded(judged), self.now_ms())
 
     async def judged(self) -> list[Judged]:
         """All that was judged, in that order."""
@@ -195,23 +193,31 @@ class LedgerLog:
 
     async def taught(self, settings: JudgeSettings) -> JudgeSettings:
         """As sure as people's decisions say one has to be, and signals weighed by them. Raises what a ledger raises."""
-        await self._follow()
-        since_ms = (await thresholds_in(self.ledger)).since_ms
-        precedents = [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
+        precedents = await self.precedents()
         weights = learned_weights(precedents).weights_by_goal_type if self.learns_weights else {}
         now = await learned(self.ledger, settings.threshold, accepted(precedents, weights), self.now_ms())
         return replace(settings, thresholds={kind: move.value for kind, move in now.by_kind.items()}, weights=weights)
 
     async def precedent(self, view: ItemView) -> Precedent | None:
-        """A person's decision beside the judgement that the item is about; None where there is none of both."""
-        if not (name := judgement_of(view)):
+        """A person's decision beside the judgement that the item is about; None where one is missing, or no signal was sure."""
+        item, decision = view.item, view.decision
+        is_of_fact = item.kind in (FACT, AUDIT) and not item.judged
+        name = fact_judgment_id(item.agent, item.subject) if is_of_fact else item.judged
+        if not name or decision is None or decision.by in NOBODY:
             return None
-        entries = [case for entry in await self.ledger.read(JUDGEMENTS + name) if (case := _read(entry))]
-        about = next(
-            (precedent_of_model for precedent_of_model in reversed(entries) if precedent_of_model.model),
-            entries[-1] if entries else None,
-        )
-        return precedent_of(view, about) if about else None
+        judgements = [case for entry in await self.ledger.read(JUDGEMENTS + name) if (case := _read(entry))]
+        case = next((case for case in reversed(judgements) if case.model), judgements[-1] if judgements else None)
+        signals = case.judgment.signals if case else ()
+        if case is None or not any(signal.action and signal.confidence is not None for signal in signals):
+            return None
+        share = case.audit if item.kind == AUDIT and case.audit else 1.0
+        return Precedent(person=action_of(view), kind=case.kind, signals=signals, result=case.result, share=share)
+
+    async def precedents(self) -> list[Precedent]:
+        """Those since what was learned was reset the last time."""
+        await self._follow()
+        since_ms = (await thresholds_in(self.ledger)).since_ms
+        return [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
 
     async def _follow(self) -> None:
         """The decisions of people since the last look. An item that was opened again counts when it is decided again."""
@@ -256,9 +262,8 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
     """As it is now. Raises what a ledger raises."""
     log = LedgerLog(ledger)
     judged = await log.judged()
-    views = [view for head in await ledger.heads(PREFIX) if (view := await readable_view(ledger, head.stream))]
-    now = await thresholds_in(ledger)
-    precedents = [precedent for view in views if view.decided_ms > now.since_ms if (precedent := await log.precedent(view))]
+    views = [await readable_view(ledger, head.stream) for head in await ledger.heads(PREFIX)]
+    precedents = await log.precedents()
     weights = learned_weights(precedents)
     last = next((case for case in reversed(judged) if case.model), None)
     are_used = bool(last and last.weights)
@@ -266,11 +271,11 @@ async def record_of(ledger: Ledger) -> JudgeRecord:
     return JudgeRecord(
         tally=tally_of(judged),
         calibration=calibrated(comparisons, retries(judged)),
-        thresholds=now,
+        thresholds=await thresholds_in(ledger),
         weights=weights,
         are_weights_used=are_used,
         compared=len(comparisons),
-        audits=sum(view.item.kind == "audit" for view in views),
+        audits=sum(view is not None and view.item.kind == AUDIT for view in views),
         models=tuple(sorted({case.model for case in judged if case.model})),
     )
 
@@ -289,7 +294,58 @@ def _read(entry: Entry) -> Judged | None:
     try:
         return json_decoder(Judged)(entry.body)
     except msgspec.MsgspecError as error:
-        _log.error(
-            "a judgement is left out: %s", WireError(f"entry {entry.seq} of {entry.stream} is malformed ({error}); upgrade")
-        )
+        place = f"entry {entry.seq} of {entry.stream}"
+        _log.error("a judgement is left out: %s", WireError(f"{place} is malformed ({error}); upgrade"))
         return None
+
+
+async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
+    """The facts and outputs that people decided about: all that was asked at this desk, or what one agent asked."""
+    for item_named in await desk.ids():
+        view = await readable_view(desk.ledger, stream_of(item_named))
+        if view and is_decided(view) and agent in ("", view.item.agent):
+            yield view
+
+
+def is_decided(view: ItemView) -> bool:
+    """Whether a person decided about a fact, or about outputs of a run; that nobody did in time says nothing."""
+    decision = view.decision
+    if decision is None or decision.by in NOBODY:
+        return False
+    # An answer to a question is no verdict on what stood beside it.
+    is_verdict = bool(view.item.shows) and not (view.item.kind == "question" and decision.edit is not None)
+    return view.item.kind == FACT or is_verdict
+
+
+def action_of(view: ItemView) -> JudgmentAction:
+    """The action that a rule would have had to give. Rejecting a fact is RETRY in a rule: it stays home."""
+    assert view.decision is not None  # noqa: S101 - it is decided
+    action, is_right = view.decision.action, view.item.subject not in view.decision.wrong
+    if view.item.kind == FACT or not view.item.shows:
+        return JudgmentAction.ACCEPT if action is JudgmentAction.ACCEPT and is_right else JudgmentAction.RETRY
+    return action
+
+
+def shown(view: ItemView) -> dict[str, str]:
+    """The parts of the fact, or the outputs, that the person was shown, by the names that conditions use."""
+    context = dict(view.item.context)
+    if view.item.shows:
+        return {name: context.get(name, "") for name in view.item.shows}
+    return {
+        "text": context.get("fact", view.item.title),
+        "concept": context.get("concept", ""),
+        "before": context.get("before", ""),
+    }
+
+
+def shown_precedent(view: ItemView) -> Precedent:
+    """The decision about what was shown, as rules are made of it and put to it."""
+    because = view.decision.because if view.decision else ""
+    return Precedent(
+        person=action_of(view), kind=view.item.goal_kind or FACT, result=shown(view), case=view.item.title, because=because
+    )
+
+
+def fact_judgment_id(agent: str, fact: str) -> str:
+    """The name of the judgements of an agent's fact."""
+    return judgment_id(agent, fact, 0)

@@ -11,24 +11,27 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any, Literal
 
 from msgspec import structs
 
-from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_items import fact_judgment_id, names_of
+from hive_mind.agents.judging.decision_log import AUDIT, LedgerLog, fact_judgment_id
 from hive_mind.agents.judging.model_judge import ModelJudge, Verdicts, broken
 from hive_mind.agents.judging.rules_at_work import HiveMember
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
 from hive_mind.errors import HiveError
 from hive_mind.judge.calibration import JudgeTally
+from hive_mind.judge.items import Context, Item, fitted
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import FACT, Case, Judged, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL, Need, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.base import Usage
-from hive_mind.model.evidence import HiveFact
+from hive_mind.model.evidence import LISTS, HiveFact, said_of
 from hive_mind.model.fact import Fact
+from hive_mind.model.ids import fact_id, item_id
 
 _log = logging.getLogger(__name__)
 
@@ -48,13 +51,19 @@ _ACTIONS = {"share": JudgmentAction.ACCEPT, "keep": JudgmentAction.RETRY, "ask":
 
 _PASSED = Judgment(action=JudgmentAction.ACCEPT, reasoning="", cause="agreement")
 
+EVERY_FACT = "people judge every fact of this agent"
+_TITLE_CHARS = 120
+_OF_A_FACT = (
+    ("on yes", "the fact is shared with the hive"),
+    ("on no", "the fact stays with its agent, which finds it all the same"),
+)
+_OF_AN_AUDIT = (
+    ("on yes", "the fact stays shared, and its agent is rated well"),
+    ("on no", "the fact is taken back for all, and its agent is rated badly"),
+)
+
 Confirmed = Callable[[Sequence[Fact]], Awaitable[Mapping[str, float]]]
 """By the ids of those of these facts that others have said: how much that says for each, from 0 to 1."""
-
-
-async def nobody(facts: Sequence[Fact]) -> Mapping[str, float]:
-    del facts
-    return {}
 
 
 class FactJudge:
@@ -69,7 +78,7 @@ class FactJudge:
         model: ModelJudge | None,
         log: LedgerLog,
         settings: JudgeSettings = _DEFAULTS,
-        confirmed: Confirmed = nobody,
+        confirmed: Confirmed | None = None,
         *,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -114,7 +123,7 @@ class FactJudge:
         fitting = [fact for fact in facts if len(fact.content) + len(fact.before) <= _TEXT_CHARS_MAX]
         verdicts = await _asked(model, fitting) if fitting else Verdicts(model=model.name)
         signals = dict(zip((fact.id for fact in fitting), verdicts.signals, strict=True))
-        confirmed = await self._confirmed(facts)
+        confirmed = await self._confirmed(facts) if self._confirmed else {}
         judgments = []
         for fact in facts:
             signal = signals.get(fact.id) or broken(f"it is longer than {_TEXT_CHARS_MAX:,} characters")
@@ -250,3 +259,47 @@ def _confirmations(share: float) -> list[Signal]:
         return []
     reasoning = "others have shared it, too"
     return [Signal(name=CONFIRMATIONS, origin=CONFIRMATIONS, action=JudgmentAction.ACCEPT, confidence=share, reasoning=reasoning)]
+
+
+def fact_item(agent: str, fact: Fact, judgment: Judgment, *, is_by_model: bool) -> Item:
+    """The question whether a fact may be shared."""
+    why = judgment.reasoning if judgment.action is JudgmentAction.ESCALATE else EVERY_FACT
+    group = judgment.rule or (judgment.cause if is_by_model else "every fact")
+    # A fact is what it says: its id is the digest of the case.
+    record = Judged(judgment=judgment, case=fact.id, goal=fact.id, result=dict(names_of(fact, agent)))
+    return _item(FACT, agent, record, (("why", why), *_OF_A_FACT), group)
+
+
+def audit_item(agent: str, judged: Judged) -> Item:
+    """The question whether a model was right to let a fact pass; nothing waits for the answer."""
+    why = f"shared already, by the judgement of {judged.model}: {judged.judgment.reasoning}"
+    return _item(AUDIT, agent, judged, (("why", why), *_OF_AN_AUDIT), "audit")
+
+
+def _item(kind: Literal["fact", "audit"], agent: str, judged: Judged, context: Context, group: str) -> Item:
+    names = {"text": "", "concept": "", "sources": (), "before": ""} | judged.result
+    texts_shown = {"fact": names["text"], "concept": names["concept"], "sources": "\n".join(map(str, names["sources"]))}
+    texts_shown["before"] = names["before"]
+    return Item(
+        id=item_id(kind, f"{agent}/{judged.goal}", judged.case),
+        kind=kind,
+        agent=agent,
+        subject=judged.goal,
+        title=str(names["text"])[:_TITLE_CHARS],
+        opened_ms=wall_clock_ms(),
+        context=fitted([*context, *((name, str(text)) for name, text in texts_shown.items() if text)]),
+        signals=judged.judgment.signals,
+        cites=(judged.goal,),
+        group=group,
+    )
+
+
+def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
+    """The names of a fact that conditions of rules see as `result`."""
+    record = said_of(fact) | {name: list(getattr(fact, name)) for name in LISTS}
+    return {"text": record.pop("content"), **record, "confidence": fact.confidence, "sources": list(fact.sources), "agent": agent}
+
+
+def text_before(fact: Fact) -> Fact:
+    """The text before a fact, as if it were one: mostly it is."""
+    return replace(fact, id=fact_id(fact.before), content=fact.before, before="")

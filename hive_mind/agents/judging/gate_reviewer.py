@@ -22,8 +22,8 @@ from itertools import islice
 from msgspec.structs import replace
 
 from hive_mind.agents.desk import LedgerDesk, readable_view
-from hive_mind.agents.judging.fact_items import AUDIT, EVERY_FACT, audit_item, fact_item, names_of, text_before
-from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge
+from hive_mind.agents.judging.decision_log import AUDIT
+from hive_mind.agents.judging.fact_judge import EVERY_FACT, FACTS_MAX, FactJudge, audit_item, fact_item, names_of, text_before
 from hive_mind.errors import HiveError
 from hive_mind.judge.items import Decision, Item, stream_of
 from hive_mind.judge.judge_settings import JudgeSettings

@@ -224,18 +224,14 @@ def _goal_text(goal: Goal | None, criteria: Sequence[SuccessCriterion], constrai
 
 
 def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[str]:
-    lines = [f"- {json.dumps(part.id, ensure_ascii=False)}: {_in_words(part)}{_hidden(part)}" for part in parts]
+    lines = []
+    for part in parts:
+        in_words = part.in_words if isinstance(part, Constraint) else part.description
+        # The worker sees the reasoning.
+        is_hidden = isinstance(part, SuccessCriterion) and part.hidden
+        note = " (hidden from the worker: do not mention it in the reasoning)" if is_hidden else ""
+        lines.append(f"- {json.dumps(part.id, ensure_ascii=False)}: {in_words or part.id}{note}")
     return [f"{title}:", *lines] if lines else []
-
-
-def _in_words(part: SuccessCriterion | Constraint) -> str:
-    return (part.in_words if isinstance(part, Constraint) else part.description) or part.id
-
-
-def _hidden(part: SuccessCriterion | Constraint) -> str:
-    # The worker sees the reasoning.
-    is_hidden = isinstance(part, SuccessCriterion) and part.hidden
-    return " (hidden from the worker: do not mention it in the reasoning)" if is_hidden else ""
 
 
 def _result_text(case: Case, chars_max: int) -> str:

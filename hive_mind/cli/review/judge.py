@@ -138,7 +138,7 @@ def _show_confidence(record: JudgeRecord) -> None:
     right = record.calibration.accept_accuracy_by_confidence
     rows = [
         (f"{sure:.1f}", f"{count:,}", _share(right[sure]) if sure in right else "–")
-        for sure, count in record.tally.by_confidence.items()
+        for sure, count in sorted(record.tally.by_confidence.items())
     ]
     if rows:
         show()
@@ -160,7 +160,7 @@ def _show_weights(record: JudgeRecord) -> None:
 
 
 def _keyed(by_confidence: dict[float, Any]) -> dict[str, Any]:
-    return {f"{confidence:g}": value for confidence, value in by_confidence.items()}
+    return {f"{confidence:g}": value for confidence, value in sorted(by_confidence.items())}
 
 
 def _share(share: float | None) -> str:

@@ -71,10 +71,10 @@ async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="It
         raise InvalidInput(f"there is no rule {rule!r} at work: hive-mind rules list shows them")
     (trial,) = await trials_by_people(evaluation_rules, where, review_of(where, at.fleet).desk.agent)
     if at.output is Format.JSON:
-        show_json(plainly(evaluation_rules[0], trial.record))
+        show_json(plainly(evaluation_rules[0], trial))
         return
     show(text_of_rules(evaluation_rules).rstrip())
-    say(agreed(trial.record), style="dim")
+    say(agreed(trial), style="dim")
 
 
 @group.command(

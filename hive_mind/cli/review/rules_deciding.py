@@ -15,7 +15,7 @@ from hive_mind.cli.running import CommandError, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.judge.rules import EvaluationRule, Mode, RolloutRecord, Trial
+    from hive_mind.judge.rules import EvaluationRule, Mode, Trial
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="RULE", help="Ids of rules.", show_default="all in --from")]
 From = Annotated[
@@ -46,7 +46,7 @@ class _Wish:
 @dataclass(frozen=True, slots=True)
 class _Moved:
     rule: "EvaluationRule"
-    record: "RolloutRecord"
+    trial: "Trial"
 
 
 def add_to(group: typer.Typer) -> None:
@@ -113,7 +113,7 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFl
         for move in moves:
             await desk.call("rule", rule=move.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     if at.output is Format.JSON:
-        show_json([plainly(move.rule, move.record) for move in moves])
+        show_json([plainly(move.rule, move.trial) for move in moves])
     else:
         for move in moves:
             show(_move_text(move))
@@ -136,28 +136,29 @@ def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Move
     """`there` is the rule as the hive has it. Raises `InvalidInput` where people decided otherwise, or not enough yet."""
     from hive_mind.judge.rules import moved
 
-    rule, record = trial.rule, trial.record
+    rule = trial.rule
     now = there.rollout if there is not None and there.mode == "active" else 0.0
-    share = rule.rollout if wish.mode != "active" else wish.share or _next(rule, now, record)
-    return _Moved(moved(rule, wish.mode, share, wish.by), record)
+    share = rule.rollout if wish.mode != "active" else wish.share or _next(trial, now)
+    return _Moved(moved(rule, wish.mode, share, wish.by), trial)
 
 
-def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
+def _next(trial: "Trial", now: float) -> float:
     from hive_mind.cli.review.rules_found import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction
-    from hive_mind.judge.rules import DECISIONS_MIN, STEPS, next_share
+    from hive_mind.judge.rules import DECISIONS_MIN, STEPS
 
+    rule = trial.rule
     # One that asks people is never contradicted by what they say.
     asks = rule.action is JudgmentAction.ESCALATE
-    if not asks and record.is_refuted(TARGET):
-        raise InvalidInput(f"{rule.id}: {agreed(record)}: nothing was changed; --of SHARE approves it all the same")
+    if not asks and trial.is_refuted(TARGET):
+        raise InvalidInput(f"{rule.id}: {agreed(trial)}: nothing was changed; --of SHARE approves it all the same")
     if now == 0.0 or asks:
         return next((step for step in STEPS if step > now), 1.0)
-    after = next_share(now, record, TARGET)
+    after = trial.next_share(now, TARGET)
     if after == now < 1.0:
         problem = f"{rule.id} decides {now:.0%} of all cases, and the next step takes {DECISIONS_MIN} decisions that agree"
-        raise InvalidInput(f"{problem} ({agreed(record)}): nothing was changed; --of SHARE takes it all the same")
+        raise InvalidInput(f"{problem} ({agreed(trial)}): nothing was changed; --of SHARE takes it all the same")
     return after
 
 
@@ -166,5 +167,5 @@ def _move_text(move: _Moved) -> str:
 
     rule = move.rule
     if rule.mode == "active":
-        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(move.record)})"
+        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(move.trial)})"
     return f"{rule.id} is on trial: it decides nothing" if rule.mode == "shadow" else f"{rule.id} is retired"

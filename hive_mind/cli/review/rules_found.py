@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.judging.fact_items import action_of, decided, names_of, shown_precedent
+from hive_mind.agents.judging.decision_log import action_of, decided, shown_precedent
+from hive_mind.agents.judging.fact_judge import names_of
 from hive_mind.agents.judging.rules_at_work import rules_in as rules_in_file
 from hive_mind.agents.judging.rules_at_work import rules_of as rules_of_config
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
@@ -19,7 +20,7 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.judge.judge_settings import ReviewConfig
 from hive_mind.judge.judgment import FACT, Example, JudgmentAction, Precedent
-from hive_mind.judge.rules import APPROVED_BY, TAKEN_BACK, EvaluationRule, RolloutRecord, RuleSet, Trial, together, tried
+from hive_mind.judge.rules import APPROVED_BY, TAKEN_BACK, EvaluationRule, RuleSet, Trial, together, tried
 from hive_mind.memory.transfer.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
@@ -126,16 +127,16 @@ def show_rules(rules: Sequence[EvaluationRule]) -> None:
     show_table(_TITLES, [_row(rule) for rule in rules])
 
 
-def agreed(record: RolloutRecord) -> str:
+def agreed(trial: Trial) -> str:
     """How often people decided as a rule says."""
-    if not record.decided:
+    if not trial.decided:
         return "people decided no case of it"
-    return f"people agreed in {record.agreed:g} of {record.decided:g} cases"
+    return f"people agreed in {trial.rightly} of {trial.decided} cases"
 
 
-def plainly(rule: EvaluationRule, record: RolloutRecord) -> dict[str, Any]:
+def plainly(rule: EvaluationRule, trial: Trial) -> dict[str, Any]:
     fields = rule.model_dump(mode="json", by_alias=True)
-    return fields | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}
+    return fields | {"peopleAgreed": trial.rightly, "peopleDecided": trial.decided}
 
 
 def _row(rule: EvaluationRule) -> tuple[str, ...]:

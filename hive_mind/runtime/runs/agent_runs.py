@@ -224,7 +224,7 @@ class AgentRuns:
         return await shared_ledger(self._settings, self._agent.name)
 
     async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
-        from hive_mind.agents.judging.desk_effects import run_desk
+        from hive_mind.agents.judging.reviewing import run_desk
 
         while True:
             try:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.judge.calibration import Comparison, are_conclusive, calibrated, compared, moved, threshold
+from hive_mind.judge.calibration import Comparison, accepted, are_conclusive, calibrated, moved, threshold
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
@@ -27,7 +27,7 @@ JUDGES: dict[str, Callable[[float], float]] = {
 
 
 def said(sure: float, *, right: bool = True, kind: str = "general", weight: float = 1.0) -> Comparison:
-    return Comparison(ACCEPT, sure, ACCEPT if right else ESCALATE, kind, weight)
+    return Comparison(sure, right, kind, weight)
 
 
 @cache
@@ -116,7 +116,7 @@ some = st.lists(
 @given(some, st.floats(0.3, 0.9), st.data())
 def test_what_people_contradict_raises_the_threshold_and_never_lowers_it(comparisons, target, data):
     at = data.draw(st.integers(0, len(comparisons) - 1))
-    worse = [*comparisons[:at], replace(comparisons[at], person=RETRY), *comparisons[at + 1 :]]
+    worse = [*comparisons[:at], replace(comparisons[at], is_right=False), *comparisons[at + 1 :]]
     before, after = threshold(comparisons, target), threshold(worse, target)
     assert (2.0 if before is None else before) <= (2.0 if after is None else after)
 
@@ -142,7 +142,7 @@ def test_what_is_compared_is_what_the_signals_come_to_beside_the_decision():
     no = Signal(name="custom", origin="custom", action=RETRY, confidence=0.9)
     decided = [Precedent(person=ACCEPT, kind="k", signals=(yes,), share=0.05), Precedent(person=RETRY, signals=(yes, no))]
 
-    assert compared(decided) == [Comparison(ACCEPT, pytest.approx(0.8), ACCEPT, "k", pytest.approx(20))]
-    assert compared(decided[:1], {"k": {"model": 0.5, "other": 1.0}})[0].confidence == pytest.approx(2 / 3)
+    assert accepted(decided) == [Comparison(pytest.approx(0.8), True, "k", pytest.approx(20))]
+    assert accepted(decided[:1], {"k": {"model": 0.5, "other": 1.0}})[0].confidence == pytest.approx(2 / 3)
     with pytest.raises(InvalidInput, match="share of the cases"):
         Precedent(person=ACCEPT, share=0.0)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EvaluationRule, Match, RolloutRecord, RuleSet, chosen, next_share
+from hive_mind.judge.rules import EvaluationRule, Match, RuleSet, Trial, chosen
 from tests.documents import printed
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
@@ -118,14 +118,19 @@ def test_another_key_chooses_other_cases():
     assert both < 100
 
 
+def record(agreed: int, decided: int) -> Trial:
+    rule = EvaluationRule(id="r", condition="True", action=JudgmentAction.RETRY)
+    return Trial(rule, rightly=agreed, wrongly=decided - agreed)
+
+
 def test_a_rule_goes_on_step_by_step_once_people_agreed_often_enough():
-    assert next_share(0.1, RolloutRecord(19, 19), 0.95) == 0.1
-    assert [next_share(share, RolloutRecord(20, 20), 0.95) for share in (0.0, 0.1, 0.5, 1.0)] == [0.1, 0.5, 1.0, 1.0]
-    assert next_share(0.1, RolloutRecord(18, 20), 0.95) == 0.1
+    assert record(19, 19).next_share(0.1, 0.95) == 0.1
+    assert [record(20, 20).next_share(share, 0.95) for share in (0.0, 0.1, 0.5, 1.0)] == [0.1, 0.5, 1.0, 1.0]
+    assert record(18, 20).next_share(0.1, 0.95) == 0.1
 
 
 def test_a_rule_that_people_contradict_is_taken_back():
-    assert RolloutRecord(0, 0).is_refuted(0.95) is False
-    assert RolloutRecord(19, 20).is_refuted(0.95) is False
-    assert RolloutRecord(14, 20).is_refuted(0.95)
-    assert next_share(1.0, RolloutRecord(14, 20), 0.95) == 0.0
+    assert record(0, 0).is_refuted(0.95) is False
+    assert record(19, 20).is_refuted(0.95) is False
+    assert record(14, 20).is_refuted(0.95)
+    assert record(14, 20).next_share(1.0, 0.95) == 0.0

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hive_mind.judge.agreement import learned_weights
+from hive_mind.judge.calibration import learned_weights
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction

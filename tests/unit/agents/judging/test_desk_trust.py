@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.desk_effects import DeskEffects
+from hive_mind.agents.judging.reviewing import DeskEffects
 from hive_mind.errors import BackendTimeout
 from hive_mind.hive.effects import Now
 from hive_mind.hive.trust.trust_book import TrustSettings

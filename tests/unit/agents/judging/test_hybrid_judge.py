@@ -95,14 +95,6 @@ def test_a_model_is_asked_once_and_its_verdict_kept_with_all_that_it_rests_on():
     assert entry.judgment.id
 
 
-def test_what_was_kept_becomes_a_precedent_with_what_a_person_decided():
-    log = Kept()
-    judged(reply(), log=log)
-    precedent = log.entries[0].precedent(RETRY, share=0.05)
-    assert (precedent.person, precedent.kind, precedent.judge, precedent.weight) == (RETRY, "writing", "scripted", 20.0)
-    assert [(one.origin, one.action) for one in precedent.signals] == [("model", ACCEPT)]
-
-
 def test_without_a_model_what_needs_one_goes_to_a_person():
     found = evaluated(HybridJudge(), GOAL, RESULT)
     assert (found.action, found.cause) == (ESCALATE, "missing")

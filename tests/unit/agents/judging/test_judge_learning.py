@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.decision_log import LedgerLog, Thresholds, accepted, learned, reset, thresholds_in
-from hive_mind.agents.judging.fact_items import audit_item, fact_item, precedent_of
-from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.decision_log import LedgerLog, Thresholds, learned, reset, thresholds_in
+from hive_mind.agents.judging.fact_judge import FactJudge, audit_item, fact_item
 from hive_mind.agents.judging.model_judge import ModelJudge
-from hive_mind.judge.calibration import Comparison
+from hive_mind.judge.calibration import Comparison, accepted
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
@@ -29,7 +28,7 @@ GIVEN = 0.7
 
 
 def compared(count: int, right: int, confidence: float, weight: float = 1.0) -> list[Comparison]:
-    return [Comparison(ACCEPT, confidence, ACCEPT if n < right else RETRY, "fact", weight) for n in range(count)]
+    return [Comparison(confidence, n < right, "fact", weight) for n in range(count)]
 
 
 def of_facts(found: Thresholds) -> float | None:
@@ -82,7 +81,7 @@ async def test_an_audit_stands_for_many_a_question_for_one_and_to_reject_is_to_k
         await desk.decide(Decision(item=item.id, action=action, by="olga"))
         view = await desk.view(item.id)
         assert view
-        found.append(precedent_of(view, audited))
+        found.append(await log.precedent(view))
 
     assert [(one.person, one.weight) for one in found if one] == [(RETRY, 4.0), (ACCEPT, 1.0)]
     assert [(one.is_right, one.weight) for one in accepted(one for one in found if one)] == [(False, 4.0), (True, 1.0)]

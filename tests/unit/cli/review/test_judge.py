@@ -8,8 +8,7 @@ import pytest
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_items import audit_item, fact_item
-from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.fact_judge import FactJudge, audit_item, fact_item
 from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings

@@ -11,8 +11,7 @@ import pytest
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
-from hive_mind.agents.judging.fact_items import fact_item
-from hive_mind.agents.judging.fact_judge import FactJudge
+from hive_mind.agents.judging.fact_judge import FactJudge, fact_item
 from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import DeskConfig, JudgeSettings, ModelReviewConfig, ReviewConfig
