@@ -1,4 +1,4 @@
-"""The tools of a queen: look at the runs of a fleet, hold them up, let them go on, begun them anew, and give out work.
+"""The tools of a queen: look at the runs of a fleet, hold them up, let them go on, begin them anew, and give out work.
 
 They write steps into the journals of runs. The run's executor notices: it stops where it is, or takes the run up.
 """
@@ -124,7 +124,7 @@ def _steering(fleet: FleetDirectory) -> Sequence[Tool]:
 
     @tool
     async def restart(agent: str, run: str) -> dict[str, Any]:
-        """Give a run up and begun it anew, with what it was given."""
+        """Give a run up and begin it anew, with what it was given."""
         return await _restarted(fleet, agent, run)
 
     return [pause, resume, restart]
