@@ -52,12 +52,13 @@ def pooled(signals: Iterable[Signal], weights: Mapping[str, float] | None = None
     the lightest. A side is ACCEPT, or all that is not; one that is less sure than 0.5 of the opposite changes nothing.
     """
     voices = [_weighted(voice, origin, weights or {}) for origin, voice in _voices(signals).items()]
-    sides = [side for side in (_side(voices, accepting=False), _side(voices, accepting=True)) if side]
+    # The first of equals is the side that does not accept.
+    both = [[voice for voice in voices if (voice.action is JudgmentAction.ACCEPT) is accepting] for accepting in (False, True)]
+    sides = [side for side in both if side]
     if not sides:
         return None
     if len(sides) == 2 and all(any(voice.means_it for voice in side) for side in sides):
         return Pooled(JudgmentAction.ESCALATE, None)
-    # The first of equals is the side that does not accept.
     return _together(max(sides, key=lambda side: max(voice.log_odds for voice in side)))
 
 
@@ -82,10 +83,6 @@ def _together(side: list[_Voice]) -> Pooled:
     surest = sorted(voice.log_odds for voice in side)[-COUNTED_MAX:]
     gravest = max(side, key=lambda voice: (voice.means_it, voice.severity))
     return Pooled(gravest.action, 1.0 / (1.0 + exp(-fsum(surest))))
-
-
-def _side(voices: list[_Voice], *, accepting: bool) -> list[_Voice]:
-    return [voice for voice in voices if (voice.action is JudgmentAction.ACCEPT) is accepting]
 
 
 def _caution(voice: _Voice) -> tuple[int, float]:

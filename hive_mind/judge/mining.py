@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from hive_mind.errors import ConditionError
@@ -128,8 +129,16 @@ def _best(matches: Iterable[_Found], at_least: int) -> Iterator[_Found]:
 
 def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, consistency: float) -> _Found | None:
     """The matches of the condition itself, which may be more than those of the word it was made of."""
-    matched = _matched(pattern.condition, precedents)
-    if matched is None or len(matched) < at_least:
+    try:
+        condition = Condition(pattern.condition)
+        matched = frozenset(
+            number
+            for number, precedent in enumerate(precedents)
+            if condition.holds(result=precedent.result, output=precedent.result, goal={"kind": precedent.kind})
+        )
+    except ConditionError:
+        return None
+    if len(matched) < at_least:
         return None
     action, agreed = Counter(precedents[number].person for number in matched).most_common(1)[0]
     actions = [precedent.person for number, precedent in enumerate(precedents) if number not in matched]
@@ -140,19 +149,6 @@ def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, co
     return _Found(pattern, action, matched, agreed)
 
 
-def _matched(text: str, precedents: Sequence[Precedent]) -> frozenset[int] | None:
-    """The decisions it matches; None if it fails on one of them."""
-    try:
-        condition = Condition(text)
-        return frozenset(
-            number
-            for number, precedent in enumerate(precedents)
-            if condition.holds(result=precedent.result, output=precedent.result, goal={"kind": precedent.kind})
-        )
-    except ConditionError:
-        return None
-
-
 def _proposal(match: _Found, precedents: Sequence[Precedent], ids_taken: set[str]) -> RuleProposal:
     pattern, action = match.pattern, match.action
     confidence = match.agreed / len(match.matched)
@@ -160,10 +156,11 @@ def _proposal(match: _Found, precedents: Sequence[Precedent], ids_taken: set[str
     metadata: dict[str, object] = {"source": LEARNED, "examples": match.agreed}
     if action is JudgmentAction.ACCEPT:
         metadata[MAY_ACCEPT] = True
+    word = f"{pattern.word})" if pattern.word.endswith("(") else pattern.word
     unmatched = (precedent for number, precedent in enumerate(precedents) if number not in match.matched)
     rule = EvaluationRule(
         id=_id(pattern, action, ids_taken),
-        description=f"Auto-generated: {_shown(pattern.word)} {_outcome(match, precedents)}",
+        description=f"Auto-generated: {word} {_outcome(match, precedents)}",
         condition=pattern.condition,
         action=action,
         priority=_PRIORITY + further,
@@ -207,10 +204,6 @@ def _because(agreed: Iterable[Precedent]) -> str:
     return reasons.most_common(1)[0][0] if reasons else ""
 
 
-def _shown(word: str) -> str:
-    return f"{word})" if word.endswith("(") else word
-
-
 def _is_near(pattern: _Pattern, precedent: Precedent) -> bool:
     """Whether it has the same word, written or used in another way."""
     word = pattern.word.strip("(").lower()
@@ -218,4 +211,4 @@ def _is_near(pattern: _Pattern, precedent: Precedent) -> bool:
 
 
 def _cases(precedents: Iterable[Precedent]) -> tuple[str, ...]:
-    return tuple(precedent.case for precedent, _ in zip(precedents, range(_SHOWN_MAX), strict=False))
+    return tuple(precedent.case for precedent in islice(precedents, _SHOWN_MAX))

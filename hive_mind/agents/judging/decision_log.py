@@ -156,7 +156,7 @@ class LedgerLog:
         """
         judgment = judged.judgment
         may_be = self.audit_share > 0.0 and judgment.action is JudgmentAction.ACCEPT and judgment.cause in _AUDITED
-        if may_be and chosen(judged.case, self.audit_share, await self.key()):
+        if may_be and chosen(judged.case, self.audit_share, await key_of(self.ledger, _KEY, self.now_ms())):
             judged = msgspec.structs.replace(judged, audit=self.audit_share)
         await _append(self.ledger, JUDGEMENTS + judgment.id, [self._entry(judged)])
         return judged
@@ -186,10 +186,6 @@ class LedgerLog:
         """The last judgement of this id; None where none was kept. Raises what a ledger raises."""
         entries = await self.ledger.read(JUDGEMENTS + judgment)
         return _read(entries[-1]) if entries else None
-
-    async def key(self) -> str:
-        """A secret of this ledger, made when it is asked for the first time."""
-        return await key_of(self.ledger, _KEY, self.now_ms())
 
     async def taught(self, settings: JudgeSettings) -> JudgeSettings:
         """As sure as people's decisions say one has to be, and signals weighed by them. Raises what a ledger raises."""

@@ -142,7 +142,7 @@ class Reviewing:
 
     async def _look_again(self, ledger: Ledger, former: RulesAtWork | None) -> RulesAtWork:
         """At everything, as soon as others are at work than these, if they are not those of the last time; which they are now."""
-        now = await self.rules.changed_from(former)
+        now = await self.rules.known(former)
         judges = self._config.facts, [rule.model_dump(mode="json") for rule in now.rules.rules], now.unreadable
         digest = sha256(msgspec.json.encode(judges, order="deterministic")).digest()
         entries = await ledger.read(_STREAM)

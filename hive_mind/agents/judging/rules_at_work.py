@@ -87,12 +87,8 @@ class HiveRules:
                 self._read, self._now = version, together(self._given, registry.with_prefix(f"{KIND}/"))
         return self._now
 
-    async def known(self) -> RulesAtWork:
-        """The rules at work, as soon as the hive has said which it has."""
-        return await self.changed_from(None)
-
-    async def changed_from(self, former: RulesAtWork | None) -> RulesAtWork:
-        """The rules at work when they are known, and others than these."""
+    async def known(self, former: RulesAtWork | None = None) -> RulesAtWork:
+        """The rules at work, as soon as the hive has said which it has, and they are others than `former`."""
         # Any member may have written them; a look costs nothing.
         while (now := self.now()) is former or not now.is_known:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)

@@ -3,14 +3,34 @@
 Cases are chosen alike everywhere, and a rule goes on only while people agree with it.
 """
 
+import json
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hive_mind.errors import InvalidInput
-from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rules import EvaluationRule, Match, RuleSet, Trial, chosen
+from hive_mind.hive.policy.rights import problem_with_value
+from hive_mind.judge.judgment import FACT, Example, JudgmentAction
+from hive_mind.judge.rules import (
+    EXAMPLES_MAX,
+    EvaluationRule,
+    Match,
+    RuleSet,
+    Trial,
+    chosen,
+    key_of,
+    known,
+    moved,
+    rule_of,
+    taken_back,
+    together,
+    tried,
+    value_of,
+)
 from tests.documents import printed
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
@@ -134,3 +154,100 @@ def test_a_rule_that_people_contradict_is_taken_back():
     assert record(19, 20).is_refuted(0.95) is False
     assert record(14, 20).is_refuted(0.95)
     assert record(14, 20).next_share(1.0, 0.95) == 0.0
+
+
+GIVEN = EvaluationRule(id="pumps", condition="'pump' in result.text", action="retry", description="pumps are ours")
+BEYOND = {"id": "new", "condition": "invented_tomorrow(result.text)", "action": "retry"}
+
+
+def entries(*rules: EvaluationRule | dict[str, Any]) -> dict[str, Any]:
+    told = [json.loads(value_of(rule)) if isinstance(rule, EvaluationRule) else rule for rule in rules]
+    return {key_of(rule["id"]): rule for rule in told}
+
+
+def test_a_rule_comes_out_of_the_registry_as_it_went_in() -> None:
+    rule = GIVEN.model_copy(update={"mode": "shadow", "rollout": 0.1, "on": "fact", "metadata": {"source": "learned"}})
+    assert known(entries(rule)) == {"pumps": rule}
+    assert problem_with_value(key_of("pumps"), value_of(rule)) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"id": "x", "action": "retry"}, "condition: Field required"),
+        ({"id": "x", "condition": "open('f')", "action": "retry"}, "condition: Value error, the condition can't be used"),
+        ({"id": "x", "condition": "True", "action": "accept", "metadata": {"source": "learned"}}, "a learned rule accepts only"),
+        ("True", "it: Input should be a valid dictionary"),
+    ],
+)
+def test_what_is_no_rule_is_refused_with_the_reason(given: Any, told: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        rule_of(given)
+
+
+def test_rules_of_the_hive_stand_beside_those_of_the_manifest_which_count_first() -> None:
+    other = GIVEN.model_copy(update={"id": "doors", "priority": 200})
+    same = GIVEN.model_copy(update={"action": JudgmentAction.ACCEPT})
+    found = together([GIVEN], entries(other, same))
+    assert found.rules.rules == (other, GIVEN)
+    assert (found.unreadable, found.is_known) == ("", True)
+
+
+def test_a_rule_that_can_not_be_read_here_is_told_and_the_others_are_asked() -> None:
+    found = together([], entries(GIVEN, BEYOND) | {"rule/mine": {"id": "thine", "condition": "True", "action": "retry"}})
+    assert found.rules.rules == (GIVEN,)
+    assert found.unreadable.startswith("rule/new of the hive can't be read here: condition: ")
+    assert found.unreadable.endswith("rule/mine of the hive calls itself 'thine'")
+
+
+def test_a_rule_that_is_taken_back_says_why_until_somebody_approves_it_again() -> None:
+    back = taken_back(moved(GIVEN, "active", 0.5, "ruth"), "people agreed in 1 of 3 cases")
+    assert (back.mode, back.metadata) == ("shadow", {"approved_by": "ruth", "taken_back": "people agreed in 1 of 3 cases"})
+    again = moved(back, "active", 0.1, "sam")
+    assert (again.mode, again.rollout, again.metadata) == ("active", 0.1, {"approved_by": "sam"})
+
+
+def case(text: str, person: JudgmentAction | None = None) -> Example:
+    return Example(result={"text": text}, kind=FACT, case=text, person=person)
+
+
+def test_a_rule_is_put_to_every_case_and_counts_what_it_would_be_the_first_to_decide() -> None:
+    rules = [
+        rule("pumps", "'pump' in result.text"),
+        rule("red", "'red' in result.text", priority=200),
+        rule("all", "True", priority=1),
+    ]
+
+    red, pumps, all_ = tried(rules, [case("a red pump"), case("a pump"), case("a red door"), case("a door")])
+
+    assert [(one.rule.id, one.matched, one.first) for one in (red, pumps, all_)] == [
+        ("red", 2, 2),
+        ("pumps", 2, 1),
+        ("all", 4, 1),
+    ]
+    assert pumps.examples == ["a red pump", "a pump"]
+
+
+def test_a_rule_on_trial_keeps_no_other_from_deciding() -> None:
+    shadow, active = tried(
+        [rule("shadow", "True", mode="shadow", priority=200), rule("active", "True")], [case("one"), case("two")]
+    )
+    assert (shadow.first, active.first) == (2, 2)
+
+
+def test_what_people_decided_is_held_against_what_it_says() -> None:
+    (held,) = tried([rule("held", "True", ESCALATE)], [case("a", ESCALATE), case("b", RETRY), case("c", ACCEPT), case("d")])
+    (passed,) = tried([rule("passed", "True", ACCEPT)], [case("a", ACCEPT), case("b", ESCALATE)])
+    assert (held.rightly, held.wrongly) == (2, 1)
+    assert (passed.rightly, passed.wrongly) == (1, 1)
+
+
+def test_what_it_can_not_be_put_to_is_counted_and_told() -> None:
+    (broken,) = tried([rule("broken", "result['size'] > 1")], [case("a"), case("b")])
+    assert (broken.matched, broken.broken) == (0, 2)
+    assert "there is no 'size' in it" in broken.why
+
+
+def test_a_few_examples_are_enough() -> None:
+    (found,) = tried([rule("all", "True")], [case(str(number)) for number in range(100)])
+    assert len(found.examples) == EXAMPLES_MAX
