@@ -15,6 +15,10 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def time_text(ms: int) -> str:
     """A moment in UTC, to the second."""
-    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return utc(ms / 1_000).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from hive_mind.agents.runs.event_streams import ServerEvent, events_from
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.asking import called, status_of
-from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
 

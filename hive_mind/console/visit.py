@@ -11,13 +11,13 @@ import msgspec
 from aiohttp import web
 
 from hive_mind import __version__
+from hive_mind.agents.runs.event_streams import beating
 from hive_mind.console import PREFIX
 from hive_mind.console.decisions import Decisions
 from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
 from hive_mind.console.sessions import Session
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
-from hive_mind.runtime.runs.event_streams import beating
 
 _AGENTS_OFFERED_MAX = 1000
 # A reader that went away is only noticed by writing to it.

@@ -39,9 +39,9 @@ from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
 from hive_mind.runtime.replies import answer_reply, fact_reply, found_reply
 
 if TYPE_CHECKING:
+    from hive_mind.agents.runs.run_keeper import RunKeeper
     from hive_mind.runtime.members.member import RunningMember
-    from hive_mind.runtime.runs.agent_runs import AgentRuns
-    from hive_mind.runtime.runs.run_calls import RunCalls
+    from hive_mind.runtime.workers.agent_runs import AgentRuns
     from hive_mind.runtime.workers.sources_learned import LearnedSources
 
 Reply = dict[str, Any]
@@ -287,7 +287,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await (await self._runs()).say(request.run, request.text, request.key)
 
     async def _do_queen_told(self, request: api.QueenTold) -> Any:
-        return await (await self._runs()).queen_told(request.text, request.source, request.inputs)
+        return await self._own_runs().queen_told(request.text, request.source, request.inputs)
 
     async def _do_tools(self, request: api.Tools) -> Any:
         del request
@@ -330,10 +330,13 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
         return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
 
-    async def _runs(self) -> "RunCalls":
+    async def _runs(self) -> "RunKeeper":
+        return await self._own_runs().calls()
+
+    def _own_runs(self) -> "AgentRuns":
         if self._given_runs is None:
             raise InvalidInput(f"{self._agent.name} runs no workers here: an agent of a fleet does, or `hive-mind run`")
-        return await self._given_runs.calls()
+        return self._given_runs
 
 
 def _progress_by(on_event: OnEvent | None) -> Progress:

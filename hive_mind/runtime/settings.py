@@ -154,6 +154,12 @@ def environment_with(values: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **values}
 
 
+def environment_without_secrets() -> dict[str, str]:
+    """That of a program which gets none of this process's secrets."""
+    secret_names = {_PREFIX + name for name in SECRETS}
+    return {name: value for name, value in os.environ.items() if name not in secret_names}
+
+
 def replace_variables(values: Mapping[str, str]) -> None:
     """See these variables from here on, and no others."""
     os.environ.clear()

@@ -375,7 +375,7 @@ def judge_of(fleet: Fleet) -> Any:
 
 async def run_judge_of(fleet: Fleet) -> Any:
     """The judge of what runs give."""
-    return (await fleet.agent().runs.calls())._keeper.parts.judge
+    return (await fleet.agent().runs.calls()).parts.judge
 
 
 async def function_of(fleet: Fleet) -> str:
@@ -402,9 +402,9 @@ JUDGED_BY_A_MODEL = Story(
         model="scripted:two", threshold=0.8, callsPerMinute=7, unattended="accept", audit=0.25, functions={"own": "json:dumps"}
     ),
     {
-        "spec.judge.model": Sight(lambda f: judge_of(f)._model.name, "scripted:one", "scripted:two"),
+        "spec.judge.model": Sight(lambda f: judge_of(f).model.name, "scripted:one", "scripted:two"),
         "spec.judge.threshold": Sight(lambda f: judge_of(f).settings.threshold, 0.6, 0.8),
-        "spec.judge.callsPerMinute": Sight(lambda f: judge_of(f)._model._pace._turns.maxlen, 9, 7),
+        "spec.judge.callsPerMinute": Sight(lambda f: judge_of(f).model._pace._turns.maxlen, 9, 7),
         "spec.judge.unattended": Sight(lambda f: judge_of(f).settings.unattended, "hold", "accept"),
         "spec.judge.audit": Sight(lambda f: judge_of(f).log.audit_share, 0.5, 0.25),
         "spec.judge.degrade": Sight(degrades, True, False),

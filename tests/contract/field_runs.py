@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.workers.config import TriggerConfig
+from hive_mind.runs.triggers import TriggerConfig
 from hive_mind.tools.base import ToolContext
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 from tests.contract.field_probes import Spec, fixed
@@ -232,9 +232,9 @@ HEALTH = Story(
 )
 
 
-def of_notices(see: Callable[[Any], Any]) -> Callable[[Fleet], Any]:
-    """What is sent of items that wait at the desk."""
-    return lambda fleet: see(fleet.agent("ada").runs.notices)  # type: ignore[union-attr]
+def of_runs(see: Callable[[Any], Any]) -> Callable[[Fleet], Any]:
+    """What an agent's runs have, at whose desk items wait."""
+    return lambda fleet: see(fleet.agent("ada").runs)  # type: ignore[union-attr]
 
 
 def notified(**fields: Any) -> Spec:
@@ -246,18 +246,18 @@ NOTIFY = Story(
     notified(command=["true"], link="https://one.example", hours=5),
     notified(command=["true", "two"], link="https://two.example", hours=7),
     {
-        "spec.notify.command": Sight(of_notices(lambda of: of.recipient), ("true",), ("true", "two")),
+        "spec.notify.command": Sight(of_runs(lambda runs: runs.recipient), ("true",), ("true", "two")),
         "spec.notify.link": Sight(
-            of_notices(lambda of: of.notices.link), "https://one.example/v1/replies/ada", "https://two.example/v1/replies/ada"
+            of_runs(lambda runs: runs.notices.link), "https://one.example/v1/replies/ada", "https://two.example/v1/replies/ada"
         ),
-        "spec.notify.hours": Sight(of_notices(lambda of: of.notices.hours), 5, 7),
+        "spec.notify.hours": Sight(of_runs(lambda runs: runs.notices.hours), 5, 7),
     },
 )
 WEBHOOK = Story(
     "webhook",
     notified(url="https://one.example/${env:FIRST_KEY}"),
     notified(url="https://two.example"),
-    {"spec.notify.url": Sight(of_notices(lambda of: of.recipient), "https://one.example/key-one", "https://two.example")},
+    {"spec.notify.url": Sight(of_runs(lambda runs: runs.recipient), "https://one.example/key-one", "https://two.example")},
 )
 EVERY = Story(
     "every",
@@ -284,7 +284,7 @@ def events_of(fleet: Fleet) -> TriggerConfig:
     return fleet.worker.config.agents[0].triggers[0]
 
 
-# Takes connections and says nothing: that a run begins is shown in tests/unit/runtime/runs/test_event_streams.py.
+# Takes connections and says nothing: that a run begins is shown in tests/unit/agents/runs/test_event_streams.py.
 EVENTS = Story(
     "events",
     workers("first", {}, [{"events": f"{SILENT}/one", "token": "${file:one.txt}", "inputs": ABOUT}], {}),

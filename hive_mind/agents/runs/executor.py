@@ -5,13 +5,14 @@ and what is wanted is wanted again.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hive_mind.agents.runs.performer import ROOM_POLL_S, Budget, Listen, RunParts, RunPerformer
 from hive_mind.agents.runs.run_journal import WORDS, RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
 from hive_mind.agents.runs.shared_values import check_named
+from hive_mind.agents.runs.tasks import stopped
 from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import InvalidInput
 from hive_mind.llm.base import Usage
@@ -45,7 +46,6 @@ class RunExecutor:
         self.run, self.parts, self._is_waiting, self._listen = run, parts, is_waiting, listen
         self.journal = RunJournal(parts.ledger, run, parts.clock_ms, on_step)
         self._plan, self._budget = WorkerPlan(), Budget(lambda: self.state)
-        self._changed = asyncio.Event()
         self._heard_pos = 0
         """Behind this position of the ledger nothing was said to it yet that it knows."""
 
@@ -83,10 +83,6 @@ class RunExecutor:
         await self.journal.append([Resumed(kept(spec) if spec else None, await self.parts.judge.has_rules())])
         await asyncio.to_thread(self.parts.files(self.run, "").remove_halves)
 
-    def listen(self) -> None:
-        """Somebody said something (`say_to`): it is looked for while the run is driven."""
-        self._changed.set()
-
     async def drive(self) -> RunState:
         """Until it has ended or waits for somebody. Raises `RunTaken`, and what ledger and disk raise; the run stays as it is."""
         files = self.parts.files(self.run, self.state.spec.identity)
@@ -103,32 +99,30 @@ class RunExecutor:
             while self.state.outcome is None:
                 await self._hear()
                 effects = wanted(self.state, self._plan)
-                self._drop({effect.id for effect in effects}, tasks, pending)
+                ids = {effect.id for effect in effects}
+                for id in [id for id in tasks if id not in ids]:
+                    tasks.pop(id).cancel()
+                    self._budget.release(id)
+                pending &= ids
                 for effect in effects:
                     if effect.id not in tasks and effect.id not in pending:
                         tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
                 if not await self._advance(tasks, pending):
                     break
         finally:
-            await _stopped(tasks.values())
+            await stopped(tasks.values())
         return self.state
-
-    def _drop(self, wanted_ids: Collection[str], tasks: _Tasks, pending: set[str]) -> None:
-        for id in [id for id in tasks if id not in wanted_ids]:
-            tasks.pop(id).cancel()
-            self._budget.release(id)
-        pending.intersection_update(wanted_ids)
 
     async def _advance(self, tasks: _Tasks, pending: set[str]) -> bool:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
-        if not busy and not self._changed.is_set() and not self._is_waiting:
+        if not busy and not self._is_waiting:
             return False
-        change = asyncio.create_task(self._stirred())
+        word = asyncio.create_task(self._said())
         try:
-            tasks_done, _ = await asyncio.wait([*tasks.values(), change], return_when=asyncio.FIRST_COMPLETED)
+            tasks_done, _ = await asyncio.wait([*tasks.values(), word], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            change.cancel()
+            await stopped([word])
         for id in [id for id, task in tasks.items() if task in tasks_done]:
             event = tasks.pop(id).result()
             if event is None:
@@ -147,23 +141,16 @@ class RunExecutor:
                 if not isinstance(event, e.Word):
                     await self._keep(e.Failed(event.effect, str(error)))
 
-    async def _stirred(self) -> None:
-        """Until somebody says something: here, or where this process waits for people, in another."""
-        hearing: list[asyncio.Task[object]] = [asyncio.create_task(self._changed.wait())]
-        if self._is_waiting and self.state.listening:
-            hearing.append(asyncio.create_task(self._said_elsewhere()))
-        try:
-            await asyncio.wait(hearing, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await _stopped(hearing)
-
-    async def _said_elsewhere(self) -> None:
-        async for _ in self.parts.ledger.follow(self._heard_pos, WORDS + self.run):
-            return
+    async def _said(self) -> None:
+        """Until somebody says something that a node waits for, in this process or in another."""
+        if not self.state.listening:
+            await asyncio.Event().wait()
+        async for entry in self.parts.ledger.follow(self._heard_pos, stream := WORDS + self.run):
+            if entry.stream == stream:
+                return
 
     async def _hear(self) -> None:
         """Words stay where they are until a node waits for one."""
-        self._changed.clear()
         if self.state.listening:
             for word, pos in await words_for(self.parts.ledger, self.run):
                 self._heard_pos = pos
@@ -202,11 +189,9 @@ class RunExecutor:
 
     def _unpaid(self) -> int:
         """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
-        return max(1, sum(_is_paid(effect) and not self._budget.holds(effect.id) for effect in wanted(self.state, self._plan)))
-
-
-def _is_paid(effect: e.Effect) -> bool:
-    return isinstance(effect, e.CallModel) or (isinstance(effect, e.CallTool) and effect.call.name == DELEGATE)
+        effects = [effect for effect in wanted(self.state, self._plan) if not self._budget.holds(effect.id)]
+        calls = [effect.call.name for effect in effects if isinstance(effect, e.CallTool)]
+        return max(1, calls.count(DELEGATE) + sum(isinstance(effect, e.CallModel) for effect in effects))
 
 
 def _check_price(spec: WorkerSpec, parts: RunParts) -> None:
@@ -217,9 +202,3 @@ def _check_price(spec: WorkerSpec, parts: RunParts) -> None:
         f"limits.usd: no price is known for {parts.model.name}; limit tokens instead, or name it provider:model, "
         "with genai-prices installed (extra llm)"
     )
-
-
-async def _stopped(tasks: "Collection[asyncio.Task[Any]]") -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,21 +2,31 @@
 
 Beside it in the agent's ledger are entries of what people say to a run, which it hears once, whatever was killed in between, and
 of work that another agent gives to this one, of which it begins one run.
+
+Old runs that have ended go: their steps, what was said to them, what they asked and is decided, and their files. Of each run one
+small entry stays, so that its name is never used again: a task that was assigned, a trigger or a ticket begins one run, also when
+that is long gone. Judgements stay: a judge learns from them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.notices import SENT
 from hive_mind.clocks import time_text, wall_clock_ms
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
+from hive_mind.judge.items import stream_of
 from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
 from hive_mind.model.decoding import json_decoder
-from hive_mind.model.entry import Entry
+from hive_mind.model.entry import Entry, Head
 from hive_mind.regex import regex
 from hive_mind.runs.effects import Word
 from hive_mind.runs.fold import fold, folded
@@ -49,6 +59,7 @@ class StepTooLarge(InvalidInput):
 
 
 _NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_FOLDER = regex(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def checked_name(run: str) -> str:
@@ -89,14 +100,11 @@ class RunJournal:
             self.state = fold(self.state, step, now_ms)
             if self._on_step:
                 self._on_step(step)
-        answered = {step.item for step in steps if isinstance(step, Answered)}
-        moot = [id for id, waiting_item in waiting.items() if id not in answered and self._is_moot(id, waiting_item)]
-        if moot:
+        # A call that waits within asks again for what it still needs.
+        going_on = {step.item for step in steps if isinstance(step, Answered)} | self.state.waiting.keys()
+        going_on |= {id for id, item in waiting.items() if item.is_within and item.place in self.state.places}
+        if moot := [id for id in waiting if id not in going_on]:
             await LedgerDesk(self._ledger, clock_ms=self._clock_ms).withdraw(moot, moot_of(self.run))
-
-    def _is_moot(self, item: str, waiting_item: Waiting) -> bool:
-        """A call that waits within asks again for what it still needs."""
-        return item not in self.state.waiting and not (waiting_item.is_within and waiting_item.place in self.state.places)
 
     async def cancel(self, by: str = "") -> RunState:
         """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
@@ -115,13 +123,14 @@ def moot_of(run: str) -> str:
 
 async def run_called(ledger: Ledger, run_given: str) -> str:
     """The one run whose id begins like this. Raises `InvalidInput` for none and for several."""
-    ids = [id for id in await run_ids(ledger) if id.startswith(run_given.strip())] if run_given.strip() else []
-    if run_given.strip() in ids:
-        return run_given.strip()
+    name = run_given.strip()
+    ids = [id for id in await run_ids(ledger) if id.startswith(name)] if name else []
+    if name in ids:
+        return name
     if len(ids) > 1:
         raise InvalidInput(f"run id {run_given!r} is ambiguous: {', '.join(ids[:5])}; give more characters")
-    if not ids and run_given.strip() and await ledger.read(PRUNED + run_given.strip()):
-        raise InvalidInput(f"run {run_given.strip()} has ended and was pruned; its judgements are kept")
+    if not ids and name and await ledger.read(PRUNED + name):
+        raise InvalidInput(f"run {name} has ended and was pruned; its judgements are kept")
     if not ids:
         raise InvalidInput(f"there is no run {run_given!r}; `hive-mind runs list` shows them")
     return ids[0]
@@ -171,18 +180,14 @@ async def say_to(ledger: Ledger, run: str, text: str, key: str = "") -> int:
         keys = [_said(entry).key for entry in entries]
         if key and key in keys:
             return keys.index(key) + 1
-        _refuse_unheard(run, state, len(entries) - len(state.heard))
+        if state.outcome is not None:
+            raise InvalidInput(f"run {run} has ended ({state.outcome}) and hears nothing any more")
+        if state.worker is None or not any(node.client_facing for node in state.spec.nodes):
+            raise InvalidInput(f"run {run} hears nobody: no node of its worker says `clientFacing: true`")
+        if len(entries) - len(state.heard) >= _WORDS_MAX:
+            raise InvalidInput(f"run {run} has not heard the last {_WORDS_MAX} messages yet: wait until it asks for the next")
         if await ledger.append(WORDS + run, len(entries), [said]):
             return len(entries) + 1
-
-
-def _refuse_unheard(run: str, state: RunState, waiting: int) -> None:
-    if state.outcome is not None:
-        raise InvalidInput(f"run {run} has ended ({state.outcome}) and hears nothing any more")
-    if state.worker is None or not any(node.client_facing for node in state.spec.nodes):
-        raise InvalidInput(f"run {run} hears nobody: no node of its worker says `clientFacing: true`")
-    if waiting >= _WORDS_MAX:
-        raise InvalidInput(f"run {run} has not heard the last {_WORDS_MAX} messages yet: wait until it asks for the next")
 
 
 async def words_for(ledger: Ledger, run: str) -> list[tuple[Word, int]]:
@@ -258,3 +263,64 @@ GOING = frozenset({"unfinished", "parked", "paused"})
 def status_of(state: RunState) -> str:
     """A word for it: how it ended, or whether a person or a process goes on."""
     return state.outcome or ("paused" if state.paused else "parked" if state.is_waiting else "unfinished")
+
+
+@dataclass(frozen=True, slots=True)
+class OldRun:
+    """One that may go. `steps` counts those of its sub-agents, too."""
+
+    run: str
+    outcome: str
+    ended_ms: int
+    steps: int
+
+
+async def old_runs(ledger: Ledger, before_ms: int, keep: int = 0) -> list[OldRun]:
+    """Runs that ended before then, the oldest first; the `keep` that ended last stay. Raises what a ledger raises."""
+    heads, ended = await ledger.heads(PREFIX), []
+    for head in heads:
+        if head.kind == ENDED and "." not in head.stream:
+            (last,) = await ledger.read(head.stream, head.seq)
+            step = step_of(last)
+            steps = sum(other.seq + 1 for other in heads if other is head or other.stream.startswith(f"{head.stream}."))
+            outcome = step.outcome if isinstance(step, Ended) else ""
+            ended.append(OldRun(head.stream.removeprefix(PREFIX), outcome, last.at_ms, steps))
+    newest_first = sorted(ended, key=lambda run: (-run.ended_ms, run.run))
+    return [run for run in reversed(newest_first[keep:]) if run.ended_ms < before_ms]
+
+
+async def prune(ledger: Ledger, runs: Path, old: Iterable[OldRun], clock_ms: Callable[[], int]) -> list[OldRun]:
+    """Those that went. `runs`: the folder with theirs.
+
+    A kill leaves each run whole or gone, and at most a folder, which goes with the next pruning. One that has changed meanwhile
+    stays. Raises what a ledger raises, and `OSError`.
+    """
+    items, runs_gone = await _items(ledger), []
+    for run in old:
+        # Its steps, those of its sub-agents, and what was said to it.
+        heads = [head for head in await ledger.heads(PREFIX + run.run) if head.stream.partition(".")[0] == PREFIX + run.run]
+        if not any(head.stream == PREFIX + run.run and head.kind == ENDED for head in heads):
+            continue
+        heads += [head for head in await ledger.heads(WORDS + run.run) if head.stream == WORDS + run.run]
+        body = msgspec.json.encode({"outcome": run.outcome, "ended_ms": run.ended_ms, "steps": run.steps})
+        heads += items.get(run.run, ())
+        if await ledger.drop(heads, PRUNED + run.run, [Entry("pruned", body, clock_ms())]):
+            runs_gone.append(run)
+    # A run is in the ledger before its folder is there, and one that is not pruned stays.
+    pruned = {head.stream.removeprefix(PRUNED) for head in await ledger.heads(PRUNED)}
+    for name in await asyncio.to_thread(lambda: [path.name for path in runs.iterdir()] if runs.is_dir() else []):
+        if name.partition(".")[0] in pruned and _FOLDER.fullmatch(name):
+            await asyncio.to_thread(shutil.rmtree, runs / name)
+    return runs_gone
+
+
+async def _items(ledger: Ledger) -> dict[str, list[Head]]:
+    """The items that runs asked and people have decided, by run."""
+    desk, heads_by_run = LedgerDesk(ledger), dict[str, list[Head]]()
+    ends = {head.stream: head for prefix in ("item/", SENT) for head in await ledger.heads(prefix)}
+    for id in await desk.ids():
+        view = await desk.view(id)
+        if view and view.item.kind in ("tool", "question") and view.decision:
+            heads = [ends[stream] for stream in (stream_of(id), SENT + id) if stream in ends]
+            heads_by_run.setdefault(view.item.subject.partition("/")[0].partition(".")[0], []).extend(heads)
+    return heads_by_run

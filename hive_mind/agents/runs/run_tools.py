@@ -4,8 +4,8 @@ The credentials that tools of a run used: had by name, and taken out of whatever
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -21,41 +21,42 @@ from hive_mind.runs.files import as_text, shown
 from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.prompt import DELEGATE
 from hive_mind.runs.steps import plain
-from hive_mind.tools.base import AskPerson, NeedsPerson, Tool, Toolbox, ToolContext
+from hive_mind.tools.base import AskPerson, NeedsPerson, Toolbox, ToolContext
 
 FLEET_BYTES_MAX = 3_500
 """of a value that every node of a hive holds"""
 OUTPUT_BYTES_MAX = 500_000
 """A step of a run has at most a megabyte, and an output stands in the state of each run that is looked at."""
 _TEXT = {"type": "string"}
-_BUILT_IN = {
-    "set_output": ToolSpec(
-        "set_output",
-        "Set one of your outputs. The value is kept at once; setting it again replaces it.",
-        {"type": "object", "properties": {"key": _TEXT, "value": {}}, "required": ["key", "value"]},
-    ),
-    "ask_person": ToolSpec(
-        "ask_person",
-        "Ask a person and wait for the answer. Ask only what neither your tools nor your inputs tell.",
-        {"type": "object", "properties": {"question": _TEXT}, "required": ["question"]},
-    ),
-}
+
+
+def _spec(tool: str, description: str, /, *required: str, **properties: Mapping[str, Any]) -> ToolSpec:
+    parameters = {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+    return ToolSpec(tool, description, parameters)
+
+
+_SET_OUTPUT = _spec(
+    "set_output",
+    "Set one of your outputs. The value is kept at once; setting it again replaces it.",
+    "key",
+    "value",
+    key=_TEXT,
+    value={},
+)
+_ASK_PERSON = _spec(
+    "ask_person",
+    "Ask a person and wait for the answer. Ask only what neither your tools nor your inputs tell.",
+    "question",
+    question=_TEXT,
+)
+_DELEGATE = "Give a task to a sub-agent, which works on it alone and reports back. Several at once work side by side."
+_REPORT = "Tell the agent that gave you this task how it goes. You go on at once."
+_COMPLETE = "End your task now: everything that can be found is found."
+_WAIT = "Ask a person something that only a person can do or decide, and wait for the answer."
 _SUB_AGENT = {
-    "report_to_parent": ToolSpec(
-        "report_to_parent",
-        "Tell the agent that gave you this task how it goes. You go on at once.",
-        {"type": "object", "properties": {"message": _TEXT, "data": {"type": "object"}}, "required": ["message"]},
-    ),
-    "mark_complete": ToolSpec(
-        "mark_complete",
-        "End your task now: everything that can be found is found.",
-        {"type": "object", "properties": {"message": _TEXT}},
-    ),
-    "wait_for_response": ToolSpec(
-        "wait_for_response",
-        "Ask a person something that only a person can do or decide, and wait for the answer.",
-        {"type": "object", "properties": {"message": _TEXT}, "required": ["message"]},
-    ),
+    "report_to_parent": _spec("report_to_parent", _REPORT, "message", message=_TEXT, data={"type": "object"}),
+    "mark_complete": _spec("mark_complete", _COMPLETE, message=_TEXT),
+    "wait_for_response": _spec("wait_for_response", _WAIT, "message", message=_TEXT),
 }
 
 NOTHING = Redaction(())
@@ -101,12 +102,13 @@ class RunTools:
         """The result of a call; any failure is a result, too, and says so. Raises `NeedsPerson`."""
         if node.kind == "loop" and call.name in self._built_in(node):
             return await asyncio.to_thread(self._built_in_call, node, call)
-        tool = self._allowed(node, call.name)
+        allowed = self.toolbox.chosen([node.tool] if node.kind == "tool" else node.tools)
+        tool = next((tool for tool in allowed if tool.name == call.name), None)
         if tool is None:
             tool_names = ", ".join(spec.name for spec in self.offered(node))
             return _error(f"there is no tool {call.name!r} here; tools: {tool_names}")
-        context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take)
-        context = replace(context, ask_person=ask_person) if ask_person else context
+        asking = {"ask_person": ask_person} if ask_person else {}
+        context = ToolContext(self.run, node.id, f"{self.run}.{call.id}", self.agent, self.credentials.take, **asking)
         timeout = asyncio.timeout(tool.timeout_s)
         try:
             async with timeout:
@@ -133,16 +135,15 @@ class RunTools:
             return _error(f"what {name} gave can't be kept: {error}")
         return ToolResult(shown(name, text, file), value_kept, file=file)
 
-    def _allowed(self, node: NodeSpec, name: str) -> Tool | None:
-        names: Sequence[str] = [node.tool] if node.kind == "tool" else node.tools
-        return next((tool for tool in self.toolbox.chosen(names) if tool.name == name), None)
-
     def _built_in(self, node: NodeSpec) -> dict[str, ToolSpec]:
-        specs = dict(_BUILT_IN) if node.may_write else {"ask_person": _BUILT_IN["ask_person"]}
+        specs = {"set_output": _SET_OUTPUT} if node.may_write else {}
         if self.is_sub:
-            del specs["ask_person"]
             return specs | _SUB_AGENT
-        return specs | ({DELEGATE: _delegate(node)} if node.subagents else {})
+        specs["ask_person"] = _ASK_PERSON
+        if node.subagents:
+            names = {"type": "string", "enum": list(node.subagents)}
+            specs[DELEGATE] = _spec(DELEGATE, _DELEGATE, "name", "task", name=names, task=_TEXT)
+        return specs
 
     def _built_in_call(self, node: NodeSpec, call: ToolCall) -> ToolResult:
         arguments = call.arguments
@@ -173,25 +174,16 @@ class RunTools:
 
 def _keepable(value: Any) -> Any:
     """A value as a step holds it, the same now and after a restart."""
-    body = msgspec.json.encode(plain(value), enc_hook=_path)
+    body = msgspec.json.encode(plain(value), enc_hook=_as_path)
     if len(body) > OUTPUT_BYTES_MAX:
         raise InvalidInput(f"it has {len(body):,} bytes, and an output has at most {OUTPUT_BYTES_MAX:,}; write it to a file")
     return msgspec.json.decode(body)
 
 
-def _path(value: Any) -> str:
+def _as_path(value: Any) -> str:
     if isinstance(value, PathLike):
         return str(value)
     raise TypeError(f"{type(value).__name__} can't be written as JSON")
-
-
-def _delegate(node: NodeSpec) -> ToolSpec:
-    properties = {"name": {"type": "string", "enum": list(node.subagents)}, "task": _TEXT}
-    return ToolSpec(
-        DELEGATE,
-        "Give a task to a sub-agent, which works on it alone and reports back. Several at once work side by side.",
-        {"type": "object", "properties": properties, "required": ["name", "task"]},
-    )
 
 
 def _error(text: str) -> ToolResult:

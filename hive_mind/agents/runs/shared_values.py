@@ -19,6 +19,7 @@ from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Scope
 from hive_mind.runs.steps import ENDED, PREFIX
+from hive_mind.runs.triggers import NAME_CHARACTERS
 
 if TYPE_CHECKING:
     from hive_mind.agents.judging.rules_at_work import HiveMember
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 VALUES = "buffer/"
 """of the streams they are kept in"""
-NAME_CHARACTERS = 100
-"""of a stream"""
 _SET = "set"
 _DROP_EVERY = 64
 """Reading this many takes well below a millisecond."""
@@ -53,9 +52,7 @@ class FleetValues(Protocol):
 
 
 class LedgerValues:
-    """Of one stream of an agent, in its ledger. Values that others overwrote are dropped, so a stream is as long as it has
-    values.
-    """
+    """Of one stream of an agent, in its ledger. Values that others overwrote are dropped: it is as long as it has values."""
 
     def __init__(self, ledger: Ledger, name: str, clock_ms: Callable[[], int]) -> None:
         self._ledger, self._stream, self._clock_ms = ledger, VALUES + name, clock_ms
@@ -69,43 +66,34 @@ class LedgerValues:
 
     async def write(self, values: Values) -> None:
         """Durable when this returns. Raises what a ledger raises."""
-        entry = Entry(_SET, msgspec.json.encode(values), self._clock_ms())
-        while True:
+        entry, is_kept = Entry(_SET, msgspec.json.encode(values), self._clock_ms()), False
+        while not is_kept:
             before = await self._written()
             if any(former_values.by == values.by for former_values in before):
                 return
-            if await self._appended(len(before), entry):
-                break
+            try:
+                is_kept = await self._ledger.append(self._stream, len(before), [entry])
+            except InvalidInput:
+                # Somebody may have dropped meanwhile what was old.
+                if len(await self._ledger.read(self._stream)) >= len(before):
+                    raise
         # False where somebody wrote meanwhile.
         while (len(before) + 1) % _DROP_EVERY == 0 and not await self._drop_old():
             pass
 
-    async def _appended(self, seq: int, entry: Entry) -> bool:
-        """False where somebody wrote meanwhile, or dropped what was old."""
-        try:
-            return await self._ledger.append(self._stream, seq, [entry])
-        except InvalidInput:
-            if len(await self._ledger.read(self._stream)) < seq:
-                return False
-            raise
-
     async def _drop_old(self) -> bool:
-        """All but the last of each key, and the names of runs that may still ask whether they wrote."""
+        """All but the last of each key, and the names of runs that have not ended and may still ask whether they wrote."""
         heads = [head for head in await self._ledger.heads(self._stream) if head.stream == self._stream]
         entries = await self._ledger.read(self._stream)
         all_values = [json_decoder(Values)(entry.body) for entry in entries]
         last = {key: values_of_entry.by for values_of_entry in all_values for key in values_of_entry.values}
-        going_on = await self._going_on()
+        going_on = {head.stream.removeprefix(PREFIX) for head in await self._ledger.heads(PREFIX) if head.kind != ENDED}
         entries_kept = []
         for entry, values_of_entry in zip(entries, all_values, strict=True):
             values = {key: value for key, value in values_of_entry.values.items() if last[key] == values_of_entry.by}
             if values or values_of_entry.by.partition("/")[0] in going_on:
                 entries_kept.append(replace(entry, body=msgspec.json.encode(Values(values_of_entry.by, values))))
         return len(entries_kept) == len(entries) or await self._ledger.drop(heads, self._stream, entries_kept)
-
-    async def _going_on(self) -> set[str]:
-        """Runs that have not ended."""
-        return {head.stream.removeprefix(PREFIX) for head in await self._ledger.heads(PREFIX) if head.kind != ENDED}
 
     async def _written(self) -> list[Values]:
         return [json_decoder(Values)(entry.body) for entry in await self._ledger.read(self._stream)]

@@ -42,15 +42,15 @@ class FleetDirectory:
         is_person: bool = False,
     ) -> None:
         self.queen, self.desk, self.domains, self.is_person = queen, desk, domains, is_person
-        self._open_ledger = open_ledger
+        self.open_ledger = open_ledger
 
     def of_person(self, name: str) -> "FleetDirectory":
         """The same, steered by somebody who talks with the queen."""
-        return FleetDirectory(name, self.desk, self._open_ledger, self.domains, is_person=True)
+        return FleetDirectory(name, self.desk, self.open_ledger, self.domains, is_person=True)
 
     async def look(self, agent: str, work: Callable[[Ledger], Awaitable[_T]]) -> _T | None:
         """The result of `work` on an agent's ledger; None for an agent that has none."""
-        ledger = await self._open_ledger(agent)
+        ledger = await self.open_ledger(agent)
         if ledger is None:
             return None
         try:

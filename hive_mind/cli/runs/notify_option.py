@@ -12,6 +12,7 @@ from hive_mind.cli.running import Stopped
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from hive_mind.agents.notices import Deliver
     from hive_mind.agents.runs.performer import RunParts
 
 Notify = Annotated[
@@ -34,9 +35,14 @@ def refuse_notify(notify: str) -> None:
 def check_notify(notify: str) -> None:
     """Raises `InvalidInput` for a notice that could go nowhere, before anything is done."""
     if notify:
-        from hive_mind.runtime.runs.notifying import delivery
+        _delivery(notify)
 
-        delivery(notify)
+
+def _delivery(notify: str) -> "Deliver":
+    from hive_mind.agents.notices import delivery
+    from hive_mind.runtime.settings import environment_without_secrets, secret
+
+    return delivery(notify, secret("HOOK_SECRET"), environment_without_secrets())
 
 
 @asynccontextmanager
@@ -46,9 +52,8 @@ async def notifying(notify: str, parts: "RunParts") -> AsyncIterator[None]:
         yield
         return
     from hive_mind.agents.notices import Notices
-    from hive_mind.runtime.runs.notifying import delivery
 
-    notices = Notices(parts.ledger, delivery(notify), clock_ms=parts.clock_ms)
+    notices = Notices(parts.ledger, _delivery(notify), clock_ms=parts.clock_ms)
     following = asyncio.create_task(notices.follow(), name="notices")
     try:
         yield

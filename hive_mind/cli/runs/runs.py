@@ -256,8 +256,8 @@ async def prune(
 
     A run that waits or is under way is never removed. A process that has the agent open may keep running.
     """
-    from hive_mind.agents.runs.pruning import old_runs
-    from hive_mind.agents.runs.pruning import prune as pruned
+    from hive_mind.agents.runs.run_journal import old_runs
+    from hive_mind.agents.runs.run_journal import prune as pruned
     from hive_mind.clocks import wall_clock_ms
     from hive_mind.model.aggregation import DAY_MS
     from hive_mind.runtime.agent_files import database_path

@@ -14,7 +14,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms.tree import Finding, Path
 from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
 from hive_mind.judge.items import REPLY_HOURS
-from hive_mind.runtime.runs.cron import cron_due
+from hive_mind.runs.triggers import cron_due
 from hive_mind.suggestions import did_you_mean
 
 _TOPOLOGY: Path = ("spec", "topology")

@@ -38,6 +38,7 @@ from hive_mind.judge.judge_settings import DeskConfig, ModelReviewConfig, Review
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.regex import regex
+from hive_mind.runs.triggers import TriggerConfig
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers.config import (
     QUOTA_OF_THE_PROVEN,
@@ -52,7 +53,6 @@ from hive_mind.runtime.workers.config import (
     NotifyConfig,
     SeenConfig,
     SourceConfig,
-    TriggerConfig,
     WatchConfig,
     WorkerConfig,
 )

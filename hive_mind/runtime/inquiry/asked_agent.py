@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     # They bring what reads workers, and what an agent without a hive does not need.
     from hive_mind.runtime.members.member import RunningMember
-    from hive_mind.runtime.runs.agent_runs import AgentRuns
+    from hive_mind.runtime.workers.agent_runs import AgentRuns
 
 
 class AskedAgent:

@@ -19,7 +19,7 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.runs.agent_runs import AgentRuns
+from hive_mind.runtime.workers.agent_runs import AgentRuns
 from hive_mind.runtime.workers.config import AgentConfig
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_file
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus

@@ -25,6 +25,7 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runs.triggers import TriggerConfig
 from hive_mind.runtime.settings import Settings
 
 STOP_TIMEOUT_S = 20.0
@@ -39,20 +40,6 @@ class SourceConfig(msgspec.Struct, frozen=True):
 
     path: str
     digest: str
-
-
-class TriggerConfig(msgspec.Struct, frozen=True):
-    """A trigger of runs: an interval in seconds, a cron line, calls of a hook of this name, or the events that an address sends.
-
-    `token` may be a reference; it is resolved when it is used.
-    """
-
-    every_s: float = 0.0
-    cron: str = ""
-    hook: str = ""
-    events: str = ""
-    token: str = ""
-    inputs: dict[str, Any] = {}
 
 
 class AgentConfig(msgspec.Struct, frozen=True):

@@ -44,6 +44,8 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from hive_mind.agents.notices import REPLIES, SIGNATURE_HEADER, signature
+from hive_mind.agents.runs.event_streams import beating
 from hive_mind.api.request import OnEvent
 from hive_mind.api.requests import REQUESTS
 from hive_mind.clocks import FINISH_S, LEAVE_S
@@ -62,8 +64,6 @@ from hive_mind.errors import (
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.replies import refusal
-from hive_mind.runtime.runs.event_streams import beating
-from hive_mind.runtime.runs.notifying import REPLIES, SIGNATURE_HEADER, signature
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers.metrics import WorkerCollector

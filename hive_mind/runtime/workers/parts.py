@@ -33,11 +33,11 @@ from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.nodes import Borrowed
-from hive_mind.runtime.runs.agent_runs import AgentRuns
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
+from hive_mind.runtime.workers.agent_runs import AgentRuns
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.sources_learned import LearnedSources

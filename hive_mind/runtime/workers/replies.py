@@ -12,11 +12,11 @@ from types import MappingProxyType
 import msgspec
 from aiohttp import web
 
+from hive_mind.agents.notices import REPLIES
 from hive_mind.agents.replies import How, TokenRefused
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.items import Item
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.runs.notifying import REPLIES
 from hive_mind.runtime.workers.worker import Worker
 
 ROUTE = REPLIES + "/{agent}/{token}"

@@ -9,6 +9,7 @@ import pytest
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.run_keeper import RunKeeper
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
@@ -16,7 +17,6 @@ from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 

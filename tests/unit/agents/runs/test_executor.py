@@ -309,10 +309,8 @@ async def test_a_chat_answers_each_word_and_ends_when_its_outputs_are_set(ledger
     await executor.start(spec, {})
     assert (await executor.drive()).places["p1"].phase == "wait"
     await say_to(ledger, "r", "I sail")
-    executor.listen()
     state = await executor.drive()
     assert state.places["p1"].messages[-1].text == "You said I sail. Where?"
-    executor.listen()
     assert (await executor.drive()).seq == state.seq
 
     await say_to(ledger, "r", "to Porto")
@@ -340,7 +338,6 @@ async def test_a_word_that_comes_while_a_chat_still_thinks_is_heard_in_its_turn(
     task = asyncio.create_task(executor.drive())
     await until(lambda: bool(executor.state.places) and executor.state.places["p1"].phase == "act")
     await say_to(ledger, "r", "Porto")
-    executor.listen()
     await asyncio.sleep(0)
     gate.set()
     assert (await task).buffer == {"x": "Porto"}

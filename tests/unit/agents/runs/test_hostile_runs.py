@@ -10,8 +10,10 @@ from typing import Any, cast
 
 import pytest
 
+from hive_mind.agents.runs import run_keeper
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_journal import say_to
+from hive_mind.agents.runs.run_keeper import RunKeeper
 from hive_mind.agents.runs.shared_values import Values
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.ledger.base import Ledger
@@ -19,8 +21,6 @@ from hive_mind.model.dialogue import Reply
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Limits
 from hive_mind.runs.state import RunState
-from hive_mind.runtime.runs import run_keeper
-from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.functions import tool
 from tests.loops import opened
 from tests.unit.agents.run_builders import driven, kept, parts_over, said, sets
@@ -172,7 +172,7 @@ async def test_on_a_full_disk_a_run_stops_and_goes_on_once_there_is_room(
     appends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger
 ) -> None:
     """What must not happen twice does not, and nothing is in trouble any more."""
-    monkeypatch.setattr(run_keeper, "_AGAIN_S", 0.0)
+    monkeypatch.setattr(run_keeper, "AGAIN_S", 0.0)
     paid = []
 
     @tool(idempotent=False)

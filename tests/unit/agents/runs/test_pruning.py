@@ -9,8 +9,7 @@ import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
-from hive_mind.agents.runs.pruning import old_runs, prune
-from hive_mind.agents.runs.run_journal import run_called, run_ids, say_to
+from hive_mind.agents.runs.run_journal import old_runs, prune, run_called, run_ids, say_to
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import sqlite
 from hive_mind.ledger.base import Ledger

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_keeper import RunKeeper, Saying
 from hive_mind.cli.runs.run_shown import Heard, StepPrinter
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
@@ -19,9 +20,6 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs import steps as s
-from hive_mind.runtime.runs.run_calls import RunCalls
-from hive_mind.runtime.runs.run_keeper import RunKeeper, Saying
-from hive_mind.tools.base import Toolbox
 from tests.unit.agents.run_builders import parts_over, until
 from tests.unit.runs.flow import worker
 
@@ -103,10 +101,9 @@ async def test_of_a_run_that_a_fleet_drives_the_words_are_told_to_who_looks_on(l
     model.may_go_on, model.was_heard = asyncio.Event(), []
     keeper = RunKeeper(replace(parts_over(ledger), model=model), TALK)
     await keeper.open()
-    calls = RunCalls(keeper, Toolbox([]))
-    await calls.run({}, {}, "r")
+    await keeper.run({}, {}, "r")
     await until(lambda: model.was_heard == [True])
-    said = (await calls.shown("r"))["saying"]
+    said = (await keeper.shown("r"))["saying"]
     assert [(one["node"], one["text"]) for one in said] == [("talk", "The pump ")]
     model.may_go_on.set()
     await until(lambda: not keeper.under_way)

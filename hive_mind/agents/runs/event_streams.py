@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -20,6 +19,7 @@ import msgspec
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
+from hive_mind.runs.triggers import shown_url
 
 EVENT_BYTES_MAX = 1 << 20
 SILENT_S = 120.0
@@ -121,12 +121,6 @@ class EventReader:
         return ServerEvent(kind, "\n".join(data), self._id) if data else None
 
 
-def shown_url(url: str) -> str:
-    """An address without what may be secret in it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def _check(name: str, response: aiohttp.ClientResponse) -> None:
     if response.status == HTTPStatus.NO_CONTENT:
         raise StreamEnded(name, "the server ended the stream (204)")
@@ -163,7 +157,7 @@ async def beating(
     coming: asyncio.Task[Event] | None = None
     try:
         while not ending.done():
-            coming = coming or asyncio.ensure_future(_next(events))
+            coming = coming or asyncio.ensure_future(anext(events))
             await asyncio.wait([coming, ending], timeout=every_s, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 yield None
@@ -178,7 +172,3 @@ async def beating(
         for task in left:
             task.cancel()
         await asyncio.wait(left)
-
-
-async def _next(events: AsyncIterator[Event]) -> Event:
-    return await anext(events)

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.agents.runs import triggers as under_test
+from hive_mind.agents.runs.event_streams import EVENT_BYTES_MAX, EventReader, ServerEvent, StreamEnded, events_from
 from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.triggers import Triggers
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
-from hive_mind.runtime.runs import triggers as under_test
-from hive_mind.runtime.runs.event_streams import EVENT_BYTES_MAX, EventReader, ServerEvent, StreamEnded, events_from, shown_url
-from hive_mind.runtime.runs.triggers import Triggers
-from hive_mind.runtime.workers.config import TriggerConfig
+from hive_mind.runs.triggers import TriggerConfig, shown_url
 from tests.servers.event_source import EventSource
-from tests.unit.runtime.runs.test_triggers import keeper_over, runs_in
+from tests.unit.agents.runs.test_triggers import keeper_over, runs_in
 
 STREAM = (
     "\ufeff: a comment\r\n\r\nid: 1\ndata: one\ndata:  two\n\nevent: alarm\rdata: {}\r\rdata\n\nid: 2\n\n"

@@ -7,38 +7,39 @@ An agent that has no runs never loads their modules: half of the memory of a wor
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.credentials.redaction import Redaction
-from hive_mind.errors import HiveError
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import shared_ledger
+from hive_mind.runtime.process_identity import Identity, is_running
+from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.settings import Settings, environment_without_secrets, secret
+from hive_mind.runtime.wiring import open_ledger, shared_ledger
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
+from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
+    from hive_mind.agents.notices import Notices
     from hive_mind.agents.replies import How
+    from hive_mind.agents.runs.health_watch import HealthWatch
+    from hive_mind.agents.runs.run_keeper import RunKeeper
+    from hive_mind.agents.runs.triggers import Triggers
     from hive_mind.judge.items import Item
-    from hive_mind.runtime.runs.health_watch import HealthWatch
-    from hive_mind.runtime.runs.notifying import DeskNotices
-    from hive_mind.runtime.runs.run_calls import RunCalls
-    from hive_mind.runtime.runs.run_keeper import RunKeeper
-    from hive_mind.runtime.runs.triggers import Triggers
     from hive_mind.tools.base import McpServer
 
-_log = logging.getLogger(__name__)
-
-_AGAIN_S = 5.0
 OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 
@@ -63,10 +64,11 @@ class AgentRuns:
         self._triggers: Triggers | None = None
         self.watch: HealthWatch | None = None
         """The watch beside them, once they are open."""
+        self.notices: Notices | None = None
+        """Of what waits at its desk, if anybody gets some, who is the `recipient`."""
+        self.recipient: str | tuple[str, ...] = ()
         self._ledger: Ledger | None = None
-        self._post: asyncio.Task[None] | None = None
-        self.notices: DeskNotices | None = None
-        """Of what waits at its desk, if anybody gets some."""
+        self._tasks: list[asyncio.Task[None]] = []
         self._opening = asyncio.Lock()
         self._stack = AsyncExitStack()
 
@@ -84,38 +86,40 @@ class AgentRuns:
 
     async def open_if_any(self) -> None:
         """Take up what has not ended, where the agent has a worker or ever had a run. Raises what a ledger raises."""
-        watch = self._config.watch
         if (
             self._agent_config.worker
-            or self._agent.name in (watch.watcher, watch.queen)
+            or self._duties
             or ((self._config.notify.is_on or self._posts) and self._agent.name == self._config.review.desk.agent)
-            or (self._is_kept and ledger_path(self._settings, self._agent.name).exists())
+            or self._has_ledger
         ):
             await self.calls()
 
-    async def calls(self) -> "RunCalls":
-        """The requests to its runs. Raises as a ledger and a model do."""
-        from hive_mind.runtime.runs.run_calls import RunCalls
-
+    async def calls(self) -> "RunKeeper":
+        """Its runs, for requests about them. Raises as a ledger and a model do."""
         async with self._opening:
-            keeper = self._keeper or await self._opened()
-        return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")), self.watch)
+            return self._keeper or await self._opened()
 
     async def events(self, since: int) -> AsyncIterator[bytes]:
         """The events in them behind this position. Raises as a ledger does."""
-        from hive_mind.runtime.runs.event_streams import events_of
+        from hive_mind.agents.runs.event_streams import events_of
 
-        return events_of((await self.calls()).ledger, since)
+        return events_of((await self.calls()).parts.ledger, since)
+
+    async def queen_told(self, text: str, by: str, order: Mapping[str, Any]) -> dict[str, Any]:
+        """A queen's reply. Raises `InvalidInput` where this agent is none."""
+        await self.calls()
+        assert self.watch is not None  # noqa: S101 - it is there with the runs
+        return await self.watch.told(text, by, order)
 
     @asynccontextmanager
     async def desk(self) -> AsyncIterator["LedgerDesk | None"]:
         """Where people decide what this agent asks; None where it never asked anything. Raises what a ledger raises."""
         from hive_mind.agents.desk import LedgerDesk
 
-        if self._ledger is None and not (self._is_kept and ledger_path(self._settings, self._agent.name).exists()):
+        if self._ledger is None and not self._has_ledger:
             yield None
             return
-        ledger = self._ledger or await self._open_ledger()
+        ledger = self._ledger or await shared_ledger(self._settings, self._agent.name)
         try:
             desk = LedgerDesk(ledger)
             await desk.expire()
@@ -137,10 +141,8 @@ class AgentRuns:
         from hive_mind.agents.replies import KEY, decision_of, over, refuse_over, reply_of
         from hive_mind.clocks import wall_clock_ms
 
-        await self.calls()
-        assert self._ledger is not None  # noqa: S101 - it is open with the runs
-        now_ms, desk = wall_clock_ms(), LedgerDesk(self._ledger)
-        reply = reply_of(await key_of(self._ledger, KEY, now_ms), token)
+        ledger, now_ms = (await self.calls()).parts.ledger, wall_clock_ms()
+        desk, reply = LedgerDesk(ledger), reply_of(await key_of(ledger, KEY, now_ms), token)
         view = refuse_over(reply, await desk.view(reply.item), now_ms)
         if by and not await desk.decide(decision_of(reply, by, because, text)):
             raise over()
@@ -153,63 +155,78 @@ class AgentRuns:
 
     async def close(self) -> None:
         """Stop where each run is. Closing twice is fine."""
-        if self.watch is not None:
-            await self.watch.close()
-        if self._triggers is not None:
-            await self._triggers.close()
-        if self.notices is not None:
-            await self.notices.close()
-        if self._keeper is not None:
-            await self._keeper.close()
-        if self._post is not None:
-            self._post.cancel()
-            await asyncio.wait([self._post])
+        for service in (self.watch, self._triggers, self._keeper):
+            if service is not None:
+                await service.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._stack.aclose()
         if self._ledger is not None:
             await self._ledger.close()
 
     @property
-    def _is_kept(self) -> bool:
-        return self._settings.store != "memory"
+    def _duties(self) -> tuple[str, ...]:
+        duties = (("watcher", self._config.watch.watcher), ("queen", self._config.watch.queen))
+        return tuple(duty for duty, agent in duties if agent == self._agent.name)
+
+    @property
+    def _has_ledger(self) -> bool:
+        return self._settings.store != "memory" and ledger_path(self._settings, self._agent.name).exists()
 
     async def _opened(self) -> "RunKeeper":
+        from hive_mind.agents.desk import LedgerDesk
         from hive_mind.agents.judging.hybrid_judge import run_judge
         from hive_mind.agents.judging.model_judge import JudgeModels
+        from hive_mind.agents.runs.health_watch import HealthWatch
+        from hive_mind.agents.runs.run_keeper import RunKeeper
         from hive_mind.agents.runs.shared_values import RegistryValues
+        from hive_mind.agents.runs.triggers import Triggers
+        from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.runs.graphs.spec import WorkerSpec
-        from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
-        from hive_mind.runtime.runs.notifying import DeskNotices
-        from hive_mind.runtime.runs.run_keeper import RunKeeper
-        from hive_mind.runtime.runs.triggers import Triggers
         from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
 
         config, agent, model_name = self._agent_config, self._agent, self._agent_config.model or self._settings.llm
-        ledger = self._ledger = await self._open_ledger()
+        ledger = self._ledger = await shared_ledger(self._settings, agent.name)
         models = JudgeModels(self._model, self._settings.llm_retry, self._settings.token_budget)
         judge = await run_judge(self._config.review, ledger, models, model_name, self._member)
         model = await self._model(model_name) if model_name else None
-        tools = queens_tools(self._config.watch, self._settings, agent.name, ledger)
-        served = await served_tools(self._servers(), self._stack)
-        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, (*tools, *served))
-        worker = WorkerSpec.model_validate(config.worker) if config.worker else None
+        fleet = FleetDirectory(agent.name, LedgerDesk(ledger), self._opened_of, self._config.watch.agents)
+        tools = (*(fleet_tools(fleet) if "queen" in self._duties else ()), *await served_tools(self._servers(), self._stack))
+        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, tools)
         shared = RegistryValues(agent.name, self._member) if self._member is not None else None
-        parts = replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden)
-        keeper = RunKeeper(allowed(parts, config.tools), worker)
+        parts = allowed(replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden), config.tools)
+        keeper = RunKeeper(parts, WorkerSpec.model_validate(config.worker) if config.worker else None)
         await keeper.open()
-        watch = self.watch = HealthWatch(
-            self._config.watch, self._settings, agent.name, ledger, keeper, self._member, Path(self._config.run)
-        )
-        watch.begin()
-        if self._config.notify.is_on and self.desk_agent == agent.name:
-            self.notices = DeskNotices(self._config.notify, self._settings, agent.name, ledger)
-            self.notices.begin()
+        self.watch = HealthWatch(self._config.watch, self._duties, fleet, keeper, self._dead)
+        self.watch.begin()
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)
             self._triggers.begin()
-        if self._posts and self._member is not None and self._config.review.desk.agent:
-            self._post = asyncio.create_task(self._carry(ledger, self._member), name=f"questions of the runs of {agent.name}")
+        self._begin_at_desk(ledger)
         self._keeper = keeper
         return keeper
+
+    def _begin_at_desk(self, ledger: Ledger) -> None:
+        """Send notices of what waits at the desk, and carry what its runs ask there. Raises `InvalidInput` and `ConfigError`."""
+        from hive_mind.agents.judging.reviewing import run_desk
+        from hive_mind.agents.notices import REPLIES, Notices, delivery
+        from hive_mind.agents.runs.tasks import kept_up
+
+        agent, notify, at = self._agent.name, self._config.notify, self._config.review.desk
+        if notify.is_on and self.desk_agent == agent:
+            url, link, *words = (
+                resolved_here(text, home=self._settings.home) for text in (notify.url, notify.link, *notify.command)
+            )
+            self.recipient, link = url or tuple(words), f"{link.rstrip('/')}{REPLIES}/{agent}" if link else ""
+            deliver = delivery(self.recipient, secret("HOOK_SECRET"), environment_without_secrets())
+            self.notices = Notices(ledger, deliver, link=link, hours=notify.hours)
+            following = kept_up(self.notices.follow, f"{agent}: notices can't be sent")
+            self._tasks.append(asyncio.create_task(following, name=f"notices of {agent}"))
+        if self._posts and self._member is not None and at.agent:
+            carry = partial(run_desk, agent, at, ledger, self._member)
+            carrying = kept_up(carry, f"{agent}: what its runs ask can't be carried to the desk")
+            self._tasks.append(asyncio.create_task(carrying, name=f"questions of the runs of {agent}"))
 
     def _servers(self) -> Iterator["McpServer"]:
         """Those that its worker names: nobody else's processes are started for it."""
@@ -220,15 +237,19 @@ class AgentRuns:
             if f"mcp:{config.name}/" in worker_path:
                 yield McpServer(config.name, config.command, config.url, config.env, config.idempotent)
 
-    async def _open_ledger(self) -> Ledger:
-        return await shared_ledger(self._settings, self._agent.name)
+    async def _opened_of(self, agent: str) -> Ledger | None:
+        """The ledger of an agent of this home folder, shared; None where it has none."""
+        if not ledger_path(self._settings, agent).exists():
+            return None
+        return await open_ledger(self._settings, agent, is_shared=True)
 
-    async def _carry(self, ledger: Ledger, member: RunningMember) -> None:
-        from hive_mind.agents.judging.reviewing import run_desk
+    def _dead(self) -> tuple[str, ...]:
+        return self._member.dead(self._is_running_here) if self._member else ()
 
-        while True:
-            try:
-                await run_desk(self._agent.name, self._config.review.desk, ledger, member)
-            except* HiveError as failed:
-                _log.error("%s: what its runs ask can't be carried to the desk: %s", self._agent.name, failed.exceptions[0])
-            await asyncio.sleep(_AGAIN_S)
+    def _is_running_here(self, process: str) -> bool:
+        """Whether the process that said last how to reach it is on this machine now."""
+        try:
+            contact = json_decoder(Contact)((Path(self._config.run) / f"{process}.json").read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return False
+        return is_running(Identity(contact.pid, contact.started))

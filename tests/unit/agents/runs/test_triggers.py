@@ -8,14 +8,13 @@ import pytest
 
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal, say_to
+from hive_mind.agents.runs.run_keeper import RunKeeper
+from hive_mind.agents.runs.triggers import Triggers
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runtime.runs.cron import cron_due
-from hive_mind.runtime.runs.run_keeper import RunKeeper
-from hive_mind.runtime.runs.triggers import Triggers, next_due
-from hive_mind.runtime.workers.config import TriggerConfig
+from hive_mind.runs.triggers import TriggerConfig, cron_due
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
 from tests.waiting import until
@@ -38,8 +37,8 @@ def at(text: str) -> float:
 
 
 def test_an_interval_is_due_at_its_multiples_so_that_two_processes_mean_the_same_time() -> None:
-    assert next_due(TriggerConfig(every_s=60), 119.0) == 120.0
-    assert next_due(TriggerConfig(every_s=60), 120.0) == 180.0
+    assert TriggerConfig(every_s=60).next_due(119.0) == 120.0
+    assert TriggerConfig(every_s=60).next_due(120.0) == 180.0
 
 
 def test_a_cron_line_is_in_utc() -> None:
@@ -134,7 +133,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_its_question_w
     with pytest.raises(InvalidInput, match="hears nobody"):
         await say_to(ledger, "r", "hello")
     assert [view.item.subject.partition("/")[0] for view in await keeper.parts.desk.open()] == ["r"]
-    await keeper.cancel("r", "ines")
+    await keeper.cancelled("r", "ines")
     await until(lambda: not keeper.under_way)
     assert await keeper.parts.desk.open() == []
     assert ledger._streams["run/r"][-1].kind == "ended"
@@ -159,11 +158,11 @@ async def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_wha
     await keeper.open()
     await keeper.start(None, {}, "r")
     await begun.wait()
-    await keeper.cancel("r", "ines")
+    await keeper.cancelled("r", "ines")
     state = await RunJournal(ledger, "r").load()
     assert (state.outcome, state.reason) == ("cancelled", "cancelled by ines")
     assert stopped.is_set()
-    await keeper.cancel("r", "ruth")
+    await keeper.cancelled("r", "ruth")
     assert (await RunJournal(ledger, "r").load()).reason == "cancelled by ines"
     await keeper.close()
 
