@@ -15,7 +15,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.run_journal import health_of, open_runs
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError
-from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, examined, item_of, ticket_of, ticket_of_dead
+from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, item_of, ticket_of, ticket_of_dead
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
@@ -108,11 +108,9 @@ class Watcher:
             await ledger.close()
         tickets = []
         for run_seen, summary in looks:
-            finding = examined(summary, run_seen.before, self._settings)
+            tickets.append(ticket_of(summary, run_seen.before, self._settings))
             await self._note(summary)
-            if finding.cause:
-                tickets.append(ticket_of(summary, finding))
-        return tickets
+        return [ticket for ticket in tickets if ticket]
 
     async def _seen(self, subject: str) -> "_Seen":
         entries = await self._ledger.read(_SEEN + subject)

@@ -16,8 +16,8 @@ from hive_mind.judge.items import Item, fitted
 from hive_mind.model.ids import item_id
 from hive_mind.model.setting import Setting
 
-Severity = Literal["ok", "warn", "degraded", "critical"]
-Cause = Literal["", "stall", "loop", "retries", "dead"]
+Severity = Literal["warn", "degraded", "critical"]
+Cause = Literal["stall", "loop", "retries", "dead"]
 
 
 class HealthSummary(Struct, frozen=True, kw_only=True):
@@ -55,37 +55,6 @@ class HealthSettings:
     """Minutes without any step: critical."""
 
 
-class HealthFinding(Struct, frozen=True):
-    """A fault of a run, and since when: `window`."""
-
-    severity: Severity
-    cause: Cause
-    window: str
-
-
-HEALTHY = HealthFinding("ok", "", "")
-
-
-def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> HealthFinding:
-    """The findings of this look. `before`: the summary of the last one, None on the first."""
-    settings = replace(settings, **now.criteria)
-    if now.is_idle:
-        return HEALTHY
-    if now.stall_ms >= settings.stall_min * 60_000:
-        return HealthFinding("critical", "stall", f"{now.steps}.{now.starts}")
-    if now.is_circling:
-        return HealthFinding("critical", "loop", str(now.starts))
-    if before is None or (now.starts == before.starts and now.without_accept <= before.without_accept):
-        return HEALTHY
-    table: tuple[tuple[int, Severity], ...] = (
-        (settings.critical, "critical"),
-        (settings.degraded, "degraded"),
-        (settings.warn, "warn"),
-    )
-    found = next((severity for least, severity in table if now.without_accept >= least), None)
-    return HealthFinding(found, "retries", str(now.starts)) if found else HEALTHY
-
-
 class EscalationTicket(Struct, frozen=True, kw_only=True):
     """A report to a queen. The same trouble has the same `id`, from every watcher; one that gets worse is another.
 
@@ -102,10 +71,8 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         missing = [name for name in ("agent", "cause", "severity", "window", "told", "evidence") if not getattr(self, name)]
-        if missing or self.severity == "ok":
-            raise InvalidInput(
-                f"a ticket needs {', '.join(missing) or 'something that is wrong'}: a partial one can't be acted on"
-            )
+        if missing:
+            raise InvalidInput(f"a ticket needs {', '.join(missing)}: a partial one can't be acted on")
 
     @property
     def subject(self) -> str:
@@ -116,21 +83,32 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
         return item_id("ticket", self.subject, f"{self.cause}/{self.window}/{self.severity}")
 
 
-def ticket_of(summary: HealthSummary, finding: HealthFinding) -> EscalationTicket:
-    """About a run. Raises `InvalidInput` where nothing is wrong."""
-    text = {
-        "stall": f"run {summary.run} has not moved for {summary.stall_ms / 60_000:.1f} minutes",
-        "loop": f"run {summary.run} makes the same calls again and again",
-        "retries": f"run {summary.run} made {summary.without_accept} steps without anything being accepted",
-    }.get(finding.cause, "")
+def ticket_of(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> EscalationTicket | None:
+    """The trouble of a run at this look, None where there is none. `before`: the summary of the last one, None on the first."""
+    settings = replace(settings, **now.criteria)
+    if now.is_idle:
+        return None
+    if now.stall_ms >= settings.stall_min * 60_000:
+        told = f"run {now.run} has not moved for {now.stall_ms / 60_000:.1f} minutes"
+        return _ticket(now, "stall", "critical", f"{now.steps}.{now.starts}", told)
+    if now.is_circling:
+        return _ticket(now, "loop", "critical", str(now.starts), f"run {now.run} makes the same calls again and again")
+    if before is None or (now.starts == before.starts and now.without_accept <= before.without_accept):
+        return None
+    table: tuple[tuple[int, Severity], ...] = (
+        (settings.critical, "critical"),
+        (settings.degraded, "degraded"),
+        (settings.warn, "warn"),
+    )
+    told = f"run {now.run} made {now.without_accept} steps without anything being accepted"
+    severity = next((severity for least, severity in table if now.without_accept >= least), None)
+    return _ticket(now, "retries", severity, str(now.starts), told) if severity else None
+
+
+def _ticket(summary: HealthSummary, cause: Cause, severity: Severity, window: str, told: str) -> EscalationTicket:
+    evidence = summary.evidence or (f"{summary.steps} steps",)
     return EscalationTicket(
-        agent=summary.agent,
-        run=summary.run,
-        cause=finding.cause,
-        severity=finding.severity,
-        window=finding.window,
-        told=text,
-        evidence=summary.evidence or (f"{summary.steps} steps",),
+        agent=summary.agent, run=summary.run, cause=cause, severity=severity, window=window, told=told, evidence=evidence
     )
 
 

@@ -87,16 +87,12 @@ class _Judged:
         needed = {*self.unchecked(satisfaction), *(criterion.id for criterion in self.case.criteria)}
         return [id for id in satisfaction.unchecked if id in needed or self.settings.has_model]
 
-    def shadows(self) -> tuple[str, ...]:
-        if not self.rules.has_shadows:
-            return ()
-        matches = self.rules.shadows(self.case.names, self.case.kind, self.digest)
-        return tuple(match.rule.id for match in matches if not match.broken)
-
     def finished(self, judgment: Judgment) -> Judgment:
         """With all that was looked at on the way; where nobody attends, what is done instead of asking."""
         signals = (*judgment.signals, *(signal for signal in self.given if signal not in judgment.signals))
-        judgment = replace(judgment, signals=signals, shadows=self.shadows())
+        shadows = self.rules.shadows(self.case.names, self.case.kind, self.digest) if self.rules.has_shadows else []
+        shadow_ids = tuple(match.rule.id for match in shadows if not match.broken)
+        judgment = replace(judgment, signals=signals, shadows=shadow_ids)
         if satisfaction := self.seen():
             is_alone = judgment.action is JudgmentAction.ESCALATE and not is_for_a_person(judgment, self.settings)
             if is_alone and self.unchecked(satisfaction):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hive_mind import backends
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import Judged, JudgmentAction
 from hive_mind.llm.scripted import ScriptedModel
@@ -45,7 +45,7 @@ hostile = [f'{{"verdicts": {deep}}}', f'{{"verdicts": [{{"number": 1, "more": {d
 def judged(reply: str) -> list[Judged]:
     async def work() -> list[Judged]:
         ledger = await backends.load("ledger", "memory").open()
-        model = ModelJudge(ScriptedModel(lambda _: reply), settings=ModelJudgeSettings(repairs_max=0))
+        model = ModelJudge(ScriptedModel(lambda _: reply), repairs_max=0)
         judge = FactJudge("ann", model, LedgerLog(ledger), JudgeSettings(THRESHOLD, has_model=True))
         await judge.load()
         found = await judge.judge(FACTS)

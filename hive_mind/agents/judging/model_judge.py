@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 BUDGET_TOKENS = 200_000
 
 _MINUTE_S = 60.0
+# Of a longer result the model sees the beginning and a note.
+_RESULT_CHARS_MAX, _REPLY_TOKENS_MAX = 40_000, 1_024
 
 
 class Pace:
@@ -61,17 +63,8 @@ class Pace:
             self._turns.append(self._clock_s())
 
 
-@dataclass(frozen=True, slots=True)
-class ModelJudgeSettings:
-    """`result_chars_max`: of a longer result the model sees the beginning and a note. `reply_tokens_max` bounds a verdict.
-
-    `repairs_max`: how often a reply that can't be used is named to the model and asked for again.
-    """
-
-    result_chars_max: int = 40_000
-    reply_tokens_max: int = 1_024
-    repairs_max: int = 2
-    retry: RetrySettings = field(default_factory=RetrySettings)
+ReadSignals = Callable[[str], Sequence[Signal]]
+"""Raises `UnusableReplyError` for a reply that can't be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +83,23 @@ class Verdicts:
 
 
 class ModelJudge:
-    """Asks one model. `budget` is for all its verdicts together; `pace`, if given, holds up calls."""
+    """Asks one model. `budget` is for all its verdicts together; `pace`, if given, holds up calls.
+
+    `repairs_max`: how often a reply that can't be used is named to the model and asked for again.
+    """
 
     def __init__(
         self,
         model: LanguageModel,
         budget: Budget | None = None,
-        settings: ModelJudgeSettings | None = None,
+        retry: RetrySettings | None = None,
         *,
         rng: random.Random | None = None,
         pace: Pace | None = None,
+        repairs_max: int = 2,
     ) -> None:
         self.budget = budget or Budget(BUDGET_TOKENS)
-        self.settings = settings or ModelJudgeSettings()
-        self._model, self._pace = model, pace
+        self._model, self._retry, self._pace, self._repairs_max = model, retry or RetrySettings(), pace, repairs_max
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
 
     @property
@@ -121,19 +117,15 @@ class ModelJudge:
         criteria = [criterion for criterion in case.criteria if criterion.id in unchecked]
         constraints = [constraint for constraint in case.constraints if constraint.id in unchecked]
         instructions = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
-        data = _result_text(case, self.settings.result_chars_max)
+        data = _result_text(case)
         ids = [criterion.id for criterion in criteria], [constraint.id for constraint in constraints]
         return await self.verdicts(instructions, data, lambda reply: [_signal(verdict_reply(reply, *ids))])
 
     async def verdicts(
-        self, instructions: str, data: str, read: Callable[[str], Sequence[Signal]], size: int = 1, reply_tokens_max: int = 0
+        self, instructions: str, data: str, read: ReadSignals, size: int = 1, tokens_max: int = _REPLY_TOKENS_MAX
     ) -> Verdicts:
-        """As many signals as `size`, as `read` gives them; it raises `UnusableReplyError` for a reply that can't be used.
-
-        Where nothing usable came all are broken.
-        """
+        """As many signals as `size`, as `read` gives them; where nothing usable came all are broken."""
         spent: list[Spending] = []
-        tokens_max = reply_tokens_max or self.settings.reply_tokens_max
         try:
             signals = await self._read(lambda remark: fenced(instructions + remark, data, tokens_max), read, spent)
         except (BackendError, ModelOutputError, BudgetExceeded) as error:
@@ -142,14 +134,10 @@ class ModelJudge:
         usage = sum((spending.used for spending in spent), Usage())
         return Verdicts(signals, usage, usd_of(self.name, usage), self.name)
 
-    async def _read(
-        self, prompt: Callable[[str], Prompt], read: Callable[[str], Sequence[Signal]], spent: list[Spending]
-    ) -> Sequence[Signal]:
-        remark, times, turn = "", self.settings.repairs_max + 1, self._pace.turn if self._pace else None
+    async def _read(self, prompt: Callable[[str], Prompt], read: ReadSignals, spent: list[Spending]) -> Sequence[Signal]:
+        remark, times, turn = "", self._repairs_max + 1, self._pace.turn if self._pace else None
         for _ in range(times):
-            asking = reply_of(
-                self._model, prompt(remark), self.budget, self.settings.retry, rng=self._rng, turn=turn, spent=spent
-            )
+            asking = reply_of(self._model, prompt(remark), self.budget, self._retry, rng=self._rng, turn=turn, spent=spent)
             try:
                 return read(await asking)
             except UnusableReplyError as unusable:
@@ -178,7 +166,7 @@ class JudgeModels:
         except HiveError as error:
             _log.warning("no model can judge, so people are asked: %s", error)
             model = _Absent(name, str(error))
-        return ModelJudge(model, Budget(self.tokens), ModelJudgeSettings(retry=self.retry), pace=pace)
+        return ModelJudge(model, Budget(self.tokens), self.retry, pace=pace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +222,7 @@ def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[
     return [f"{title}:", *lines] if lines else []
 
 
-def _result_text(case: Case, chars_max: int) -> str:
+def _result_text(case: Case) -> str:
     text = "\n\n".join(f"{key}:\n{as_text(value)}" for key, value in case.result.items())
-    return text if len(text) <= chars_max else f"{text[:chars_max]}\n… [{len(text) - chars_max:,} more characters, not shown]"
+    left_out = len(text) - _RESULT_CHARS_MAX
+    return text if left_out <= 0 else f"{text[:_RESULT_CHARS_MAX]}\n… [{left_out:,} more characters, not shown]"

@@ -12,7 +12,7 @@ from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import RunJudge
-from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.agents.judging.rules_at_work import HiveRules
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_files import RunFiles
@@ -68,7 +68,7 @@ async def open_goal_seeking(
         served = await served_tools(mcp, stack)
         judging = RunJudge(
             HiveRules(rules),
-            ModelJudge(model, settings=ModelJudgeSettings(retry=settings.llm_retry)) if model else None,
+            ModelJudge(model, retry=settings.llm_retry) if model else None,
             judge or JudgeSettings(),
             functions,
             LedgerLog(ledger),

@@ -12,7 +12,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
-from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings, Pace
+from hive_mind.agents.judging.model_judge import ModelJudge, Pace
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judge_settings import JudgeSettings
@@ -28,7 +28,7 @@ from hive_mind.runtime.settings import Settings
 
 PATIENCE_S = 60
 BY_MODEL = JudgeSettings(has_model=True)
-ONCE = ModelJudgeSettings(retry=RetrySettings(attempts_max=1))
+ONCE = RetrySettings(attempts_max=1)
 
 
 class Town:
@@ -99,7 +99,7 @@ async def town(
     plan = FleetPlan(topology, ("ann", "ben"), group_size=1)
     try:
         async with await open_fleet(Settings(home=home), plan, NoEmbedder()) as fleet:
-            checked = ModelJudge(model, settings=ONCE, pace=pace) if model else None
+            checked = ModelJudge(model, retry=ONCE, pace=pace) if model else None
             judge = FactJudge("ann", checked, LedgerLog(ledger, audit_share=audit_share), settings)
             await judge.load()
             found = Town(fleet, LedgerDesk(ledger), rules, asks_people, judge)

@@ -11,7 +11,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import AGAIN_S, FACTS_MAX, FactJudge, confirmed_by
-from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, ModelJudgeSettings, Pace
+from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendTimeout, ConfigError
 from hive_mind.hive.effects import Now
@@ -28,7 +28,7 @@ from tests.loops import opened
 from tests.unit.agents.town import by_text, reply, shown, verdict
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
-ONCE = ModelJudgeSettings(retry=RetrySettings(attempts_max=1))
+ONCE = RetrySettings(attempts_max=1)
 
 
 def fact(text: str, **fields: Any) -> Fact:
@@ -43,7 +43,7 @@ class Setting:
         self.model = ScriptedModel(script)
         self.now_s = 0.0
         self.confirmed: dict[str, float] = {}
-        checked = ModelJudge(self.model, settings=ONCE, **more)
+        checked = ModelJudge(self.model, retry=ONCE, **more)
         self.judge = FactJudge("ann", checked, self.log, settings, self.confirms, clock_s=lambda: self.now_s)
 
     async def confirms(self, facts: Sequence[Fact]) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgedTurn
-from hive_mind.agents.judging.model_judge import ModelJudge, ModelJudgeSettings
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
@@ -75,7 +75,7 @@ def evaluated(judge: HybridJudge, *given: Any, **more: Any) -> Judgment:
 def judged(*replies: str | Exception, goal: Goal = GOAL, **more: Any) -> tuple[Judgment, ScriptedModel]:
     """By a model that is not tried again when its provider is in trouble."""
     model = ScriptedModel(replies)
-    asking = ModelJudge(model, settings=ModelJudgeSettings(retry=RetrySettings(attempts_max=1)))
+    asking = ModelJudge(model, retry=RetrySettings(attempts_max=1))
     return evaluated(HybridJudge(model=asking, **more), goal, RESULT), model
 
 
@@ -145,7 +145,7 @@ def test_a_provider_in_trouble_is_a_reason_to_ask_a_person(error):
 def test_a_provider_in_trouble_is_tried_again():
     model = ScriptedModel([BackendUnavailable("x", "gone"), reply()])
     log = Kept()
-    asking = ModelJudge(model, settings=ModelJudgeSettings(retry=RetrySettings(delay_first_s=0.0)))
+    asking = ModelJudge(model, retry=RetrySettings(delay_first_s=0.0))
 
     assert evaluated(HybridJudge(model=asking, log=log), GOAL, RESULT).action is ACCEPT
     assert asking.budget.spent.calls == 2
