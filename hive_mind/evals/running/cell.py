@@ -10,23 +10,23 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answering import FILE as TOKENS
 from hive_mind.evals.answering import Answerer, GivenAnswer, ModelJudge, RunBudget, fact_judge, open_answerer, since
-from hive_mind.evals.arms.base import ArmResult, Means, OpenArm, Progress
+from hive_mind.evals.arms.base import Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import by_texts, candidate_of, firsts_of, texts_found, worded
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import ArmKind, Cell, Experiment
 from hive_mind.evals.metrics import GROUNDED, Figures, answered_figures, lacks_verdict, score, shown_scores
 from hive_mind.evals.rows import CellReport, Learned, Row, Timing
 from hive_mind.evals.running.data import asked_of, row_id
-from hive_mind.evals.running.folder import CellFolder, Pen, RunFolder, as_json
+from hive_mind.evals.running.folder import CellFolder, Pen, as_json
 from hive_mind.evals.running.reading import NOTES
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.llm.base import Usage
@@ -55,104 +55,55 @@ class Asking:
 
 
 async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row, Timing]:
-    """Ask it. An error with one question becomes a row with that error. The span has the row's id."""
+    """Ask it: what was found, answered where there is an answerer, and scored. An error with one question becomes a row with it.
+
+    The span has the row's id.
+    """
+    labels: dict[str, Any] = {"asked": question.text, "category": question.category, "intent": question.intent}
+    labels["source_bias"] = question.source_bias
     try:
         with span("eval_question", {"hive.eval.row": id}):
             outcome = await asking.arm.ask(question, asking.limit)
     except HiveError as error:
-        return _labelled(Row(id, error=str(error)), question), Timing(id, 0.0, 0.0)
-    return await _measured(asking, question, id, outcome)
-
-
-async def _measured(asking: Asking, question: LabelledQuestion, id: str, outcome: ArmResult) -> tuple[Row, Timing]:
-    """The results, answered where there is an answerer, and scored."""
-    hits = outcome.hits[: asking.limit]
-    before = _spent(asking)
+        return Row(id, error=str(error), **labels), Timing(id, 0.0, 0.0)
+    hits, cost = outcome.hits[: asking.limit], outcome.cost
+    spenders = [spender for spender in (asking.answerer, asking.judge) if spender]
+    before = [spender.spent for spender in spenders]
     answer, unanswered = await _answered(asking, question, outcome.hits)
     # The first document of each text, best first.
     document_ids = texts_found(hits, asking.arm.documents)[: asking.limit]
     figures = await _question_figures(asking, question, document_ids, hits, answer)
-    grounded = await _judged(asking, question, answer, outcome.hits)
-    row = _row(id, outcome, document_ids, hits, figures | grounded, answer)
-    row = msgspec.structs.replace(_paid(row, asking, before), unanswered=unanswered)
-    return _labelled(row, question), Timing(id, round(1e3 * outcome.cpu_s, 4), round(1e3 * outcome.wall_s, 4))
-
-
-def _row(
-    id: str,
-    outcome: ArmResult,
-    document_ids: Sequence[str],
-    hits: Sequence[Hit],
-    figures: Figures,
-    answer: GivenAnswer | None,
-) -> Row:
-    cost = outcome.cost
-    return Row(
+    if asking.judge:
+        verdict = None if answer is None else await asking.judge.is_grounded(question, answer, outcome.hits)
+        figures |= {GROUNDED: None if verdict is None else float(verdict)}
+    row = Row(
         id,
         found=list(document_ids),
         facts=[hit.fact.id for hit in hits],
         scores=[round(score, _DIGITS) for score in shown_scores(hits)],
         metrics={name: None if value is None else round(value, _DIGITS) for name, value in figures.items()},
         answer=answer.text if answer else "",
+        unanswered=unanswered,
         messages=cost.messages,
         bytes=cost.bytes,
         fan_out=cost.fan_out,
         completeness=round(cost.completeness, _DIGITS),
+        **labels,
+        **_paid(spenders, before),
     )
+    return row, Timing(id, round(1e3 * outcome.cpu_s, 4), round(1e3 * outcome.wall_s, 4))
 
 
-def _spent(asking: Asking) -> list[Usage]:
-    return [spender.spent for spender in (asking.answerer, asking.judge) if spender]
-
-
-def _paid(row: Row, asking: Asking, before: Sequence[Usage]) -> Row:
-    """With what answering and judging took, whether or not anything came of it. Money only where all of it has a price."""
-    spenders = [spender for spender in (asking.answerer, asking.judge) if spender]
-    used = [since(usage, now) for usage, now in zip(before, _spent(asking), strict=True)]
+def _paid(spenders: Sequence[Answerer | ModelJudge], before: Sequence[Usage]) -> dict[str, Any]:
+    """The tokens that answering and judging took, whether or not anything came of it. Money only where all of it has a price."""
+    used = [since(usage, spender.spent) for usage, spender in zip(before, spenders, strict=True)]
     paid = [spender.usd(usage) for spender, usage in zip(spenders, used, strict=True) if usage.tokens]
     costs = [usd for usd in paid if usd is not None]
-    return msgspec.structs.replace(
-        row,
-        tokens_in=sum(usage.input_tokens for usage in used),
-        tokens_out=sum(usage.output_tokens for usage in used),
-        usd=sum(costs) if costs and len(costs) == len(paid) else None,
-    )
-
-
-def _labelled(row: Row, question: LabelledQuestion) -> Row:
-    return msgspec.structs.replace(
-        row, asked=question.text, category=question.category, intent=question.intent, source_bias=question.source_bias
-    )
-
-
-async def _question_figures(
-    asking: Asking, question: LabelledQuestion, document_ids: Sequence[str], hits: Sequence[Hit], answer: GivenAnswer | None
-) -> Figures:
-    kinds = [_kind(asking, hit) for hit in hits]
-    figures = score(
-        by_texts(question, firsts_of(asking.arm.documents)),
-        document_ids,
-        hits,
-        kinds,
-        await _vectors(asking, hits),
-        answer,
-        asking.limit,
-    )
-    if asking.kind != "full-context":
-        return figures
-    # Everything is no ranking: only what was answered from it can be measured.
-    return dict.fromkeys(figures) | answered_figures(question, answer)
-
-
-def _kind(asking: Asking, hit: Hit) -> str:
-    documents = asking.arm.documents.get(hit.fact.id, ())
-    return asking.kinds.get(documents[0], "") if documents else ""
-
-
-async def _vectors(asking: Asking, hits: Sequence[Hit]) -> NDArray[np.float32] | None:
-    if asking.embedder is None or not hits:
-        return None
-    return await asking.embedder.embed_passages([hit.fact.content for hit in hits])
+    return {
+        "tokens_in": sum(usage.input_tokens for usage in used),
+        "tokens_out": sum(usage.output_tokens for usage in used),
+        "usd": sum(costs) if costs and len(costs) == len(paid) else None,
+    }
 
 
 async def _answered(asking: Asking, question: LabelledQuestion, hits: Sequence[Hit]) -> tuple[GivenAnswer | None, str]:
@@ -165,11 +116,20 @@ async def _answered(asking: Asking, question: LabelledQuestion, hits: Sequence[H
         return None, str(error)
 
 
-async def _judged(asking: Asking, question: LabelledQuestion, answer: GivenAnswer | None, hits: Sequence[Hit]) -> Figures:
-    if asking.judge is None:
-        return {}
-    verdict = None if answer is None else await asking.judge.is_grounded(question, answer, hits)
-    return {GROUNDED: None if verdict is None else float(verdict)}
+async def _question_figures(
+    asking: Asking, question: LabelledQuestion, document_ids: Sequence[str], hits: Sequence[Hit], answer: GivenAnswer | None
+) -> Figures:
+    documents = asking.arm.documents
+    kinds = [asking.kinds.get(documents[hit.fact.id][0], "") if documents.get(hit.fact.id) else "" for hit in hits]
+    vectors = None
+    if asking.embedder is not None and hits:
+        vectors = await asking.embedder.embed_passages([hit.fact.content for hit in hits])
+    by_text = by_texts(question, firsts_of(documents))
+    figures = score(by_text, document_ids, hits, kinds, vectors, answer, asking.limit)
+    if asking.kind != "full-context":
+        return figures
+    # Everything is no ranking: only what was answered from it can be measured.
+    return dict.fromkeys(figures) | answered_figures(question, answer)
 
 
 UNANSWERED = "questions the answerer gave no answer to, the first one because: "
@@ -197,26 +157,31 @@ class CellOrder:
     vectors: Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The open parts a cell is made with."""
-
-    means: Means
-    embedder: Embedder
-    answerer: Answerer | None
-    judge: ModelJudge | None
+_Opened = tuple[Means, Answerer | None, ModelJudge | None]
 
 
 async def run_cell(order: CellOrder, progress: Progress) -> CellReport:
     """Run it and write its report. Raises `HiveError` where it can't be run; the report of that is the caller's."""
-    folder = RunFolder(order.folder).cell(order.cell.id)
+    folder = CellFolder.of(order.folder, order.cell.id)
     dataset = await asked_of(order.cell.data, order.cell.seed, order.experiment, order.settings)
-    async with _opened(order, progress) as parts:
-        cost = await _ask_all(order, dataset, parts, folder, progress)
+    async with _opened(order, progress) as opened:
+        means, answerer, judge = opened
+        cost = await _ask_all(order, dataset, opened, folder)
         rows = folder.answered()
         _refuse_nothing_but_errors(rows)
-        figures = await _figures(dataset, parts.embedder, order)
-        report = msgspec.structs.replace(_report(order, dataset, parts, rows), learned=cost, figures=figures)
+        report = CellReport(
+            order.cell.id,
+            as_json(order.cell),
+            "done",
+            documents=dataset.documents,
+            questions=len(rows),
+            left_out=_left_out(dataset, rows),
+            embedding=order.vectors.model,
+            answerer=answerer.name if answerer else "",
+            judge=judge.name if judge else "",
+            learned=cost,
+            figures=await _figures(dataset, means.embedder, order),
+        )
     folder.finish(report)
     return report
 
@@ -226,7 +191,7 @@ def failed_report(order: CellOrder, why: str) -> CellReport:
 
 
 @asynccontextmanager
-async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Parts]:
+async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Opened]:
     async with AsyncExitStack() as stack:
 
         async def open_real() -> Embedder:
@@ -236,44 +201,37 @@ async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Parts]
         if order.vectors.dimension:
             embedder = CachedEmbedder(order.vectors, open_real)
         stack.push_async_callback(embedder.close)
-        answerer = await open_answerer(order.experiment.answerer, order.settings, _budget(order))
-        if answerer:
+        budgets = [RunBudget(order.settings.token_budget, order.folder / TOKENS) for _ in range(2)]
+        if answerer := await open_answerer(order.experiment.answerer, order.settings, budgets[0]):
             stack.push_async_callback(answerer.close)
-        judge = await fact_judge(order.experiment.judge, order.settings, _budget(order))
-        if judge:
+        if judge := await fact_judge(order.experiment.judge, order.settings, budgets[1]):
             stack.push_async_callback(judge.close)
-        yield _Parts(Means(order.settings, embedder, progress), embedder, answerer, judge)
+        yield Means(order.settings, embedder, progress), answerer, judge
 
 
-def _budget(order: CellOrder) -> RunBudget:
-    return RunBudget(order.settings.token_budget, order.folder / TOKENS)
-
-
-async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, progress: Progress) -> Learned:
+async def _ask_all(order: CellOrder, dataset: Dataset, opened: _Opened, folder: CellFolder) -> Learned:
     """Ask the unasked questions. Everything is learned again: the cost of learning is part of the report."""
+    from hive_mind.evals.arms.opening import open_arm
+
     before: Sequence[str] = [row.question for row in folder.answered()]
+    means, answerer, judge = opened
+    embedder = means.embedder if order.vectors.dimension else None
     costs: list[Learned] = []
     with folder.pen() as pen:
         for scope in dataset.scopes:
-            from hive_mind.evals.arms.opening import open_arm
-
-            arm = await open_arm(order.cell, scope, parts.means)
+            kinds = {document.id: document.kind for document in scope.documents}
+            arm = await open_arm(order.cell, scope, means)
             try:
                 costs.append(arm.learned)
-                before = await _ask_scope(_asking(order, scope, arm, parts), dataset, scope, before, pen, progress)
+                asking = Asking(arm, order.cell.arm.kind, order.experiment.limit, kinds, embedder, answerer, judge)
+                before = await _ask_scope(asking, dataset, scope, before, pen, means.progress)
             finally:
                 await arm.close()
     return together(costs)
 
 
-def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Asking:
-    kinds = {document.id: document.kind for document in scope.documents}
-    embedder = parts.embedder if order.vectors.dimension else None
-    return Asking(arm, order.cell.arm.kind, order.experiment.limit, kinds, embedder, parts.answerer, parts.judge)
-
-
 async def _ask_scope(
-    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, progress: Progress
+    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, progress: Progress | None
 ) -> Sequence[str]:
     """Ask a scope's questions, but for those that were asked before; the rest of these for the next scope."""
     for number, question in enumerate(scope.questions, start=1):
@@ -286,8 +244,9 @@ async def _ask_scope(
             before = before[1:]
             continue
         row, timing = await put(asking, question, id)
-        pen.write(msgspec.structs.replace(row, group=dataset.groups.get(id, "")), timing)
-        progress(f"{scope.name}: questions", number, len(scope.questions))
+        pen(msgspec.structs.replace(row, group=dataset.groups.get(id, "")), timing)
+        if progress:
+            progress(f"{scope.name}: questions", number, len(scope.questions))
     return before
 
 
@@ -297,23 +256,13 @@ def _refuse_nothing_but_errors(rows: Sequence[Row]) -> None:
         raise HiveError(f"none of {len(rows)} questions had a result, the first one because: {rows[0].error}")
 
 
-def _report(order: CellOrder, dataset: Dataset, parts: _Parts, rows: Sequence[Row]) -> CellReport:
+def _left_out(dataset: Dataset, rows: Sequence[Row]) -> dict[str, int]:
     left_out = {reason: count for reason, count in dataset.left_out.items() if count}
     if unanswered := [row.unanswered for row in rows if row.unanswered]:
         left_out[f"{UNANSWERED}{unanswered[0]}"] = len(unanswered)
     if unjudged := sum(lacks_verdict(row.metrics) for row in rows):
         left_out[UNJUDGED] = unjudged
-    return CellReport(
-        order.cell.id,
-        as_json(order.cell),
-        "done",
-        documents=dataset.documents,
-        questions=len(rows),
-        left_out=left_out,
-        embedding=order.vectors.model,
-        answerer=parts.answerer.name if parts.answerer else "",
-        judge=parts.judge.name if parts.judge else "",
-    )
+    return left_out
 
 
 async def _figures(dataset: Dataset, embedder: Embedder, order: CellOrder) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ Its `environment.json` says where the run was made: facts a reader needs to judg
 
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,19 +44,10 @@ LOCK = ".lock"
 _HELD_S, _LOOK_S = 60.0, 0.1
 
 Line = TypeVar("Line", Row, Timing)
+Pen = Callable[[Row, Timing], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RunFolder:
-    """A run's folder."""
-
-    path: Path
-
-    def cell(self, id: str) -> "CellFolder":
-        return CellFolder(self.path / "cells" / id)
-
-
-def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) -> RunFolder:
+def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
     """Begin a run in an empty folder, or go on with the same experiment.
 
     Raises `InvalidInput` for any other folder, and for one that can't be written.
@@ -64,13 +55,12 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
     file = path / EXPERIMENT
     if file.exists():
         _refuse_another(path, experiment, environment)
-        return RunFolder(path)
+        return
     refuse_other_things(path)
     with writable(path):
         write_whole(path / ENVIRONMENT, _readable(environment))
         # Last, and whole or not at all: with it the folder is a run.
         write_whole(file, _readable(as_json(experiment)))
-    return RunFolder(path)
 
 
 def refuse_other_things(path: Path) -> None:
@@ -86,15 +76,15 @@ def as_json(value: object) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
 
 
+@dataclass(frozen=True, slots=True)
 class CellFolder:
     """Records of one cell so far."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
-    @property
-    def id(self) -> str:
-        return self.path.name
+    @classmethod
+    def of(cls, run: Path, id: str) -> "CellFolder":
+        return cls(run / "cells" / id)
 
     @property
     def notes(self) -> Path:
@@ -132,41 +122,32 @@ class CellFolder:
                 time.sleep(_LOOK_S)
             yield
 
-    def pen(self) -> "Pen":
+    @contextmanager
+    def pen(self) -> Iterator["Pen"]:
+        """Appends the results of one question, at once: whatever ends this process, they are there.
+
+        Files without a buffer: a write refused by a full disk must not be tried again when they are closed. Raises `InvalidInput`
+        where there is no room.
+        """
         with writable(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            return Pen(FileIO(self.path / ROWS, "ab"), FileIO(self.path / TIMES, "ab"))
+            files = [FileIO(self.path / name, "ab") for name in (ROWS, TIMES)]
+
+        def write(*lines: Row | Timing) -> None:
+            for file, line in zip(files, lines, strict=True):
+                body = msgspec.json.encode(line, order="deterministic") + b"\n"
+                with writable(Path(str(file.name))):
+                    # Where a disk is nearly full, less than all may be written, and the rest is what is refused.
+                    while body:
+                        body = body[file.write(body) :]
+
+        with files[0], files[1]:
+            yield write
 
     def finish(self, report: CellReport) -> None:
         """The cell is done, or has failed for good. Raises `InvalidInput` where that can't be written."""
         with writable(self.path):
             write_whole(self.path / CELL, _readable(msgspec.to_builtins(report)))
-
-
-class Pen:
-    """Appends the results of one question, at once: whatever ends this process, they are there.
-
-    Files without a buffer: a write refused by a full disk must not be tried again when they are closed.
-    """
-
-    def __init__(self, rows: FileIO, times: FileIO) -> None:
-        self._rows, self._times = rows, times
-
-    def __enter__(self) -> "Pen":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._rows.close()
-        self._times.close()
-
-    def write(self, row: Row, timing: Timing) -> None:
-        """A line to each file. Raises `InvalidInput` where there is no room for it."""
-        for file, line in ((self._rows, row), (self._times, timing)):
-            body = msgspec.json.encode(line, order="deterministic") + b"\n"
-            with writable(Path(str(file.name))):
-                # Where a disk is nearly full, less than all may be written, and the rest is what is refused.
-                while body:
-                    body = body[file.write(body) :]
 
 
 def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from hive_mind.evals.experiments.values import ALONE, RUNNING, Cell, DataSource,
 from hive_mind.evals.rows import CellReport
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
 from hive_mind.evals.running.data import asked_of, data_key, fingerprint, unknown_ids
-from hive_mind.evals.running.folder import RunFolder, environment_of, open_run, refuse_other_things
+from hive_mind.evals.running.folder import CellFolder, environment_of, open_run, refuse_other_things
 from hive_mind.evals.running.vector_cache import Filled, Vectors, fill
 from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 from hive_mind.runtime.settings import Settings
@@ -109,15 +109,15 @@ def run(order: RunOrder, report: RunListener) -> RunResult:
     cells = cells_of(experiment)
     means = _means(experiment, order.settings, vectors)
     environment = environment_of(order.arguments, means, _fingerprints(experiment, data), _left_out(order, experiment))
-    folder = open_run(order.folder, experiment, environment)
+    open_run(order.folder, experiment, environment)
     orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
-    _run_cells(orders, folder, _weights(cells, data), order.jobs, report)
-    return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
+    _run_cells(orders, order.folder, _weights(cells, data), order.jobs, report)
+    return RunResult(order.folder, tuple(_report_of(order.folder, cell) for cell in cells))
 
 
 def work_on_cell(order: CellOrder, progress: ReportProgress) -> CellReport:
     """A cell, in a process of its own; it is found there by this name."""
-    folder = RunFolder(order.folder).cell(order.cell.id)
+    folder = CellFolder.of(order.folder, order.cell.id)
     with folder.held(), noted(folder.notes):
         return asyncio.run(run_cell(order, progress))
 
@@ -232,7 +232,7 @@ def _weights(cells: Sequence[Cell], data: Data) -> dict[str, float]:
 
 
 def _run_cells(
-    orders: Mapping[str, CellOrder], folder: RunFolder, weights: Mapping[str, float], jobs: int, report: RunListener
+    orders: Mapping[str, CellOrder], folder: Path, weights: Mapping[str, float], jobs: int, report: RunListener
 ) -> None:
     # The longest first, so that no long one begins when everything else is done.
     waiting = sorted((id for id in orders if not _is_finished(folder, id)), key=lambda cell: -weights[cell])
@@ -248,9 +248,9 @@ def _run_cells(
                 report(done, len(orders), _settle(news, orders[name], folder))
 
 
-def _is_finished(folder: RunFolder, id: str) -> bool:
+def _is_finished(folder: Path, id: str) -> bool:
     """Whether nothing is to be done. A cell that failed is tried once more: its needs may be met now."""
-    cell = folder.cell(id)
+    cell = CellFolder.of(folder, id)
     report = cell.report()
     if report is not None and report.status == "failed":
         cell.again()
@@ -258,11 +258,11 @@ def _is_finished(folder: RunFolder, id: str) -> bool:
     return report is not None
 
 
-def _settle(ended: JobResult, order: CellOrder, folder: RunFolder) -> str:
+def _settle(ended: JobResult, order: CellOrder, folder: Path) -> str:
     """A cell that could not be run is finished with its reason."""
     if not ended.why:
         return f"{ended.name} is done"
-    cell = folder.cell(ended.name)
+    cell = CellFolder.of(folder, ended.name)
     if ended.trace:
         cell.path.mkdir(parents=True, exist_ok=True)
         (cell.path / "defect.txt").write_text(ended.trace, "utf-8")
@@ -270,8 +270,8 @@ def _settle(ended: JobResult, order: CellOrder, folder: RunFolder) -> str:
     return f"{ended.name} failed: {ended.why}"
 
 
-def _report_of(folder: RunFolder, cell: Cell) -> CellReport:
-    report = folder.cell(cell.id).report()
+def _report_of(folder: Path, cell: Cell) -> CellReport:
+    report = CellFolder.of(folder, cell.id).report()
     assert report is not None, f"{cell.id} ended without a report"  # noqa: S101 - every job ends in one
     return report
 

@@ -9,7 +9,7 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.rows import CellReport, Row, Timing
-from hive_mind.evals.running.folder import CellFolder, RunFolder, open_run
+from hive_mind.evals.running.folder import CellFolder, open_run
 from hive_mind.evals.running.reading import read_plain, read_run
 from hive_mind.ranking.pipeline import RankingSettings
 
@@ -25,14 +25,15 @@ def cell(tmp_path: Path) -> CellFolder:
 def written(cell: CellFolder, *questions: str) -> None:
     with cell.pen() as pen:
         for question in questions:
-            pen.write(Row(question, found=["d1"]), Timing(question, 1.0, 2.0))
+            pen(Row(question, found=["d1"]), Timing(question, 1.0, 2.0))
 
 
 def test_the_same_experiment_goes_on_where_it_was(tmp_path: Path):
-    begun = open_run(tmp_path / "run", EXPERIMENT, HERE)
-    written(begun.cell("a"), "q1")
+    open_run(tmp_path / "run", EXPERIMENT, HERE)
+    written(CellFolder.of(tmp_path / "run", "a"), "q1")
 
-    assert [row.question for row in open_run(tmp_path / "run", EXPERIMENT, HERE).cell("a").answered()] == ["q1"]
+    open_run(tmp_path / "run", EXPERIMENT, HERE)
+    assert [row.question for row in CellFolder.of(tmp_path / "run", "a").answered()] == ["q1"]
 
 
 def test_a_run_that_was_begun_before_experiments_had_all_their_fields_goes_on(tmp_path: Path):
@@ -96,7 +97,7 @@ def test_what_is_written_down_is_read_as_the_same_experiment(tmp_path: Path):
 
 def test_rows_are_there_as_soon_as_they_are_written(cell: CellFolder):
     with cell.pen() as pen:
-        pen.write(Row("q1"), Timing("q1", 1.0, 2.0))
+        pen(Row("q1"), Timing("q1", 1.0, 2.0))
 
         assert [row.question for row in cell.answered()] == ["q1"]
 
@@ -152,11 +153,11 @@ def test_a_folder_that_can_not_be_made_is_an_error_with_what_to_do(tmp_path: Pat
 
 
 def test_where_a_disk_is_full_a_row_is_refused_with_what_to_do(tmp_path: Path):
-    cell = RunFolder(tmp_path).cell("full")
+    cell = CellFolder.of(tmp_path, "full")
     cell.path.mkdir(parents=True)
     (cell.path / "rows.jsonl").symlink_to("/dev/full")
 
     with pytest.raises(InvalidInput, match=r"No space left on device\): make room"), cell.pen() as pen:
-        pen.write(Row("q1"), Timing("q1", 0.0, 0.0))
+        pen(Row("q1"), Timing("q1", 0.0, 0.0))
 
     assert (cell.path / "times.jsonl").read_bytes() == b""

@@ -8,7 +8,7 @@ import msgspec
 
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Experiment, cells_of
 from hive_mind.evals.rows import CellReport, Row, Timing
-from hive_mind.evals.running.folder import as_json, open_run
+from hive_mind.evals.running.folder import CellFolder, as_json, open_run
 
 SINGLE, FLAT = Arm(), Arm("flat", agents=10)
 SINGLE_ID, FLAT_ID = "notes-single-hybrid-s1", "notes-flat-10-round-robin-hybrid-s1"
@@ -42,16 +42,16 @@ def written_run(
     Cells that are not named were never begun, but for baselines, which every experiment has: they were asked one question.
     `data` are fingerprints of the data sets.
     """
-    run = open_run(folder, experiment, {"hive_mind": "0.0", "cpu": "abacus", "data": dict(data or {})})
+    open_run(folder, experiment, {"hive_mind": "0.0", "cpu": "abacus", "data": dict(data or {})})
     for cell in cells_of(experiment):
         given: Rows | str | None = measured.get(cell.id, [row("q01")])
         if cell.id not in measured and cell.arm.kind not in ("bm25", "random"):
             continue
         told = (report or {}).get(cell.id, {})
-        written = run.cell(cell.id)
+        written = CellFolder.of(folder, cell.id)
         with written.pen() as pen:
             for one in given if given and not isinstance(given, str) else ():
-                pen.write(one, Timing(one.question, *times(one.question)))
+                pen(one, Timing(one.question, *times(one.question)))
         if given is not None:
             written.finish(_report(cell, given, told))
     return folder
