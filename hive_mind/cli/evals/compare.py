@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.evals.scorecard_table import show_wide_table
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import Cell, Styled, plain, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
@@ -62,6 +61,7 @@ def show_change(change: "RunChange") -> None:
 
 
 def _show_cell(cell: "CellChange") -> None:
+    from hive_mind.cli.evals.scorecard_table import show_wide_table
     from hive_mind.evals.report.figures import share
 
     name = cell.before if cell.before == cell.after else f"{cell.before} → {cell.after}"

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.evals.scorecard_table import show_scorecard
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import command
@@ -31,6 +30,7 @@ async def report(run: Run, output: options.Output = Format.TEXT) -> None:
 
 def show_report(run: Path, output: Format) -> None:
     """Make scorecard and report of a run, and show the first. Raises `InvalidInput` where one can't be made."""
+    from hive_mind.cli.evals.scorecard_table import show_scorecard
     from hive_mind.evals.report import write_report
     from hive_mind.evals.scorecard import write_scorecard
 

@@ -9,7 +9,6 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.run import goes_on, reports
-from hive_mind.cli.evals.scorecard_table import show_wide_table, stopped_note
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import figure, plain, say, show, show_json, show_prose, show_table, spell_out_unknown_characters
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
@@ -127,6 +126,8 @@ def _show_heading(line: "RetrievalLine") -> None:
 
 
 def _show_topologies(lines: "list[RetrievalLine]", limit: int) -> None:
+    from hive_mind.cli.evals.scorecard_table import show_wide_table, stopped_note
+
     first = lines[0]
     _show_heading(first)
     titles = ["topology", "agents", *first.metrics, "same as single", "messages", "bytes", "reached", "CPU ms"]

@@ -1,24 +1,27 @@
-"""A scorecard as a table of the terminal: what each arm finds, how far that is from one memory, and what it costs."""
+"""A scorecard as a table of the terminal: what each arm finds, how far that is from one memory, and what it costs.
+
+Commands load it when there is something to show.
+"""
 
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
 
 from hive_mind.cli.output import Cell, Styled, say, show, show_prose, show_table
 from hive_mind.counted import counted, first_of
+from hive_mind.evals.metrics import ANSWERS, metric_name
+from hive_mind.evals.report.figures import cell_name, money, number, share
+from hive_mind.evals.report.selecting import Setting, settings_of
+from hive_mind.evals.scorecard import CellCard, Scorecard
+from hive_mind.measure.differences import JUDGED_MIN
+from hive_mind.measure.intervals import Estimate
 
 _GAP = 2
 # A name that is longer goes on below: figures need the room.
 _NAME_COLUMNS = 30
-
-if TYPE_CHECKING:
-    from hive_mind.evals.report.selecting import Setting
-    from hive_mind.evals.scorecard import CellCard, Scorecard
-    from hive_mind.measure.intervals import Estimate
 
 _NOTHING = "–"
 # The columns that fit a terminal beside the costs.
@@ -42,8 +45,8 @@ def show_wide_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> No
         show_table(titles, rows, right=range(1, len(titles)))
         return
     rows = [(_folded(row[0]), *row[1:]) for row in rows]
-    for number, part in enumerate(_parts([min(widths[0], _NAME_COLUMNS), *widths[1:]], room)):
-        if number:
+    for place, part in enumerate(_parts([min(widths[0], _NAME_COLUMNS), *widths[1:]], room)):
+        if place:
             show()
         part_rows = [[row[column] for column in (0, *part)] for row in rows]
         show_table([titles[column] for column in (0, *part)], part_rows, right=range(1, len(part) + 1))
@@ -71,10 +74,8 @@ def _folded(name: Cell) -> str:
     return "\n".join(textwrap.wrap(str(name), _NAME_COLUMNS)) or str(name)
 
 
-def show_scorecard(card: "Scorecard") -> None:
+def show_scorecard(card: Scorecard) -> None:
     """All of it: a table for each data set and way to rank, then cells without figures, and what the columns mean."""
-    from hive_mind.evals.report.selecting import settings_of
-
     for setting in settings_of(card):
         _show_setting(setting, card.limit)
         show()
@@ -83,7 +84,7 @@ def show_scorecard(card: "Scorecard") -> None:
         show_prose(_LEGEND.format(limit=card.limit), style="dim")
 
 
-def show_without_figures(card: "Scorecard") -> None:
+def show_without_figures(card: Scorecard) -> None:
     if not card.without_figures:
         return
     show(f"{len(card.without_figures)} of {len(card.cells)} cells have no figures", style="red")
@@ -91,9 +92,7 @@ def show_without_figures(card: "Scorecard") -> None:
     show()
 
 
-def _show_setting(setting: "Setting", limit: int) -> None:
-    from hive_mind.measure.differences import JUDGED_MIN
-
+def _show_setting(setting: Setting, limit: int) -> None:
     first = setting.cells[0]
     by = f", embedded by {first.embedding}" if first.embedding else ""
     show(f"{setting.name}{by}", style="bold")
@@ -122,14 +121,10 @@ def stopped_note(name: str, stopped: Sequence[str], held: float) -> str:
 
 
 def _titles(names: Sequence[str]) -> list[str]:
-    from hive_mind.evals.metrics import metric_name
-
     return [title for name in names for title in (metric_name(name), "Δ")]
 
 
-def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cell]:
-    from hive_mind.evals.report.figures import cell_name, number
-
+def _row(setting: Setting, cell: CellCard, names: Sequence[str]) -> list[Cell]:
     cells: list[Cell] = [cell_name(cell, with_seed=setting.has_seeds)]
     for name in names:
         cells += [_with_interval(cell.metrics.get(name)), _difference(cell, name)]
@@ -141,11 +136,8 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
     return [*cells, *costs, _share(system.completeness), f"{system.cpu_ms.median:.2f}", f"{system.wall_ms.median:.2f}"]
 
 
-def _show_answers(setting: "Setting") -> None:
+def _show_answers(setting: Setting) -> None:
     """Show the metrics of answers, where somebody answered. A judge is named, because its figures are only its opinion."""
-    from hive_mind.evals.metrics import ANSWERS, metric_name
-    from hive_mind.evals.report.figures import cell_name
-
     names = [name for name in ANSWERS if any(name in cell.metrics for cell in setting.cells)]
     if not names:
         return
@@ -162,20 +154,18 @@ def _show_answers(setting: "Setting") -> None:
     show_wide_table(titles, rows)
 
 
-def _money(cell: "CellCard") -> list[str]:
-    from hive_mind.evals.report.figures import money, number
-
+def _money(cell: CellCard) -> list[str]:
     system = cell.system
     if system is None:
         return [_NOTHING, _NOTHING]
     return [number(system.tokens_in_total + system.tokens_out_total), money(system.usd_total)]
 
 
-def _with_interval(estimate: "Estimate | None") -> str:
+def _with_interval(estimate: Estimate | None) -> str:
     return _NOTHING if estimate is None else f"{estimate.mean:.3f} [{estimate.low:.3f}–{estimate.high:.3f}]"
 
 
-def _difference(cell: "CellCard", name: str) -> Cell:
+def _difference(cell: CellCard, name: str) -> Cell:
     difference = cell.against_single.metrics.get(name) if cell.against_single else None
     if difference is None:
         return _NOTHING
@@ -183,7 +173,5 @@ def _difference(cell: "CellCard", name: str) -> Cell:
     return Styled(f"{difference.difference:+.3f}{'*' if difference.is_real else ' '}", style)
 
 
-def _share(estimate: "Estimate | None") -> str:
-    from hive_mind.evals.report.figures import share
-
+def _share(estimate: Estimate | None) -> str:
     return _NOTHING if estimate is None else share(estimate.mean)

@@ -14,20 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import (
-    NO_DOCUMENT_LEFT,
-    REPEATED_JUDGEMENT,
-    SILENT_DOCUMENT,
-    SILENT_QUESTION,
-    UNJUDGED_QUESTION,
-    UNKNOWN_QUESTION,
-    Corpus,
-    Dataset,
-    Document,
-    LabelledQuestion,
-    Scope,
-    says_something,
-)
+from hive_mind.evals.datasets.base import Corpus, Dataset, Document, LabelledQuestion, LeftOut, Scope, says_something
 from hive_mind.evals.datasets.files import in_words, one_of, read_lines, read_text
 from hive_mind.regex import regex
 
@@ -52,7 +39,7 @@ def load_beir(folder: Path, part: str = "") -> Dataset:
     qrels = _part(folder, part)
     name = folder.resolve().name
     corpus = _corpus(folder, name)
-    left_out = Counter({SILENT_DOCUMENT: len(corpus.silent)})
+    left_out = Counter({LeftOut.SILENT_DOCUMENT: len(corpus.silent)})
     questions = tuple(_questions(folder, qrels, corpus, left_out))
     return Dataset(name, (Scope(name, tuple(corpus.documents.values()), questions),), dict(+left_out))
 
@@ -94,15 +81,15 @@ def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]
         if line.id not in judgements.by_question:
             continue
         if not says_something(line.text):
-            left_out[SILENT_QUESTION] += 1
+            left_out[LeftOut.SILENT_QUESTION] += 1
         elif relevant := corpus.usable(judgements.by_question[line.id], left_out):
             yield LabelledQuestion(line.id, line.text, relevant)
         else:
-            left_out[NO_DOCUMENT_LEFT] += 1
+            left_out[LeftOut.NO_DOCUMENT_LEFT] += 1
     unknown = [judged for question, judged in judgements.by_question.items() if question not in question_ids]
-    left_out.update({REPEATED_JUDGEMENT: judgements.repeated, UNKNOWN_QUESTION: sum(map(len, unknown))})
+    left_out.update({LeftOut.REPEATED_JUDGEMENT: judgements.repeated, LeftOut.UNKNOWN_QUESTION: sum(map(len, unknown))})
     judged = {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
-    left_out[UNJUDGED_QUESTION] = len(question_ids - judged)
+    left_out[LeftOut.UNJUDGED_QUESTION] = len(question_ids - judged)
 
 
 # Some sets write 1.0, which is the same judgement.

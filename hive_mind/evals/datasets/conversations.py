@@ -20,19 +20,10 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.base import (
-    EMPTY_TURN,
-    NO_EVIDENCE,
-    NO_TURN_LEFT,
-    REPEATED_SESSION,
-    SILENT_QUESTION,
-    SILENT_TURN,
-    UNKNOWN_SESSION,
-    UNKNOWN_TURN,
-    UNMARKED_SESSION,
-    UNREADABLE,
     Dataset,
     Document,
     LabelledQuestion,
+    LeftOut,
     Scope,
     iso_time,
     iso_time_slashed,
@@ -107,13 +98,13 @@ def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Datase
         turns = turns_named(question.evidence)
         mended += turns.mended
         relevant = {turn: 1 for turn in turns.turns if turn in unique_ids}
-        left_out.update({UNREADABLE: turns.unreadable, UNKNOWN_TURN: len(turns.turns) - len(relevant)})
+        left_out.update({LeftOut.UNREADABLE: turns.unreadable, LeftOut.UNKNOWN_TURN: len(turns.turns) - len(relevant)})
         if not says_something(question.question):
-            left_out[SILENT_QUESTION] += 1
+            left_out[LeftOut.SILENT_QUESTION] += 1
         elif relevant:
             labelled_questions.append(_labelled(f"q{number}", question, relevant))
         else:
-            left_out[NO_TURN_LEFT if question.evidence else NO_EVIDENCE] += 1
+            left_out[LeftOut.NO_TURN_LEFT if question.evidence else LeftOut.NO_EVIDENCE] += 1
     return Dataset("locomo", (Scope(name, documents, tuple(labelled_questions)),), dict(+left_out), mended)
 
 
@@ -142,7 +133,7 @@ def _documents(name: str, conversation: Any, left_out: Counter[str], place: str)
         for turn in shaped(turns, list[_Turn], f"{place}, {section}"):
             text = _shown(turn)
             if not text:
-                left_out[EMPTY_TURN] += 1
+                left_out[LeftOut.EMPTY_TURN] += 1
                 continue
             meta = {"picture": turn.blip_caption} if turn.blip_caption else {}
             yield Document(turn.dia_id, text, f"{name}/{section}", said_at, turn.speaker, section, before, meta, kind="chat")
@@ -252,7 +243,7 @@ def _sessions_of(entry: _Entry, left_out: Counter[str], place: str) -> list[_Ses
         session = _Session(name, iso_time_slashed(date, f"{place}, session {name}"), turns)
         if sessions.setdefault(name, session).turns != turns:
             raise InvalidInput(f"{place}: several sessions are called {name!r}; give each its own id")
-    left_out[REPEATED_SESSION] = len(ids) - len(sessions)
+    left_out[LeftOut.REPEATED_SESSION] = len(ids) - len(sessions)
     return [*sessions.values()]
 
 
@@ -260,7 +251,7 @@ def _documents_of(scope: str, session: _Session, left_out: Counter[str]) -> Iter
     before = ""
     for number, turn in enumerate(session.turns, 1):
         if not says_something(turn.content):
-            left_out[SILENT_TURN] += 1
+            left_out[LeftOut.SILENT_TURN] += 1
             continue
         yield Document(
             _turn_id(session, number),
@@ -280,9 +271,9 @@ def _questions(entry: _Entry, sessions: list[_Session], left_out: Counter[str], 
     is_answerable = not entry.question_id.endswith(ABSTENTION)
     relevant = _evidence(entry, sessions, left_out) if is_answerable else {}
     if not says_something(entry.question):
-        left_out[SILENT_QUESTION] += 1
+        left_out[LeftOut.SILENT_QUESTION] += 1
     elif is_answerable and not relevant:
-        left_out[NO_TURN_LEFT if entry.answer_session_ids else NO_EVIDENCE] += 1
+        left_out[LeftOut.NO_TURN_LEFT if entry.answer_session_ids else LeftOut.NO_EVIDENCE] += 1
     else:
         yield LabelledQuestion(
             entry.question_id,
@@ -300,8 +291,8 @@ def _evidence(entry: _Entry, sessions: list[_Session], left_out: Counter[str]) -
     """The marked turns; sessions that are named as evidence and have none are counted."""
     marked = {session.name: _marked(session) for session in sessions}
     answer_session_ids = set(entry.answer_session_ids)
-    left_out[UNKNOWN_SESSION] = len(answer_session_ids - marked.keys())
-    left_out[UNMARKED_SESSION] = sum(not marked[name] for name in answer_session_ids & marked.keys())
+    left_out[LeftOut.UNKNOWN_SESSION] = len(answer_session_ids - marked.keys())
+    left_out[LeftOut.UNMARKED_SESSION] = sum(not marked[name] for name in answer_session_ids & marked.keys())
     return {turn: 1 for turns in marked.values() for turn in turns}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT, Corpus, Dataset, Document, Scope
+from hive_mind.evals.datasets.base import Corpus, Dataset, Document, LeftOut, Scope
 from hive_mind.evals.datasets.files import read_text
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Fact, fact_of
@@ -79,8 +79,8 @@ def facts_as_dataset(name: str, facts: Iterable[Fact]) -> Dataset:
         if fact.is_current:
             corpus.take(_document(fact))
         else:
-            left_out[RETRACTED_FACT if fact.is_retracted else SUPERSEDED_FACT] += 1
-    left_out[SILENT_DOCUMENT] = len(corpus.silent)
+            left_out[LeftOut.RETRACTED_FACT if fact.is_retracted else LeftOut.SUPERSEDED_FACT] += 1
+    left_out[LeftOut.SILENT_DOCUMENT] = len(corpus.silent)
     return Dataset(name, (Scope(name, tuple(corpus.documents.values()), ()),), dict(+left_out))
 
 

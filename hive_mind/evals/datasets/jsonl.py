@@ -26,20 +26,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import (
-    ABOUT_DOCUMENTS,
-    NO_DOCUMENT_LEFT,
-    NOTHING_TO_MEASURE,
-    SILENT_DOCUMENT,
-    SILENT_QUESTION,
-    UNKNOWN_DOCUMENT,
-    Corpus,
-    Dataset,
-    Document,
-    LabelledQuestion,
-    Scope,
-    says_something,
-)
+from hive_mind.evals.datasets.base import Corpus, Dataset, Document, LabelledQuestion, LeftOut, Scope, says_something
 from hive_mind.evals.datasets.files import in_words, one_of, read_json, read_lines, shaped
 from hive_mind.regex import regex
 from hive_mind.replacing import write_whole
@@ -108,7 +95,7 @@ def load_jsonl(path: Path, name: str = "") -> Dataset:
     """
     files = _files_in(path, name) if path.is_dir() else _files_beside(path)
     corpus = _read_corpus(files)
-    left_out = Counter({SILENT_DOCUMENT: len(corpus.silent)})
+    left_out = Counter({LeftOut.SILENT_DOCUMENT: len(corpus.silent)})
     groups: dict[str, str] = {}
     questions = tuple(_questions(files, corpus, left_out, groups))
     scope = Scope(files.name, tuple(corpus.documents.values()), questions)
@@ -163,7 +150,7 @@ def _document(name: str, line: CorpusLine, previous: Document | None) -> Documen
 def _questions(files: _Files, corpus: Corpus, left_out: Counter[str], groups: dict[str, str]) -> Iterator[LabelledQuestion]:
     for _, line in read_lines(files.queries, QueryLine):
         if not says_something(line.text):
-            left_out[SILENT_QUESTION] += 1
+            left_out[LeftOut.SILENT_QUESTION] += 1
             continue
         if line.meta.group:
             groups[line.id] = line.meta.group
@@ -249,7 +236,7 @@ def with_questions(dataset: Dataset, file: Path) -> Dataset:
         )
     (scope,) = dataset.scopes
     document_ids = {document.id for document in scope.documents}
-    left_out = Counter({reason: count for reason, count in dataset.left_out.items() if reason in ABOUT_DOCUMENTS})
+    left_out = Counter({reason: count for reason, count in dataset.left_out.items() if reason in LeftOut.ABOUT_DOCUMENTS})
     questions = tuple(_asked_of(_entries(file), document_ids, left_out))
     return replace(dataset, scopes=(replace(scope, questions=questions),), left_out=dict(+left_out), mended=0)
 
@@ -271,13 +258,13 @@ def _asked_of(entries: list[_Entry], document_ids: set[str], left_out: Counter[s
     for entry in entries:
         node_ids = dict.fromkeys(entry.relevant_knowledge_node_uuids, 1)
         relevant = {document: 1 for document in (_document_of(node_id, document_ids) for node_id in node_ids) if document}
-        left_out[UNKNOWN_DOCUMENT] += len(node_ids) - len(relevant)
+        left_out[LeftOut.UNKNOWN_DOCUMENT] += len(node_ids) - len(relevant)
         if not says_something(entry.question):
-            left_out[SILENT_QUESTION] += 1
+            left_out[LeftOut.SILENT_QUESTION] += 1
         elif node_ids and not relevant:
-            left_out[NO_DOCUMENT_LEFT] += 1
+            left_out[LeftOut.NO_DOCUMENT_LEFT] += 1
         elif not (node_ids or entry.acceptable_answer_keywords or entry.coverage_gap_reason):
-            left_out[NOTHING_TO_MEASURE] += 1
+            left_out[LeftOut.NOTHING_TO_MEASURE] += 1
         else:
             yield _question_of(entry, relevant)
 

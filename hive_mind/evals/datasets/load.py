@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import LONG_DOCUMENT, Dataset, Document, Scope
+from hive_mind.evals.datasets.base import Dataset, Document, LeftOut, Scope
 from hive_mind.evals.datasets.beir import CORPUS, QRELS, QUERIES, is_beir, load_beir
 from hive_mind.evals.datasets.conversations import load_locomo, load_longmemeval
 from hive_mind.evals.datasets.files import read_bytes
@@ -117,7 +117,7 @@ def fitting(dataset: Dataset) -> Dataset:
     shorter = sum(old.text != new.text for was, now in pairs for old, new in zip(was.documents, now.documents, strict=True))
     if not shorter:
         return replace(dataset, scopes=scopes)
-    return replace(dataset, scopes=scopes, left_out={**dataset.left_out, LONG_DOCUMENT: shorter})
+    return replace(dataset, scopes=scopes, left_out={**dataset.left_out, LeftOut.LONG_DOCUMENT: shorter})
 
 
 def _cut(document: Document) -> Document:

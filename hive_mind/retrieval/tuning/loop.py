@@ -11,7 +11,7 @@ Each is written before it is measured and again after, whole or not at all, so t
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -158,7 +158,7 @@ class _Tuning:
         workspace, number = self.bench.workspace, self._whole_steps() + 1
         name = step_name(workspace, self.name, number)
         named_proposal = replace(proposal, config=proposal.config.model_copy(update={"name": name}))
-        write_planned(workspace, named_proposal.config, self._origin(number), named_proposal.reason)
+        write_step(workspace, named_proposal.config, self._origin(number), f"Why: {named_proposal.reason}")
         await self._take(named_proposal, number)
 
     async def _take(self, proposal: Proposal, number: int | None) -> None:
@@ -172,12 +172,14 @@ class _Tuning:
     def _keep(self, step: Step) -> None:
         """Take a step into what is known; its file and the best go to disk before it is reported."""
         situation, origin = self.situation, self._origin(step.number or 0)
+        workspace, remarks = self.bench.workspace, (f"Why: {step.reason}", _figures(step, situation.start))
         if step.is_whole:
-            write_measured(self.bench.workspace, step, situation.start, origin)
+            write_step(workspace, step.config, origin, *remarks)
         is_best = takes_over(step, situation.best, situation.start)
         self.situation = replace(situation, steps=(*situation.steps, step), best=step if is_best else situation.best)
         if is_best:
-            write_best(self.bench.workspace, self.name, step, situation.start, origin)
+            best = step.config.model_copy(update={"name": self.name})
+            write_step(workspace, best, f"{origin} The best so far: {step.config.name}.", *remarks)
         self.report(step, is_best)
 
     def _whole_steps(self) -> int:
@@ -228,20 +230,6 @@ def step_name(workspace: Workspace, name: str, number: int) -> str:
     return f"{name}-{max([number, *(one + 1 for one in numbers)]):03d}"
 
 
-def write_planned(workspace: Workspace, config: RetrievalConfig, origin: str, reason: str) -> None:
-    _write(workspace, config, [origin, f"Why: {reason}"])
-
-
-def write_measured(workspace: Workspace, step: Step, start: Step, origin: str) -> None:
-    _write(workspace, step.config, [origin, f"Why: {step.reason}", _figures(step, start)])
-
-
-def write_best(workspace: Workspace, name: str, best: Step, start: Step, origin: str) -> None:
-    """The best so far, under the name that was asked for."""
-    config = best.config.model_copy(update={"name": name})
-    _write(workspace, config, [f"{origin} The best so far: {best.config.name}.", f"Why: {best.reason}", _figures(best, start)])
-
-
 def one_line(reason: str) -> str:
     """A reason as it can stand in a comment."""
     line = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
@@ -255,6 +243,7 @@ def _figures(step: Step, start: Step) -> str:
     )
 
 
-def _write(workspace: Workspace, config: RetrievalConfig, remarks: Iterable[str]) -> None:
+def write_step(workspace: Workspace, config: RetrievalConfig, *remarks: str) -> None:
+    """The file of a step, or of the best under the name that was asked for."""
     head = "".join(f"// {one_line(remark)}\n" for remark in remarks)
     write_whole(workspace.config_file(config.name), f"{head}{text_of(config)}\n")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Dataset, Document, Scope, load_dataset, pooled
-from hive_mind.evals.datasets.base import LONG_DOCUMENT
+from hive_mind.evals.datasets.base import LeftOut
 from hive_mind.evals.datasets.load import fitting
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX, new_fact
 from tests.unit.evals.datasets.data_files import asked, conversation
@@ -33,7 +33,7 @@ def test_every_document_becomes_a_fact_with_the_beginning_of_what_it_said():
         fact = new_fact(candidate_of(document), "x", 0)
         assert document.text[:1000] in fact.content
         assert before.text.startswith(document.text[:10]) or document.id == "grows"
-    assert dataset.left_out == {"turns without a word": 2, LONG_DOCUMENT: 3}
+    assert dataset.left_out == {"turns without a word": 2, LeftOut.LONG_DOCUMENT: 3}
 
 
 def test_what_fits_stays_as_it_is():

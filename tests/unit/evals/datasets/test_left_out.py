@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.datasets import base as reasons
 from hive_mind.evals.datasets import load_dataset
+from hive_mind.evals.datasets.base import LeftOut
 from tests.unit.evals.datasets.data_files import D1, Q1, asked, beir, conversation, entry, exchange, longmemeval, qrels
 
 Made = Callable[[Path], Path]
@@ -126,12 +126,12 @@ def test_what_cannot_be_used_is_counted_by_its_reason(tmp_path: Path, case: str)
 
 
 # Those of a memory, of a question file and of what is too long are counted in their own tests.
-ELSEWHERE = {reasons.LONG_DOCUMENT, reasons.SUPERSEDED_FACT, reasons.RETRACTED_FACT, reasons.NOTHING_TO_MEASURE}
+ELSEWHERE = {LeftOut.LONG_DOCUMENT, LeftOut.SUPERSEDED_FACT, LeftOut.RETRACTED_FACT, LeftOut.NOTHING_TO_MEASURE}
 
 
 def test_every_reason_that_exists_is_met_in_some_broken_data_set() -> None:
-    exist = {value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)}
+    exist = {value for name, value in vars(LeftOut).items() if name.isupper() and isinstance(value, str)}
     met = {reason for _, _, _, left_out in COUNTED.values() for reason in left_out}
 
     assert met | ELSEWHERE == exist
-    assert exist >= reasons.ABOUT_DOCUMENTS
+    assert exist >= LeftOut.ABOUT_DOCUMENTS

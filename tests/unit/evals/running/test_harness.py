@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import LONG_DOCUMENT
+from hive_mind.evals.datasets.base import LeftOut
 from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of
 from hive_mind.evals.running.harness import RunOrder, RunResult, run
 from hive_mind.runtime.settings import Settings
@@ -205,7 +205,7 @@ def test_a_text_too_long_for_a_fact_fails_no_cell_and_is_counted(tmp_path: Path)
     result = run(order(tmp_path / "run", experiment), quiet)
 
     assert {cell.status for cell in result.cells} == {"done"}
-    assert result.cells[0].left_out == {LONG_DOCUMENT: 1}
+    assert result.cells[0].left_out == {LeftOut.LONG_DOCUMENT: 1}
     assert [json.loads(body)["found"] for body in rows(result.folder).values()] == [["d1"]] * 3
 
 
