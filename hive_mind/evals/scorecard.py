@@ -173,13 +173,10 @@ def scorecard_of(folder: Path) -> Scorecard:
     differences = _differences(cells, references)
     cards = []
     for cell in run.cells:
-        card = _begun(cell, run.planned[cell.id])
-        if cell.is_done:
-            card = _with_figures(card, cell, figures[cell.id])
+        against = None
         if reference := references.get(cell.id):
             against = AgainstSingle(reference, figures[cell.id].get(_IDENTICAL), differences.get(cell.id, {}))
-            card = msgspec.structs.replace(card, against_single=against)
-        cards.append(card)
+        cards.append(_card(cell, run.planned[cell.id], figures.get(cell.id), against))
     return Scorecard(run.experiment.name, run.experiment.limit, run.plain_experiment, run.environment, cards)
 
 
@@ -263,39 +260,40 @@ def _differences(cells: Mapping[str, MeasuredCell], references: Mapping[str, str
     return differences
 
 
-def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
-    data, report, remains = planned.data, cell.report, remains_of(planned)
-    card = CellCard(
+_OF_REPORT = ("status", "documents", "questions", "left_out", "embedding", "answerer", "judge", "figures")
+
+
+def _card(cell: MeasuredCell, planned: Cell, figures: Figures | None, against: AgainstSingle | None) -> CellCard:
+    """`figures` only of a cell that is done."""
+    data, remains = planned.data, remains_of(planned)
+    measured: dict[str, Any] = {"status": "unfinished"}
+    if cell.report:
+        measured = {name: getattr(cell.report, name) for name in _OF_REPORT}
+    if figures is not None:
+        rows, by = cell.rows.values(), dict[str, dict[str, dict[str, Estimate]]]()
+        for key, estimate in figures.items():
+            if key[0] in PARTS:
+                part, value, name = key
+                by.setdefault(part, {}).setdefault(value, {})[name] = estimate
+        measured |= {
+            "groups": len({row.group for row in rows if row.group}),
+            "errors": dict(Counter(row.error for row in rows if row.error)),
+            "metrics": {key[1]: estimate for key, estimate in figures.items() if key[0] == "metrics"},
+            "by": by,
+            "system": _system(cell, figures, is_running=planned.arm.kind == RUNNING),
+        }
+    return CellCard(
         id=cell.id,
         data=DataPart(data.name, data.format, data.part, data.is_pooled),
         arm=planned.arm,
         retrieval=RetrievalPart(planned.retrieval.name, planned.retrieval.mode),
         seed=planned.seed,
         fault=planned.fault,
-        status="unfinished",
         why=cell.why,
+        against_single=against,
         stopped=list(remains.stopped) if remains else [],
         held=remains.held if remains else None,
-    )
-    if report is None:
-        return card
-    same = ("status", "documents", "questions", "left_out", "embedding", "answerer", "judge", "figures")
-    return msgspec.structs.replace(card, **{name: getattr(report, name) for name in same})
-
-
-def _with_figures(card: CellCard, cell: MeasuredCell, figures: Figures) -> CellCard:
-    by: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for key, estimate in figures.items():
-        if key[0] in PARTS:
-            part, value, name = key
-            by.setdefault(part, {}).setdefault(value, {})[name] = estimate
-    return msgspec.structs.replace(
-        card,
-        groups=len({row.group for row in cell.rows.values() if row.group}),
-        errors=dict(Counter(row.error for row in cell.rows.values() if row.error)),
-        metrics={key[1]: estimate for key, estimate in figures.items() if key[0] == "metrics"},
-        by=by,
-        system=_system(cell, figures, is_running=card.arm.kind == RUNNING),
+        **measured,
     )
 
 

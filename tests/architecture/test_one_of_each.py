@@ -45,6 +45,14 @@ def test_evaluations_retrieval_and_the_gate_of_a_fleet_work_out_paired_differenc
     assert others == []
 
 
+def test_a_verdict_of_any_gate_is_grounds_of_one_form() -> None:
+    """`eval gate`, `apply --gate` and `retrieval deploy` refuse by it; its form is in `measure/differences.py`."""
+    classes = [(source.path.name, node) for source in SOURCES for node in source.nodes if isinstance(node, ast.ClassDef)]
+
+    assert [file for file, node in classes if node.name == "Ground"] == ["differences.py"]
+    assert {file for file, node in classes if "Verdict" in map(ast.unparse, node.bases)} == {"gating.py", "verdict.py"}
+
+
 def test_decoders_are_made_in_one_place() -> None:
     """Elsewhere two threads could make the first one of a type at once."""
     made = {"msgspec.convert", "msgspec.json.Decoder", "msgspec.msgpack.Decoder"}

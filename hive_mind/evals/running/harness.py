@@ -108,10 +108,15 @@ def run(order: RunOrder, report: RunListener) -> RunResult:
         experiment = _by_words_alone(experiment)
     cells = cells_of(experiment)
     means = _means(experiment, order.settings, vectors)
-    environment = environment_of(order.arguments, means, _fingerprints(experiment, data), _left_out(order, experiment))
-    open_run(order.folder, experiment, environment)
+    fingerprints = {data_key(*key): fingerprint(dataset) for key, dataset in data.items() if key[0] in experiment.data}
+    # Not there, or without a question.
+    absent = [*order.absent, *(source.name for source in order.experiment.data if source not in experiment.data)]
+    open_run(order.folder, experiment, environment_of(order.arguments, means, fingerprints, absent))
     orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
-    _run_cells(orders, order.folder, _weights(cells, data), order.jobs, report)
+    sizes = {cell.id: (data[cell.data, cell.seed].documents, data[cell.data, cell.seed].questions) for cell in cells}
+    # The longest first, so that no long one begins when everything else is done.
+    ordered = sorted(cells, key=lambda cell: -weight_of(cell, *sizes[cell.id]))
+    _run_cells([orders[cell.id] for cell in ordered], order.folder, order.jobs, report)
     return RunResult(order.folder, tuple(_report_of(order.folder, cell) for cell in cells))
 
 
@@ -171,16 +176,6 @@ def _means(experiment: Experiment, settings: Settings, vectors: Vectors) -> dict
     }
 
 
-def _fingerprints(experiment: Experiment, data: Data) -> dict[str, str]:
-    return {data_key(source, seed): fingerprint(data[source, seed]) for source in experiment.data for seed in experiment.seeds}
-
-
-def _left_out(order: RunOrder, experiment: Experiment) -> list[str]:
-    """Names of the data sets that the experiment has and nothing was asked of: not there, or without a question."""
-    names = {source.name for source in experiment.data}
-    return [*order.absent, *(source.name for source in order.experiment.data if source.name not in names)]
-
-
 def _refuse_without_language_model(order: RunOrder) -> None:
     """Every cell would fail of it, one after the other."""
     roles = [name for name in ("answerer", "judge") if getattr(order.experiment, name) == "model"]
@@ -225,27 +220,17 @@ def _vectors(experiment: Experiment, order: RunOrder, report: RunListener) -> Ve
     return nothing
 
 
-def _weights(cells: Sequence[Cell], data: Data) -> dict[str, float]:
-    return {
-        cell.id: weight_of(cell, data[cell.data, cell.seed].documents, data[cell.data, cell.seed].questions) for cell in cells
-    }
-
-
-def _run_cells(
-    orders: Mapping[str, CellOrder], folder: Path, weights: Mapping[str, float], jobs: int, report: RunListener
-) -> None:
-    # The longest first, so that no long one begins when everything else is done.
-    waiting = sorted((id for id in orders if not _is_finished(folder, id)), key=lambda cell: -weights[cell])
+def _run_cells(orders: Sequence[CellOrder], folder: Path, jobs: int, report: RunListener) -> None:
+    waiting = {order.cell.id: order for order in orders if not _is_finished(folder, order.cell.id)}
     done = len(orders) - len(waiting)
-    for news in run_jobs(
-        [Job(id, work_on_cell, orders[id], (_ARMS, *model_modules(orders[id].settings))) for id in waiting], jobs
-    ):
+    todo = [Job(id, work_on_cell, order, (_ARMS, *model_modules(order.settings))) for id, order in waiting.items()]
+    for news in run_jobs(todo, jobs):
         match news:
             case JobProgress(name, phase):
                 report(done, len(orders), f"{name}: {phase}")
             case JobResult(name):
                 done += 1
-                report(done, len(orders), _settle(news, orders[name], folder))
+                report(done, len(orders), _settle(news, waiting[name], folder))
 
 
 def _is_finished(folder: Path, id: str) -> bool:
