@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hive_mind.embed.base import Embedder
-from hive_mind.evals.datasets import LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.rows import Learned
 from hive_mind.model.query import Hit
 from hive_mind.runtime.settings import Settings
@@ -77,11 +76,3 @@ class Means:
     settings: Settings
     embedder: Embedder
     progress: Progress | None = None
-
-
-class OpensArm(Protocol):
-    """A module of this folder gives `open_arm`; its name is the arm's kind or place."""
-
-    async def __call__(self, cell: Cell, scope: Scope, means: Means) -> OpenArm:
-        """Open it and learn. Raises `InvalidInput` for a cell that it can't do."""
-        ...

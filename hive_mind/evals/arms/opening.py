@@ -1,10 +1,9 @@
 """Opens the arm of a cell, whatever its kind and wherever it runs."""
 
 from importlib import import_module
-from typing import cast
 
 from hive_mind.evals.arms import memory_arm, trained_fleet
-from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
+from hive_mind.evals.arms.base import Means, OpenArm
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Scope
@@ -18,8 +17,8 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
     """The arm, which has learned the scope. Raises `InvalidInput` for a cell that can't be."""
     if (module := _ELSEWHERE.get(cell.arm.place)) is not None:
         # Brokers and simulators are loaded only where they are wanted.
-        opens = cast(OpensArm, import_module(f"{__package__}.{module}").open_arm)
-        return await opens(cell, scope, means)
+        opened: OpenArm = await import_module(f"{__package__}.{module}").open_arm(cell, scope, means)
+        return opened
     refuse(cell, means)
     search = search_in(cell.retrieval.mode, newness_of(scope.documents))
     if cell.arm.kind in SPECS:

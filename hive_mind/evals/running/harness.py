@@ -6,12 +6,11 @@ when it is started again into the same folder. Progress goes to `RunListener`; p
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.evals import JOBS
@@ -51,12 +50,8 @@ WITHOUT_MODEL = "no embedding model, so everything ranks by words alone (lexical
 Data = Mapping[tuple[DataSource, int], Dataset]
 
 
-class RunListener(Protocol):
-    """Takes what happens."""
-
-    def __call__(self, done: int, total: int, what: str = "") -> None:
-        """Number of finished cells, of all cells, and what is under way."""
-        ...
+RunListener = Callable[[int, int, str], None]
+"""Gets the number of finished cells, of all cells, and what is under way."""
 
 
 @dataclass(frozen=True, slots=True)

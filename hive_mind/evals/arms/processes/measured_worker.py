@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -105,18 +105,11 @@ class Stop(Request, frozen=True, kw_only=True):
     """Stop its node, as if the machine went away."""
 
 
-class Counts(Protocol):
-    """The counters read from a bus."""
-
-    @property
-    def traffic(self) -> Mapping[str, Traffic]: ...
-
-
 class MemberTraffic:
-    """`weigh` is what the bus measures with; then give it that `bus`. A question's message goes to one node."""
+    """`weigh` is what the bus measures with; then give it that `bus`, which counts. A question's message goes to one node."""
 
     def __init__(self) -> None:
-        self.bus: Counts | None = None
+        self.bus: Any = None
         self._questions: list[Message] = []
         self._types: set[str] = set()
 
@@ -132,7 +125,7 @@ class MemberTraffic:
 
     def learning(self) -> tuple[int, int]:
         """Messages and bytes since the beginning, one to two nodes being two."""
-        sent = self.bus.traffic if self.bus else {}
+        sent: Mapping[str, Traffic] = self.bus.traffic if self.bus else {}
         return sum(sent[kind].messages for kind in self._types), sum(sent[kind].bytes for kind in self._types)
 
     def asking(self) -> tuple[int, int]:
@@ -162,10 +155,6 @@ class GivenVectors:
         """Nothing."""
 
 
-class _CountedBus(EventBus, Counts, Protocol):
-    """A bus, and what it has carried."""
-
-
 class Measuring:
     """State shared by the agents of this process for measuring."""
 
@@ -180,7 +169,7 @@ class Measuring:
 
     async def bus(self, config: WorkerConfig) -> EventBus:
         settings = BusSettings(credential=config.bus.credential, measure=self.traffic.weigh)
-        bus = cast(_CountedBus, await backends.load("bus", "redis").open(address_of(config.bus.url), settings))
+        bus: EventBus = await backends.load("bus", "redis").open(address_of(config.bus.url), settings)
         self.traffic.bus = bus
         return bus
 
