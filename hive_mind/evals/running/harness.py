@@ -21,7 +21,7 @@ from hive_mind.evals.rows import CellReport
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
 from hive_mind.evals.running.data import asked_of, data_key, fingerprint, unknown_ids
 from hive_mind.evals.running.folder import CellFolder, environment_of, open_run, refuse_other_things
-from hive_mind.evals.running.vector_cache import Filled, Vectors, fill
+from hive_mind.evals.running.vector_cache import Vectors, fill
 from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import model_modules
@@ -122,20 +122,12 @@ def work_on_cell(order: CellOrder, progress: ReportProgress) -> CellReport:
         return asyncio.run(run_cell(order, progress))
 
 
-def work_on_vectors(order: "_FillOrder", progress: ReportProgress) -> Filled:
+def work_on_vectors(given: tuple[Experiment, RunOrder], progress: ReportProgress) -> Vectors:
     """All vectors, in a process of its own: a model stays in memory for as long as its process lives."""
-    return asyncio.run(_filled(order, progress))
+    return asyncio.run(_filled(*given, progress))
 
 
-@dataclass(frozen=True, slots=True)
-class _FillOrder:
-    experiment: Experiment
-    settings: Settings
-    cache: Path
-
-
-async def _filled(order: _FillOrder, progress: ReportProgress) -> Filled:
-    experiment = order.experiment
+async def _filled(experiment: Experiment, order: RunOrder, progress: ReportProgress) -> Vectors:
     data = [await asked_of(source, seed, experiment, order.settings) for source in experiment.data for seed in experiment.seeds]
     return await fill(order.cache, data, order.settings, progress)
 
@@ -203,12 +195,11 @@ def _vectors(experiment: Experiment, order: RunOrder, report: RunListener) -> Ve
     nothing = Vectors(order.cache)
     if not _needs_vectors(experiment) or order.settings.embed == "none":
         return nothing
-    fill = _FillOrder(experiment, order.settings, order.cache)
-    for news in run_jobs([Job("vectors", work_on_vectors, fill, model_modules(order.settings))], 1):
+    for news in run_jobs([Job("vectors", work_on_vectors, (experiment, order), model_modules(order.settings))], 1):
         match news:
             case JobProgress(_, what, done, total):
                 report(done, total, what)
-            case JobResult(_, Filled(vectors)):
+            case JobResult(_, Vectors() as vectors):
                 return vectors
             case JobResult(_, _, why):
                 raise BackendUnavailable("embedding", f"{why}; run the same command again")

@@ -162,21 +162,15 @@ def _file_name(vectors: Vectors) -> str:
 _CHUNK = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """Result of filling: the model there is, if any, and how many texts had to be embedded."""
-
-    vectors: Vectors
-    embedded: int = 0
-
-
-async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, progress: Progress) -> Filled:
+async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, progress: Progress) -> Vectors:
     """Embed what is not in the cache. Without a model the result is a `Vectors` without dimension."""
     progress("loading the embedding model", 0, 0)
     embedder = await open_embedder(settings)
     try:
         vectors = Vectors(folder, embedder.model if embedder.dimension else "", embedder.dimension)
-        return Filled(vectors, await stored(vectors, datasets, embedder, progress) if embedder.dimension else 0)
+        if embedder.dimension:
+            await stored(vectors, datasets, embedder, progress)
+        return vectors
     finally:
         await embedder.close()
 
