@@ -1,4 +1,4 @@
-"""What do a second look by a cross-encoder and words of the first answer win, and what does the first cost?
+"""What do a second look by a cross-encoder, a second hop and words of the first answer win, and what does the first cost?
 
 LoCoMo (each conversation by itself, three to choose settings by and two to judge them), HotpotQA, SciFact, Cranfield and
 generated corpora, one memory, MiniLM.
@@ -51,11 +51,9 @@ WAYS: Mapping[str, RankingSettings] = {
     "20 again, weight 1": replace(LOOKED_AT, rerank_weight=1.0),
     "feedback": RankingSettings(expansion="feedback"),
     "feedback, 20 again": replace(LOOKED_AT, expansion="feedback"),
-    "second hop": RankingSettings(second_hop=True),
-    "second hop, 20 again": replace(LOOKED_AT, second_hop=True),
     "30 again": replace(LOOKED_AT, rerank=30),
-    "second hop, 30 again": replace(LOOKED_AT, second_hop=True, rerank=30),
-    "second hop, feedback, 20 again": replace(LOOKED_AT, second_hop=True, expansion="feedback"),
+    "without a second hop": RankingSettings(second_hop=False),
+    "without a second hop, 20 again": replace(LOOKED_AT, second_hop=False),
 }
 
 

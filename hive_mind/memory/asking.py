@@ -29,7 +29,7 @@ from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import speakers_named
-from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
+from hive_mind.ranking.related.second_hop import LOOKED_AT, is_sure, lent, may_hop, naming_all, second_probe, unscored
 from hive_mind.ranking.tokens import question_terms, tokenize
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
@@ -112,14 +112,15 @@ class Asking:
         shown_max = max(query.limit, self.home.recall.settings.rerank)
         ranked = self._ranked(candidates, max(LOOKED_AT, shown_max))
         first, candidates = [document.id for document in ranked], replace(candidates, ranked=tuple(ranked))
-        if not first or (candidates.is_said(first[0]) and not probe.anchors.required):
+        leads_on = not is_sure(ranked) and not candidates.is_said(first[0])
+        if not (leads_on or probe.anchors.required):
             return candidates
         naming = naming_all(probe, candidates.pool, first)
         try:
             candidates = await self._with_facts(candidates, dict.fromkeys([*first[:shown_max], *naming]), query)
             facts = candidates.facts
-            passages = [_as_fact(facts[id]) for id in (first[0], *naming) if id in facts]
-            further = second_probe(probe, passages[0], passages[1:]) if first[0] in facts else None
+            best = _as_fact(facts[first[0]]) if leads_on and first[0] in facts else None
+            further = second_probe(probe, best, [_as_fact(facts[id]) for id in naming if id in facts])
             second = await self._found(further, candidates.method, query) if further else None
         except BackendError:
             return candidates

@@ -25,7 +25,7 @@ from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import Ranked, RankingSettings, Related, Support, SupportOf, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import has_place, place_of, speakers_named
-from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
+from hive_mind.ranking.related.second_hop import LOOKED_AT, is_sure, lent, may_hop, naming_all, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
@@ -228,7 +228,8 @@ class Recall:
             pool = self._pool(expanded_probe, query) if expanded_probe else pool
         if (best := first(max(count, LOOKED_AT) if hops else count)) and hops:
             naming = naming_all(probe, pool, [document.id for document in best])
-            if further := second_probe(probe, self.facts[best[0].id], self.facts.all_of(naming)):
+            named = None if is_sure(best) else self.facts[best[0].id]
+            if further := second_probe(probe, named, self.facts.all_of(naming)):
                 second = self._pool(further, query)
                 related = self._related(pools := union([pool, unscored(second)]), query, lent(further, second, pool, best[0].id))
                 return rank(pools, self._support_in(pools), count, method, self.settings, related)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.words.languages import weight
+from hive_mind.ranking.words.languages import GRAM, GRAM_WEIGHT
 
 Scores = NDArray[np.float32]
 
@@ -64,7 +64,7 @@ def asked_for(terms: Iterable[str]) -> dict[str, float]:
     (docs/adr/0003-ranking.md).
     """
     term_list = tuple(terms)
-    once = {term: weight(term) for term in term_list}
+    once = {term: GRAM_WEIGHT if term[:1] == GRAM else 1.0 for term in term_list}
     if len(once) == len(term_list):
         return once
     return {term: sqrt(times) * once[term] for term, times in Counter(term_list).items()}

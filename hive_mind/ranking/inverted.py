@@ -162,7 +162,9 @@ class Bm25Index:
     def statistics(self, terms: Iterable[str]) -> TermStatistics:
         """Statistics of this corpus for a scorer of these terms; a hive adds up those of its members."""
         postings, removed, size = self._postings, self._removed, _ENTRY.itemsize
-        frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
+        frequencies = {term: len(posting) // size for term in terms if (posting := postings.get(term)) is not None}
+        for term in removed.keys() & frequencies.keys() if removed else ():
+            frequencies[term] -= removed[term]
         return TermStatistics(self._documents, self._total_length, frequencies, self._total_squares)
 
     def matched(

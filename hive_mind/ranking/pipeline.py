@@ -9,7 +9,7 @@ it:
                  than half of how far the tenth best BM25 is
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
                         (0.75 of an assistant's answer) + 0.2 where the question names the speaker)
-                 + 0.2 · share of the best second hop's, where that is on (0.5 of one by another identifier)
+                 + 0.2 · share of the best second hop's (0.5 of one by another identifier)
     + the score of a second look, where that is on (memory.refining)
 
 With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
@@ -55,8 +55,9 @@ class RankingSettings:
     """rrf: the larger, the less the first ranks count."""
     neighbour_weight: Annotated[float, SHARE] = 0.4
     """Matches around a turn of a conversation add this to its score."""
-    second_hop: Annotated[bool, Setting()] = False
-    """Ask for what the best passages name, too: finds what is two steps away, for one more round of questions."""
+    second_hop: Annotated[bool, Setting()] = True
+    """Ask for what the best passage names, too, where it is not far ahead: finds what is two steps away, for one more round of
+    questions."""
     expansion: Annotated[Literal["none", "feedback", "model"], Setting()] = "none"
     """feedback: ask again with words of the best passage, one more round of questions. model: with words of the language model,
     within deadlineS."""

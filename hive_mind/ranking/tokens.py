@@ -148,11 +148,7 @@ def _piece_of(chunk: str) -> _Piece:
 
 def _terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
     # The grams of function words stay: the same letters begin other words, and compounds.
-    return tuple(
-        term
-        for run in _runs(chunk)
-        for term in (*(() if says_nothing(run, is_english) else _split(run)), *_grams_of(run, is_english))
-    )
+    return tuple([term for run in _runs(chunk) for term in (*_words_saying(run, is_english), *_grams_of(run, is_english))])
 
 
 def _asked_for(chunk: str, leans: int) -> _Asked:
@@ -162,8 +158,13 @@ def _asked_for(chunk: str, leans: int) -> _Asked:
 def _all_asked_for(chunk: str, leans: int) -> _Asked:
     """Words and grams of a chunk of a question, which leans to English, to no language (0) or to another."""
     runs = _runs(chunk)
-    words = [word for run in runs if not says_nothing(run, leans >= 0) for word in _split(run)]
+    words = [word for run in runs for word in _words_saying(run, leans >= 0)]
     return tuple(words), tuple([gram for run in runs for gram in _grams_of(run, leans > 0, step=1)])
+
+
+def _words_saying(run: str, is_english: bool) -> tuple[str, ...]:
+    """Words of a run, none where it is a function word; a chunk is a run nearly always, whose words are known already."""
+    return () if says_nothing(run, is_english) else piece_of(run)[1]
 
 
 _known_asked_for = remembered(_KNOWN_MAX)(_all_asked_for)

@@ -73,8 +73,8 @@ OF_NO_TEXT = (
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
     "feedback.as_asked_once feedback.expanded editions.edits_of likelihood.evidence_of likelihood.likelihoods "
     "collecting.missing_members tallying.needs_tally tallying.tallied_answer "
-    "form.mixed_vector neighbours.gained second_hop.lent second_hop.may_hop second_hop.naming_all second_hop.second_probe "
-    "second_hop.unscored "
+    "form.mixed_vector neighbours.gained second_hop.is_sure second_hop.lent second_hop.may_hop second_hop.naming_all "
+    "second_hop.second_probe second_hop.unscored "
 ).split()
 FACTS = st.builds(
     lambda content, concept, speaker, said_at, before, names: fact(

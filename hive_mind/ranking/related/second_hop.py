@@ -1,14 +1,14 @@
 """The second hop: names in the best passages that are not in the question are asked for, too.
 
 "Where was the author of X born?" is answered where his name stands, which only the passage about X says. So the names in the best
-passage are a second question, and its results gain by it. Names lead on from documents only: in dialogue the best turn names its
-speaker and little else.
+passage are a second question, and its results gain by it, less where the names are common. Names lead on from documents only
+(in dialogue the best turn names its speaker and little else), and only where the best passage is not far ahead of all others.
 
 "What ended INC-9037?" is answered where "juniper-10" stands, which only a statement that names both says. So where those that
 name the question's identifiers say with them another one, and one only, the question is asked with that in their place, in
 dialogue, too. A statement that names several lists them, and a paragraph tells of much that is not the same.
 
-In a hive a second hop costs one fetch and one more round of questions, so `RankingSettings.second_hop` has to allow it.
+In a hive a second hop costs one more round of questions, which `RankingSettings.second_hop` can spare.
 """
 
 from collections import Counter
@@ -33,8 +33,23 @@ LOOKED_AT = 10
 # A passage names its subject and what matters about it first. More terms find more passages that share any of them.
 _TERMS_MAX = 16
 # A statement is no longer than this; further names in paragraphs lead astray (docs/adr/0003-ranking.md).
-_STATEMENT_TERMS_MAX = 32
-_WORD = regex(r"[^\W\d_][\w'’-]+")
+_STATEMENT_WORDS_MAX = 48
+# Of a passage that is so far ahead, the next has less than this share of its score.
+_SURE_BELOW = 0.5
+# The best of the names counts in full where it is worth this share of the best of the question, by BM25.
+_AS_RARE = 0.3
+# Words with a capital within a sentence, or before another one: one that only begins a sentence is no name.
+_CAPITAL = r"[^\W\d_a-z]"
+_NAME = regex(rf"(?<=[\w,;)&] ){_CAPITAL}[\w'’-]+|{_CAPITAL}[\w'’-]+(?= {_CAPITAL})")
+
+
+class Scored(Protocol):
+    """A document in its place."""
+
+    @property
+    def score(self) -> float:
+        """The figure it was ranked by."""
+        ...
 
 
 class Passage(Protocol):
@@ -56,6 +71,11 @@ def may_hop(probe: Probe) -> bool:
     return bool(probe.terms) and not probe.anchors.is_pure
 
 
+def is_sure(ranked: Sequence[Scored]) -> bool:
+    """Whether the first answer is so far ahead of the next that there is no need to look further."""
+    return len(ranked) < 2 or ranked[1].score < _SURE_BELOW * ranked[0].score
+
+
 def said_by(passage: Passage) -> str:
     """The text of a passage, without its speaker."""
     return passage.content.removeprefix(f"{passage.speaker}: ") if passage.speaker else passage.content
@@ -68,17 +88,18 @@ def naming_all(probe: Probe, pool: Pool, first: Sequence[str]) -> list[str]:
     return [id for id in first[:LOOKED_AT] if exact[id] >= 0.999 * probe.anchors.weight] if probe.anchors.required else []
 
 
-def second_probe(probe: Probe, best: Passage, naming: Iterable[Passage] = ()) -> Probe | None:
+def second_probe(probe: Probe, best: Passage | None, naming: Iterable[Passage] = ()) -> Probe | None:
     """The second question, None where there is nothing more to ask for.
 
-    `best` is the first answer to `probe`, `naming` are those of its answers that name all its identifiers.
+    `best` is the first answer to `probe`, None where its names are of no use; `naming` are those of its answers that name all its
+    identifiers.
     """
     if probe.anchors.required and (other_name := _other_name(probe, naming)):
         own_parts = {part for terms in probe.anchors.required for term in terms for part in tokenize(term)}
         rest = tuple(term for term in probe.terms if term not in own_parts)
         terms = rest + tuple(dict.fromkeys(part for term in other_name for part in tokenize(term)))
         return replace(probe, terms=terms, anchors=Anchors((other_name,)), statistics=None, beside=None)
-    names = names_beyond(best.content, frozenset(probe.terms)) if not best.speaker else ()
+    names = names_beyond(best.content, frozenset(probe.terms)) if best and not best.speaker else ()
     return replace(probe, terms=names, anchors=Anchors(), statistics=None, beside=None) if names else None
 
 
@@ -86,20 +107,23 @@ def _other_name(probe: Probe, naming: Iterable[Passage]) -> tuple[str, ...]:
     """The identifier that is said most often with those of the question; of several the first."""
     terms_asked, name_counts = frozenset(probe.terms), Counter[tuple[str, ...]]()
     for text in map(said_by, naming):
-        codes_beyond = [code for code in codes(text) if not terms_asked.issuperset(code)]
-        name_counts.update(codes_beyond if len(codes_beyond) == 1 and len(tokenize(text)) <= _STATEMENT_TERMS_MAX else ())
+        if len(text.split(maxsplit=_STATEMENT_WORDS_MAX)) <= _STATEMENT_WORDS_MAX:
+            codes_beyond = [code for code in codes(text) if not terms_asked.issuperset(code)]
+            name_counts.update(codes_beyond if len(codes_beyond) == 1 else ())
     return max(name_counts, key=name_counts.__getitem__, default=())
 
 
 def names_beyond(text: str, terms_asked: Collection[str]) -> tuple[str, ...]:
-    """Terms of the words with a capital that are not asked for, each once, in the order of the text."""
-    terms = dict.fromkeys(term for word in _WORD.findall(text) if word[0].isupper() for term in tokenize(word))
-    return tuple(term for term in terms if term not in terms_asked)[:_TERMS_MAX]
+    """Terms of the names that are not asked for, each once, in the order of the text."""
+    words = dict.fromkeys([word for word in _NAME.findall(text) if word[0].isupper()])
+    # Each on a line of its own, as names beside one another would be taken for a shout.
+    terms = dict.fromkeys(tokenize("\n".join(words)))
+    return tuple([term for term in terms if term not in terms_asked][:_TERMS_MAX])
 
 
 def lent(further: Probe, second: Pool, first: Pool, best: str) -> dict[str, float]:
     """Gains of the candidates from the second question's results, by id."""
-    return _instead(second, first) if further.anchors.required else _by_names(second, best)
+    return _instead(second, first) if further.anchors.required else _by_names(second, first, best)
 
 
 def _instead(second: Pool, first: Pool) -> dict[str, float]:
@@ -110,17 +134,17 @@ def _instead(second: Pool, first: Pool) -> dict[str, float]:
     return {id: INSTEAD_WEIGHT * score / highest for id, score, exact in rows if exact > 0 and id not in own_ids}
 
 
-def _by_names(second: Pool, best: str) -> dict[str, float]:
-    """`WEIGHT` for the one that matches the names best, and for the passage that has them.
+def _by_names(second: Pool, first: Pool, best: str) -> dict[str, float]:
+    """`WEIGHT` for the one that matches the names best, less where these are common, and as much for the passage that has them.
 
     Without that the passage would fall behind what it led to.
     """
     scores_beside = np.array(
         [0.0 if id == best else score for id, score in zip(second.ids, second.keyword.tolist(), strict=True)]
     )
-    highest = scores_beside.max(initial=0.0)
-    shares = WEIGHT * scores_beside / highest if highest > 0 else scores_beside
-    return {**dict(zip(second.ids, shares.tolist(), strict=True)), best: WEIGHT if highest > 0 else 0.0}
+    highest = max(float(scores_beside.max(initial=0.0)), _AS_RARE * float(first.keyword.max(initial=0.0)))
+    shares = WEIGHT * scores_beside / (highest or 1.0)
+    return {**dict(zip(second.ids, shares.tolist(), strict=True)), best: float(shares.max(initial=0.0))}
 
 
 def unscored(second: Pool) -> Pool:

@@ -140,8 +140,3 @@ def grams(word: str, step: int = _GRAM_STEP) -> list[str]:
         return []
     bounded = f"_{word}_"
     return [GRAM + bounded[i : i + _GRAM_CHARACTERS] for i in range(0, len(bounded) - _GRAM_CHARACTERS + 1, step)]
-
-
-def weight(term: str) -> float:
-    """Weight of a term of a question."""
-    return GRAM_WEIGHT if term.startswith(GRAM) else 1.0

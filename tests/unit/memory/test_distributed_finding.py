@@ -226,22 +226,24 @@ class Halting(SmallHive):
 
 
 NOVEL, POET = "The novel Ash was written by Ivo Kern.", "Ivo Kern was born beside the sea."
-HOPPING, NOT_HOPPING = RankingSettings(second_hop=True), RankingSettings()
+# Nearly as good an answer: where one is far ahead, nobody looks further.
+SOLD = "The novel Ash was sold in nine countries, but not in ours."
+HOPPING, NOT_HOPPING = RankingSettings(), RankingSettings(second_hop=False)
 
 
 async def test_what_is_two_steps_away_is_found_where_a_second_hop_is_allowed():
     ada_home, bo_home = two(hive := SmallHive())
 
     async with ada_home.memory(ranking=NOT_HOPPING) as ada, bo_home.memory(ranking=HOPPING) as bo:
-        await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
+        await ada.store_facts([said(text, concept="") for text in (NOVEL, SOLD, POET)], "library")
         await bo.store_facts([said(f"A novel of {n} pages.", concept="") for n in range(9)], "shelf")
-        query = Query("Who wrote the novel Ash?", 3, "keyword")
+        query = Query("Where was the author of the novel Ash when she was small?", 3, "keyword")
         hive.calls.clear()
 
         hits = list(await bo.search_facts(query))
 
-        assert [hit.fact.content for hit in hits[:2]] == [NOVEL, POET]
-        assert hits[1].contributions.others == pytest.approx(hits[1].score, rel=0.1)
+        assert [hit.fact.content for hit in hits] == [NOVEL, SOLD, POET]
+        assert hits[2].contributions.others == pytest.approx(hits[2].score, rel=0.1)
         assert hive.calls.count("ask") == 2
         assert POET not in await found(ada, query)
 
@@ -268,12 +270,12 @@ def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():
     async def whole() -> None:
         async with ada_home.memory(ranking=NOT_HOPPING) as ada, bo_home.memory(ranking=HOPPING) as bo:
             await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
-            await bo.store_facts([said(NOVEL, concept="")], "shelf")
+            await bo.store_facts([said(text, concept="") for text in (NOVEL, SOLD)], "shelf")
             hive.after = lambda call: setattr(hive, "failure", AWAY if call == "ask" else None)
 
             result = await bo.search_facts(Query("Who wrote the novel Ash?", 3, "keyword"))
 
-            assert [hit.fact.content for hit in result] == [NOVEL]
+            assert [hit.fact.content for hit in result] == [NOVEL, SOLD]
 
 
 HALL, PUMP = "The pump keeps the hall dry.", "Every pump came from Bergen."

@@ -1,6 +1,6 @@
 """What the best passages name is asked for, too, and never outranks what the question itself finds by much."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hive_mind.ranking.related.second_hop import (
     INSTEAD_WEIGHT,
     LOOKED_AT,
     WEIGHT,
+    is_sure,
     lent,
     may_hop,
     names_beyond,
@@ -24,6 +25,11 @@ BY_NAMES = replace(PROBE, anchors=Anchors())
 CASE = Probe(("end", "inc", "9037", "inc-9037"), Anchors((("inc-9037",),)), np.float32([1, 0]), depth=7)
 OPENED = fact("CRIT juniper-10 no answer for 90s at 2026-03-18T10:00, opened INC-9037")
 NOVEL = fact("Ash is a novel that the poet Ivo Kern wrote in Trieste.")
+
+
+@dataclass(frozen=True)
+class Place:
+    score: float
 
 
 def pool_of(**keyword: float) -> Pool:
@@ -43,10 +49,32 @@ def test_a_turn_of_a_conversation_and_a_passage_that_names_nothing_new_lead_no_f
     assert second_probe(PROBE, passage) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Visitors pay 14 euros. Opening hours: Mondays and Fridays.", ("friday",)),
+        ("Visitors of Trieste pay. Trieste is dear.", ("triest",)),
+        ("Ed Wood was filmed in Paris, Texas and not in France.\nParts of it are lost.", ("ed", "wood", "pari", "texa", "franc")),
+    ],
+)
+def test_a_word_that_only_begins_a_sentence_is_no_name(text: str, names: tuple[str, ...]):
+    assert set(names_beyond(text, ())) == set(names)
+
+
 def test_a_long_passage_leads_to_what_it_names_first():
-    names = names_beyond(" ".join(f"Name{chr(97 + n)}x" for n in range(26)), ())
+    names = names_beyond("by " + " ".join(f"Name{chr(97 + n)}x" for n in range(26)), ())
     assert len(names) == 16
     assert (names[0], names[-1]) == ("nameax", "namepx")
+
+
+@pytest.mark.parametrize(("scores", "sure"), [((0.9,), True), ((0.9, 0.4), True), ((0.9, 0.5), False), ((), True)])
+def test_where_the_first_answer_is_far_ahead_there_is_no_need_to_look_further(scores: tuple[float, ...], sure: bool):
+    assert is_sure([Place(score) for score in scores]) is sure
+
+
+def test_where_the_names_of_the_best_are_of_no_use_only_its_identifiers_lead_on():
+    assert second_probe(PROBE, None) is None
+    assert second_probe(CASE, None, [OPENED]) is not None
 
 
 @pytest.mark.parametrize(
@@ -60,6 +88,14 @@ def test_the_best_match_of_the_names_gains_most_and_the_passage_that_has_them_as
     second = pool_of(novel=9.0, poet=4.0, town=1.0)
 
     assert lent(BY_NAMES, second, pool_of(), "novel") == pytest.approx({"novel": WEIGHT, "poet": WEIGHT, "town": WEIGHT / 4})
+
+
+def test_names_that_are_common_beside_what_was_asked_for_gain_less():
+    second, first = pool_of(novel=1.0, poet=0.9), pool_of(novel=9.0)
+
+    gains = lent(BY_NAMES, second, first, "novel")
+
+    assert gains == pytest.approx({"novel": WEIGHT / 3, "poet": WEIGHT / 3})
 
 
 def test_where_nothing_else_has_the_names_nothing_changes():

@@ -190,7 +190,7 @@ CASES = {
     "retrieval.depth": ({}, section("retrieval.depth", 50), None),
     "retrieval.fusion": ({}, section("retrieval.fusion", "rrf"), None),
     "retrieval.rrfK": ({}, section("retrieval.rrfK", 9), None),
-    "retrieval.secondHop": ({}, section("retrieval.secondHop", True), None),
+    "retrieval.secondHop": ({}, section("retrieval.secondHop", False), None),
     "retrieval.expansion": ({}, section("retrieval.expansion", "feedback"), None),
     "retrieval.rerank": ({}, section("retrieval.rerank", 20), None),
     "retrieval.rerankModel": ({}, section("retrieval.rerankModel", "./model"), None),
