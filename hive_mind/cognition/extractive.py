@@ -9,12 +9,12 @@ Counts and copies only; two concepts are linked when one statement names both.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.dates.temporal import resolved_dates
-from hive_mind.cognition.extraction.blocks import Layout, blocks
+from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
 from hive_mind.cognition.extraction.dating import Dates, dates_of
 from hive_mind.cognition.extraction.exchanges import exchanged
 from hive_mind.cognition.extraction.log_patterns import summed_up
@@ -83,7 +83,7 @@ class ExtractiveReader:
         vocabulary = vocabulary_of(sentence for piece in pieces if not _is_repeated(piece) for sentence in piece.sentences)
         candidates: dict[str, Candidate] = {}
         left_out: list[LeftOut] = []
-        for piece, candidate in self._candidates(pieces, content, dates, vocabulary):
+        for piece, candidate in self._candidates(pieces, content, dates, vocabulary, section_names(layout)):
             if candidate is None:
                 left_out += [] if piece.is_covered and not _is_repeated(piece) else [LeftOut(piece.text, _why_not(piece))]
             elif (text := canonical(candidate.content)) in candidates:
@@ -102,7 +102,12 @@ class ExtractiveReader:
         return await off_loop(characters, quoted_answer, question, list(hits), self._quoting)
 
     def _candidates(
-        self, pieces: Sequence[Piece], content: Content, dates: Dates, vocabulary: Vocabulary
+        self,
+        pieces: Sequence[Piece],
+        content: Content,
+        dates: Dates,
+        vocabulary: Vocabulary,
+        sections: Mapping[int, str],
     ) -> Iterator[tuple[Piece, Candidate | None]]:
         """Each piece with what becomes of it: None where it is left out."""
         before = _Before(self._settings.before_chars_max, content.speaker)
@@ -116,7 +121,8 @@ class ExtractiveReader:
                 continue
             spoken = _said(piece)
             names = entities(spoken, vocabulary)
-            concept = _concept_of(piece, [name for name in names if name.casefold() not in speakers], concept, content)
+            section = sections[piece.block.headings[-1].number] if piece.block.headings else ""
+            concept = _concept_of(piece, section, [name for name in names if name.casefold() not in speakers], concept, content)
             said_at = dates.of(piece.block)
             yield (
                 piece,
@@ -200,12 +206,12 @@ def _said(piece: Piece) -> str:
     return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
 
 
-def _concept_of(piece: Piece, names: Sequence[str], previous: str, content: Content) -> str:
-    """A short topic that stays the same when more is said about it. `named` leaves out who is speaking to each other."""
+def _concept_of(piece: Piece, section: str, names: Sequence[str], previous: str, content: Content) -> str:
+    """A short topic that stays the same when more is said about it. `names` leaves out who is speaking to each other."""
     if piece.block.topic:
         return canonical(piece.block.topic)[:_CONCEPT_CHARS_MAX].rstrip()
-    if piece.block.heading:
-        return piece.block.heading[:_CONCEPT_CHARS_MAX].rstrip()
+    if section:
+        return (section if len(section) <= _CONCEPT_CHARS_MAX else piece.block.heading)[:_CONCEPT_CHARS_MAX].rstrip()
     if previous and piece.text.lower().startswith(_PRONOUNS):
         return previous
     topics = (*names[:1], content.title, piece.block.speaker, content.speaker, GENERAL)

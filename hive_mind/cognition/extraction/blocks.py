@@ -4,7 +4,8 @@ Layout is read line by line and once, so the cost is linear in the text whatever
 the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby, takewhile
@@ -120,6 +121,16 @@ def _answering(layout: Iterable[Block]) -> Iterator[Block]:
         quoted = []
         yield block
     yield from quoted
+
+
+def section_names(layout: Iterable[Block]) -> Mapping[int, str]:
+    """A name for each section, by the number of its heading: "Fixed" under several versions is "2.4.0: Fixed"."""
+    sections = {block.headings[-1].number: block.headings for block in layout if block.headings}
+    times = Counter(headings[-1].title for headings in sections.values())
+    return {
+        number: ": ".join(heading.title for heading in headings[-2 if times[headings[-1].title] > 1 else -1 :])
+        for number, headings in sections.items()
+    }
 
 
 class _Layouter:

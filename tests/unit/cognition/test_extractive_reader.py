@@ -37,6 +37,18 @@ def test_headings_become_concepts():
     assert {candidate.concept for candidate in candidates(REPORT)} == {"Incident INC-2024-001", "Owners"}
 
 
+def test_sections_of_the_same_title_are_told_apart_by_the_title_above_them():
+    versions = "".join(
+        f"## {n}.0\n### Fixed\n- The map {n} opens.\n- The list {n} scrolls.\n### New in {n}\nA map for all.\n" for n in (1, 2)
+    )
+
+    concepts = [candidate.concept for candidate in candidates(f"# Changes\n{versions}")]
+
+    assert concepts == ["1.0: Fixed", "1.0: Fixed", "New in 1", "2.0: Fixed", "2.0: Fixed", "New in 2"]
+    long = f"# {'long ' * 20}\n## Fixed\nThe map opens.\n# Other\n## Fixed\nThe list scrolls."
+    assert [candidate.concept for candidate in candidates(long)] == ["Fixed", "Other: Fixed"]
+
+
 def test_a_date_line_dates_the_whole_content():
     found = extraction(REPORT)
 
