@@ -39,7 +39,8 @@ def test_headings_become_concepts():
 
 def test_sections_of_the_same_title_are_told_apart_by_the_title_above_them():
     versions = "".join(
-        f"## {n}.0\n### Fixed\n- The map {n} opens.\n- The list {n} scrolls.\n### New in {n}\nA map for all.\n" for n in (1, 2)
+        f"## {n}.0\n### Fixed\n- The map {n} opens.\n- The list {n} scrolls.\n### New in {n}\nThe map {n} is new.\n"
+        for n in (1, 2)
     )
 
     concepts = [candidate.concept for candidate in candidates(f"# Changes\n{versions}")]
