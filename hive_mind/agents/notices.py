@@ -140,7 +140,13 @@ def delivery(notify: str | Sequence[str], key: str, environment: Mapping[str, st
             raise InvalidInput("a webhook gets signed notices: set HIVE_MIND_HOOK_SECRET to a secret that its receiver knows")
         send: Deliver = partial(_post, notify, key)
     else:
-        send = partial(_run, _words(notify), environment)
+        try:
+            words = shlex.split(notify) if isinstance(notify, str) else list(notify)
+        except ValueError as error:
+            raise InvalidInput(f"notify: the command can't be read ({error})") from None
+        if not words:
+            raise InvalidInput("notify: give the URL of a webhook, or a command")
+        send = partial(_run, words, environment)
     rng = random.Random()  # noqa: S311 - spreads retries in time, guards nothing
 
     async def deliver(id: str, notice: dict[str, Any]) -> None:
@@ -152,16 +158,6 @@ def delivery(notify: str | Sequence[str], key: str, environment: Mapping[str, st
 def signature(key: str, body: bytes) -> str:
     """Of a body, as hooks are signed in both directions."""
     return f"sha256={hmac.new(key.encode(), body, sha256).hexdigest()}"
-
-
-def _words(notify: str | Sequence[str]) -> Sequence[str]:
-    try:
-        words = shlex.split(notify) if isinstance(notify, str) else list(notify)
-    except ValueError as error:
-        raise InvalidInput(f"notify: the command can't be read ({error})") from None
-    if not words:
-        raise InvalidInput("notify: give the URL of a webhook, or a command")
-    return words
 
 
 async def _post(url: str, key: str, id: str, notice: dict[str, Any]) -> None:

@@ -148,7 +148,10 @@ class _SeenRun:
 
     @property
     def trouble(self) -> str:
-        return "; ".join(f"{view.item.title} ({_severity(view)}, ticket {view.item.id[:8]})" for view in self.tickets)
+        return "; ".join(
+            f"{view.item.title} ({dict(view.item.context).get('severity', '')}, ticket {view.item.id[:8]})"
+            for view in self.tickets
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +297,7 @@ def _answer(words: str, fleet_seen: _Seen, heard_events: HeardEvents) -> str:
             [f"{run.line}; {run.trouble}" for run in about or fleet_seen.troubled if run.tickets] or ["No run is in trouble."]
         )
     elif about:
-        lines = _details(about)
+        lines = (line for run in about for line in (run.line, *(f"  {evidence}" for evidence in run.health.evidence)))
     elif re.search(r"\b(runs?|running|status|doing|going|fleet|all|list|active|nodes?|wait)", text):
         lines = iter([run.line for run in fleet_seen.runs] or ["There are no runs."])
     else:
@@ -302,12 +305,6 @@ def _answer(words: str, fleet_seen: _Seen, heard_events: HeardEvents) -> str:
     return "\n".join(
         [*lines, *(f"{view.item.title} (ticket {view.item.id[:8]})" for view in fleet_seen.others), *fleet_seen.unread]
     )
-
-
-def _details(runs: Sequence[_SeenRun]) -> Iterator[str]:
-    for run in runs:
-        yield run.line
-        yield from (f"  {line}" for line in run.health.evidence)
 
 
 def _reasons(runs: Sequence[_SeenRun]) -> Iterator[str]:
@@ -362,17 +359,12 @@ def _order_in(said: str, fleet_seen: _Seen) -> QueenOrder | None:
         return None
     rest = words[1:]
     if do == "assign":
-        return _assignment(rest, fleet_seen)
+        inputs = dict(word.split("=", 1) for word in rest if "=" in word)
+        plain, agent = [word for word in rest if "=" not in word and word.casefold() != "with"], ""
+        if len(plain) > 2 and plain[-2].casefold() == "to":
+            *plain, _, agent = plain
+        return _order_of({"do": do, "task": " ".join(plain), "agent": agent, "inputs": inputs}, fleet_seen)
     return _order_of({"do": do, "run": next((word for word in rest if fleet_seen.named(word)), " ".join(rest))}, fleet_seen)
-
-
-def _assignment(words: Sequence[str], fleet_seen: _Seen) -> QueenOrder:
-    inputs = dict(word.split("=", 1) for word in words if "=" in word)
-    plain = [word for word in words if "=" not in word and word.casefold() != "with"]
-    agent = ""
-    if len(plain) > 2 and plain[-2].casefold() == "to":
-        *plain, _, agent = plain
-    return _order_of({"do": "assign", "task": " ".join(plain), "agent": agent, "inputs": inputs}, fleet_seen)
 
 
 def _order_of(fields_given: Mapping[str, Any], fleet_seen: _Seen) -> QueenOrder:
@@ -400,7 +392,3 @@ def order_from(fields_given: Mapping[str, Any]) -> QueenOrder | None:
         return converted(dict(fields_given), QueenOrder) if fields_given else None
     except msgspec.ValidationError as error:
         raise InvalidInput(f"`inputs` is no order as the queen gave it: {error}") from error
-
-
-def _severity(view: ItemView) -> str:
-    return dict(view.item.context).get("severity", "")

@@ -109,7 +109,9 @@ class Watcher:
         tickets = []
         for run_seen, summary in looks:
             tickets.append(ticket_of(summary, run_seen.before, self._settings))
-            await self._note(summary)
+            # This look is recorded, where anything is new.
+            seen = msgspec.json.encode(structs.replace(summary, stall_ms=0))
+            await self._keep(f"{summary.agent}/{summary.run}", _LOOK, seen)
         return [ticket for ticket in tickets if ticket]
 
     async def _seen(self, subject: str) -> "_Seen":
@@ -118,10 +120,6 @@ class Watcher:
         views = [await self._desk.view(entry.body.decode()) for entry in entries if entry.kind == _TICKET]
         settled = tuple(view.decided_ms for view in views if view is not None and not view.is_open)
         return _Seen(json_decoder(HealthSummary)(before[-1]) if before else None, settled)
-
-    async def _note(self, summary: HealthSummary) -> None:
-        """Record this look, where anything is new."""
-        await self._keep(f"{summary.agent}/{summary.run}", _LOOK, msgspec.json.encode(structs.replace(summary, stall_ms=0)))
 
     async def _keep(self, subject: str, kind: str, body: bytes) -> None:
         entries = await self._ledger.read(_SEEN + subject)

@@ -180,7 +180,11 @@ def _judged_at(writing: Writing, place_id: str, judgment: Judgment) -> None:
     place = writing.state.places[place_id]
     is_replan = judgment.action is _REPLAN and _may_replan(writing.state)
     action = _ESCALATE if judgment.action is _REPLAN and not is_replan else judgment.action
-    is_again = action is not _RETRY or _may_try_again(writing, place)
+    node = writing.state.spec.by_id[place.node]
+    traits = writing.plan.traits.get(node.tool)
+    # A tool that must not run twice is not called again because a judge wants it.
+    is_once = node.kind == "tool" and traits is not None and not traits.is_idempotent
+    is_again = action is not _RETRY or (place.tries < node.attempts and not is_once)
     _keep(writing, place_id, judgment, action, is_again=is_again)
     if is_replan:
         _replan(writing, why)
@@ -233,13 +237,6 @@ def _on_if_free(writing: Writing, place_id: str) -> None:
 
 def _needs_approval(state: RunState, place: ActiveNode) -> bool:
     return state.spec.by_id[place.node].requires_approval and not place.is_approved
-
-
-def _may_try_again(writing: Writing, place: ActiveNode) -> bool:
-    """A tool that must not run twice is not called again because a judge wants it."""
-    node = writing.state.spec.by_id[place.node]
-    traits = writing.plan.traits.get(node.tool)
-    return place.tries < node.attempts and not (node.kind == "tool" and traits and not traits.is_idempotent)
 
 
 def _may_replan(state: RunState) -> bool:
@@ -298,10 +295,14 @@ def _answered(writing: Writing, decision: Answered) -> None:
     elif place.phase == "paused":
         if action in (_REPLAN, _ESCALATE):
             writing.end("rejected", decided(decision.by, decision.because))
-    elif action is _ACCEPT and _is_choice(writing.state, place, decision):
-        _on(writing, writing.state.places[place.id], _chosen(decision))
     elif action is _ACCEPT:
-        _on_if_free(writing, place.id)
+        # An edge was asked for, or is named where something else was.
+        chosen, targets = str(decision.edit or decision.because), [edge.target for edge in options(writing.state.spec, node.id)]
+        is_asked = place.phase == "choose" and not _needs_approval(writing.state, place)
+        if targets and (is_asked or chosen in targets):
+            _on(writing, writing.state.places[place.id], chosen)
+        else:
+            _on_if_free(writing, place.id)
     elif action is not _RETRY:
         _rejected(writing, place.id, decision)
 
@@ -330,17 +331,6 @@ def _answered_call(writing: Writing, place: ActiveNode, id: str, decision: Answe
         writing.add(Returned(place.id, id, why, is_error=True))
         if writing.state.spec.by_id[place.node].kind == "tool":
             _gave_up(writing, place, why)
-
-
-def _is_choice(state: RunState, place: ActiveNode, decision: Answered) -> bool:
-    """Whether an edge was asked for, or is named where something else was."""
-    targets = [edge.target for edge in options(state.spec, place.node)]
-    is_asked = place.phase == "choose" and not _needs_approval(state, place)
-    return bool(targets) and (is_asked or _chosen(decision) in targets)
-
-
-def _chosen(decision: Answered) -> str:
-    return str(decision.edit or decision.because)
 
 
 def _rejected(writing: Writing, place_id: str, decision: Answered) -> None:

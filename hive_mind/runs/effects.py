@@ -12,7 +12,7 @@ from hive_mind.judge.judgment import Judgment
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.runs import files
 from hive_mind.runs.graphs.spec import NodeSpec, Scope, options
-from hive_mind.runs.state import ActiveNode, Call, RunState, is_circling, is_last, is_spent, ms_left, place_ms_left
+from hive_mind.runs.state import ActiveNode, Call, RunState, is_circling, is_last, is_spent
 from hive_mind.runs.steps import Answered
 
 AskKind = Literal["judgment", "tool", "question"]
@@ -216,8 +216,16 @@ def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
         effects.append(Share(id=f"{left}.o", place="", left=left, keys=state.spec.shared(values), values=values))
     for place in state.places.values():
         effects += _of_place(state, plan, place, state.spec.by_id[place.node])
-    if state.is_whole:
-        effects += _of_whole(state)
+    whole = f"whole.{len(state.path)}.{state.asked}"
+    if state.is_whole and not state.judges_whole:
+        effects.append(Proceed(id="finish", place="", kind="finish"))
+    elif state.is_whole and not state.is_judged:
+        effects.append(AskJudge(id=f"{whole}.j", place=""))
+    elif state.is_whole and not state.waiting:
+        title, why, shown = f"{state.spec.id}: {state.reason}"[:200], state.reason, state.buffer
+        judged = state.judged
+        item = AskPerson(id=f"{whole}.ask", place="", kind="judgment", title=title, why=why, shown=shown, judged=judged)
+        effects.append(item)
     if not state.is_waiting:
         effects += _wakes(state)
     # Concurrent branches share the turns that are left; a branch beyond them learns that they are used up.
@@ -296,22 +304,13 @@ def _choosing(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSp
     return _ask(place, "question", f"where to go on after {node.id}: {names}", "no model may choose")
 
 
-def _of_whole(state: RunState) -> Iterator[Effect]:
-    if not state.judges_whole:
-        yield Proceed(id="finish", place="", kind="finish")
-    elif not state.is_judged:
-        yield AskJudge(id=f"whole.{len(state.path)}.{state.asked}.j", place="")
-    elif not state.waiting:
-        title, id = f"{state.spec.id}: {state.reason}"[:200], f"whole.{len(state.path)}.{state.asked}.ask"
-        yield AskPerson(id=id, place="", kind="judgment", title=title, why=state.reason, shown=state.buffer, judged=state.judged)
-
-
 def _wakes(state: RunState) -> Iterator[Effect]:
-    yield WakeIn(id="time", place="", ms=ms_left(state))
+    yield WakeIn(id="time", place="", ms=max(0, round(state.spec.limits.seconds * 1_000) - state.active_ms))
     for place in state.places.values():
-        left = place_ms_left(place, state.spec.by_id[place.node])
-        if left is not None and place.phase in ("think", "act", "judge") and not state.waits(place):
-            yield WakeIn(id=f"{place.id}.{place.attempt}.w", place=place.id, ms=left)
+        timeout_s = state.spec.by_id[place.node].timeout_s
+        if timeout_s and place.phase in ("think", "act", "judge") and not state.waits(place):
+            left_ms = max(0, round(timeout_s * 1_000) - place.active_ms)
+            yield WakeIn(id=f"{place.id}.{place.attempt}.w", place=place.id, ms=left_ms)
 
 
 def _ask(

@@ -110,9 +110,11 @@ def part(text: str, file: str, offset: int, limit: int) -> str:
     return f"{whole}\n[Lines {offset:,} to {end - 1:,} of {len(lines):,}; go on with offset={end}. {_HINT}]"
 
 
-def tokens_of(messages: Iterable[Message]) -> int:
+def tokens_of(messages: Sequence[Message]) -> int:
     """How many tokens these are, rather too many than too few."""
-    return sum(_size(message) for message in messages) // BYTES_PER_TOKEN
+    calls = [call for message in messages for call in message.calls]
+    characters = sum(len(call.name) + len(json.dumps(call.arguments, default=str)) for call in calls)
+    return (characters + sum(len(message.text.encode(errors="replace")) + 16 for message in messages)) // BYTES_PER_TOKEN
 
 
 def is_due(messages: Sequence[Message], context_tokens: int) -> bool:
@@ -154,22 +156,16 @@ def compacted(messages: Sequence[Message], file: str, count: int, tier: int) -> 
 
 def transcript(messages: Iterable[Message]) -> str:
     """The text for the file: every word, and the calls between them."""
-    return "\n".join(_message_text(message) for message in messages)
+    parts = []
+    for message in messages:
+        title = f"## {message.role}{f' ({message.name})' if message.name else ''}"
+        calls = "".join(f"\n→ {call.name}({json_of(call.arguments)})" for call in message.calls)
+        parts.append(f"{title}\n{message.text}{calls}\n")
+    return "\n".join(parts)
 
 
 def pointers_in(message: Message) -> list[str]:
     return _POINTER.findall(message.text)
-
-
-def _message_text(message: Message) -> str:
-    title = f"## {message.role}{f' ({message.name})' if message.name else ''}"
-    calls = "".join(f"\n→ {call.name}({json_of(call.arguments)})" for call in message.calls)
-    return f"{title}\n{message.text}{calls}\n"
-
-
-def _size(message: Message) -> int:
-    calls = sum(len(call.name) + len(json.dumps(call.arguments, default=str)) for call in message.calls)
-    return len(message.text.encode(errors="replace")) + calls + 16
 
 
 def adapt_seeded(identity: str, accounts: Iterable[str] = ()) -> str:

@@ -48,8 +48,11 @@ def _after(state: RunState, step: s.Step) -> RunState:
             return replace(started, stream=step.stream, has_rules=step.has_rules)
         case s.Resumed():
             worker = WorkerSpec.model_validate(step.worker) if step.worker else state.spec
-            places = {id: replace(place, calls=_uncertain(place.calls)) for id, place in state.places.items()}
-            return replace(state, worker=worker, places=places, has_rules=step.has_rules)
+            state = replace(state, worker=worker, has_rules=step.has_rules)
+            for place in state.places.values():
+                for id in [id for id, call in place.calls.items() if call.phase == "intended"]:
+                    state = _put_call(state, place.id, id, phase="uncertain")
+            return state
         case s.Entered():
             return _entered(state, step)
         case s.Forked():
@@ -116,10 +119,6 @@ def _at_place(state: RunState, step: s.StepAtPlace, place: ActiveNode) -> RunSta
 
 def _told(place: ActiveNode, text: str) -> ActiveNode:
     return replace(place, messages=(*place.messages, Message("user", text)))
-
-
-def _uncertain(calls: Mapping[str, Call]) -> Mapping[str, Call]:
-    return {id: replace(call, phase="uncertain") if call.phase == "intended" else call for id, call in calls.items()}
 
 
 def _entered(state: RunState, step: s.Entered) -> RunState:
@@ -219,7 +218,7 @@ def _again(place: ActiveNode, text: str, why: str) -> ActiveNode:
 
 
 def _parked(state: RunState, step: s.Parked) -> RunState:
-    state = replace(state, waiting={**state.waiting, step.item: Waiting(step.place, step.call, step.why, step.is_within)})
+    state = replace(state, waiting={**state.waiting, step.item: Waiting(step.place, step.call, step.is_within)})
     if not step.place:
         return replace(state, asked=state.asked + 1)
     place = state.places[step.place]

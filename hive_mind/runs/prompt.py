@@ -49,14 +49,21 @@ class PromptContext:
 def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, is_last: bool = False) -> str:
     """Identity comes first, and is the same in every turn of a run."""
     node, memory = state.spec.by_id[place.node], around.adapt.strip()
+    # Fenced: what a run was given, and what tools found, may say whatever it likes.
+    values_known = state.known_at(place)
+    inputs = {key: values_known[key] for key in node.inputs if key in values_known}
+    feedback = state.buffer.get(FEEDBACK) if node.id == state.spec.planner and FEEDBACK not in node.inputs else None
     # From what is known and the way here alone: the same run tells the same.
     done_text = ", ".join(state.done) or "nothing yet"
     sections = [
         state.spec.identity,
         f"Done so far: {done_text}.\n{_fenced('Known so far.', values(set_in(state)))}",
         _focus(state.spec.goal, node),
-        _inputs(state.known_at(place), node),
-        _feedback(state, node),
+        _fenced("Your inputs.", _cut_values(inputs)) if inputs else "",
+        # For the planner all that came of its last plan. A long value takes no room from what failed, and why.
+        _fenced("What came of the plan so far (feedback_context).", _cut_values(feedback))
+        if isinstance(feedback, Mapping)
+        else "",
         _fenced("Your outputs so far.", values(place.outputs, OUTPUT_CHARACTERS)) if place.outputs else "",
         _RESULTS,
         f"AGENT MEMORY:\n{memory}" if memory else "",
@@ -95,20 +102,6 @@ def _focus(goal: Goal | None, node: NodeSpec) -> str:
     if node.outputs:
         parts.append(_OUTPUT.format(keys=", ".join(node.outputs)))
     return "\n".join(parts)
-
-
-def _feedback(state: RunState, node: NodeSpec) -> str:
-    """For the planner all that came of its last plan. A long value takes no room from what failed, and why."""
-    feedback = state.buffer.get(FEEDBACK)
-    if node.id != state.spec.planner or not isinstance(feedback, Mapping) or FEEDBACK in node.inputs:
-        return ""
-    return _fenced("What came of the plan so far (feedback_context).", _cut_values(feedback))
-
-
-def _inputs(buffer: Mapping[str, Any], node: NodeSpec) -> str:
-    """Fenced: what a run was given, and what tools found, may say whatever it likes."""
-    values_known = {key: buffer[key] for key in node.inputs if key in buffer}
-    return _fenced("Your inputs.", _cut_values(values_known)) if values_known else ""
 
 
 def _fenced(title: str, text: str) -> str:

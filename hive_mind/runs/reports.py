@@ -196,10 +196,12 @@ def summary_of(
     # As they came: a ledger has one order.
     entries = sorted(((entry, name) for name, entries in journals.items() for entry in entries), key=lambda pair: pair[0].pos)
     moments = [_Moment(entry.at_ms, name, s.step_of(entry)) for entry, name in entries]
-    starts = [number for number, moment in enumerate(moments) if _is_start(moment.step)]
+    verdicts = [(number, moment.step) for number, moment in enumerate(moments) if isinstance(moment.step, s.Judged)]
+    accepted = [number for number, step in verdicts if step.action is JudgmentAction.ACCEPT]
+    words = [number for number, moment in enumerate(moments) if isinstance(moment.step, s.Answered | s.Continued)]
+    starts = sorted([*accepted, *words])
     since = [moment for moment in moments[starts[-1] + 1 if starts else 0 :] if moment.at_ms > settled_ms]
     work = [moment for moment in since if isinstance(moment.step, _WORK)]
-    judged = [moment.step for moment in moments if isinstance(moment.step, s.Judged)]
     last_ms = max((moment.at_ms for moment in moments), default=0)
     places = [place for run_state in states.values() for place in run_state.places.values()]
     goal = state.worker.goal if state.worker else None
@@ -213,15 +215,11 @@ def summary_of(
         # Also one that was warned and has not done two different things since.
         is_circling=any(is_circling(place) or (place.is_warned and len(set(place.recent)) <= 1) for place in places),
         starts=len(starts) + len(settled),
-        judgements=tuple(f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_SHOWN:]),
+        judgements=tuple(f"{step.action}: {step.reasoning}" for _, step in verdicts[-_JUDGEMENTS_SHOWN:]),
         evidence=tuple(_evidence(states, moments, work)),
         # Those of the worker before those of its goal.
         criteria={**(goal.health.given if goal else {}), **(state.worker.health.given if state.worker else {})},
     )
-
-
-def _is_start(step: s.Step) -> bool:
-    return isinstance(step, s.Answered | s.Continued) or (isinstance(step, s.Judged) and step.action is JudgmentAction.ACCEPT)
 
 
 def _evidence(states: Mapping[str, RunState], moments: Sequence[_Moment], work: Sequence[_Moment]) -> Iterator[str]:

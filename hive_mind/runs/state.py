@@ -48,7 +48,6 @@ class Waiting(msgspec.Struct, frozen=True):
 
     place: str
     call: str
-    why: str
     is_within: bool = False
     """Asked from within the call, which hears the answer when it is called again."""
 
@@ -272,13 +271,3 @@ def is_last(state: RunState, place: ActiveNode, node: NodeSpec) -> bool:
         or (limits.usd is not None and state.usd >= _ALMOST * limits.usd)
         or (place.turns + 1 >= node.turns and place.tries >= node.attempts)
     )
-
-
-def ms_left(state: RunState) -> int:
-    """Until the run has used its time."""
-    return max(0, round(state.spec.limits.seconds * 1_000) - state.active_ms)
-
-
-def place_ms_left(place: ActiveNode, node: NodeSpec) -> int | None:
-    """Until an attempt has used its time; None where it has as much as it likes."""
-    return max(0, round(node.timeout_s * 1_000) - place.active_ms) if node.timeout_s else None

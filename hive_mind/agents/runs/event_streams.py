@@ -53,7 +53,12 @@ async def events_from(url: str, token: str = "", last_id: str = "") -> AsyncGene
             aiohttp.ClientSession(timeout=within) as session,
             session.get(url, headers=headers, allow_redirects=False) as response,
         ):
-            _check(name, response)
+            if response.status == HTTPStatus.NO_CONTENT:
+                raise StreamEnded(name, "the server ended the stream (204)")
+            if response.status != HTTPStatus.OK:
+                raise BackendUnavailable(name, f"it answered {response.status} {response.reason}")
+            if response.content_type != "text/event-stream":
+                raise BackendUnavailable(name, f"it sends {response.content_type}, and no text/event-stream")
             reader = EventReader(last_id)
             async for chunk in response.content.iter_any():
                 for event in reader.feed(chunk):
@@ -119,15 +124,6 @@ class EventReader:
             self.left_out += 1
             return None
         return ServerEvent(kind, "\n".join(data), self._id) if data else None
-
-
-def _check(name: str, response: aiohttp.ClientResponse) -> None:
-    if response.status == HTTPStatus.NO_CONTENT:
-        raise StreamEnded(name, "the server ended the stream (204)")
-    if response.status != HTTPStatus.OK:
-        raise BackendUnavailable(name, f"it answered {response.status} {response.reason}")
-    if response.content_type != "text/event-stream":
-        raise BackendUnavailable(name, f"it sends {response.content_type}, and no text/event-stream")
 
 
 Event = TypeVar("Event")

@@ -11,7 +11,6 @@ from typing import Any
 from hive_mind.agents.runs.performer import ROOM_POLL_S, Budget, Listen, RunParts, RunPerformer
 from hive_mind.agents.runs.run_journal import WORDS, RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
-from hive_mind.agents.runs.shared_values import check_named
 from hive_mind.agents.runs.tasks import stopped
 from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import InvalidInput
@@ -24,6 +23,7 @@ from hive_mind.runs.graphs.spec import WorkerSpec, kept, sub_agent
 from hive_mind.runs.prompt import DELEGATE, result_of
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Resumed, Started, Step
+from hive_mind.runs.triggers import NAME_CHARACTERS
 
 _Tasks = dict[str, "asyncio.Task[e.Event | None]"]
 
@@ -60,6 +60,9 @@ class RunExecutor:
         """
         if not parent:
             checked_name(self.run)
+        if len(stream) > NAME_CHARACTERS or not stream.isprintable():
+            most = f"at most {NAME_CHARACTERS} printable characters"
+            raise InvalidInput(f"the name of a stream is {most}, not {stream[:80]!r}")
         if missing := [key for key in spec.inputs if key not in inputs]:
             raise InvalidInput(f"worker {spec.id} needs {', '.join(missing)}: give each with --input {missing[0]}=VALUE")
         if (await self.journal.load()).seq:
@@ -68,7 +71,7 @@ class RunExecutor:
             raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
         _check_price(spec, self.parts)
         has_rules = await self.parts.judge.has_rules()
-        await self.journal.append(begun(Started(kept(spec), dict(inputs), parent, check_named(stream), has_rules)))
+        await self.journal.append(begun(Started(kept(spec), dict(inputs), parent, stream, has_rules)))
 
     async def resume(self, spec: WorkerSpec | None = None) -> None:
         """Take the run over. `spec`: a newer definition, which has to have the nodes at which the run is."""
@@ -171,7 +174,10 @@ class RunExecutor:
             self._budget.hold(effect.id, run_state.spec.limits)
             await child.resume()
         else:
-            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, self._unpaid()))
+            # Turns and sub-agents at work or about to be, for which nothing is reserved yet.
+            unpaid = [each for each in wanted(self.state, self._plan) if not self._budget.holds(each.id)]
+            paid_for = [each for each in unpaid if isinstance(each, e.CallModel) or _is_delegation(each)]
+            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, max(1, len(paid_for))))
             values_known = state.known_at(state.places[effect.place])
             await child.start(spec, {key: values_known.get(key) for key in spec.inputs}, parent=self.run)
         while (ended := await child.drive()).outcome is None:
@@ -187,11 +193,9 @@ class RunExecutor:
         result = e.ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
         return e.ToolGave(effect.id, result)
 
-    def _unpaid(self) -> int:
-        """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
-        effects = [effect for effect in wanted(self.state, self._plan) if not self._budget.holds(effect.id)]
-        calls = [effect.call.name for effect in effects if isinstance(effect, e.CallTool)]
-        return max(1, calls.count(DELEGATE) + sum(isinstance(effect, e.CallModel) for effect in effects))
+
+def _is_delegation(effect: e.Effect) -> bool:
+    return isinstance(effect, e.CallTool) and effect.call.name == DELEGATE
 
 
 def _check_price(spec: WorkerSpec, parts: RunParts) -> None:

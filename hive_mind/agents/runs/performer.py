@@ -8,7 +8,7 @@ under way are asked for again.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import JudgedTurn, RunJudge, case_of_node, case_of_whole
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_tools import NOTHING, RunTools
+from hive_mind.agents.runs.run_tools import NOTHING, RunTools, spec_of
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.cognition.budget import usd_of
@@ -33,7 +33,7 @@ from hive_mind.judge.items import Item, ItemKind, fitted
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel, OnText, Usage
-from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
+from hive_mind.model.dialogue import Message, Reply, Turn
 from hive_mind.model.ids import item_id
 from hive_mind.retry import RetrySettings, retried
 from hive_mind.runs import effects as e
@@ -195,10 +195,17 @@ class RunPerformer:
             if isinstance(effect, e.Choose):
                 prompt = instructions(state, place, PromptContext(self._files.adapt()))
                 asking = (*messages(place), Message("user", _CHOOSE))
-                turn = Turn(prompt, asking, (_choice(effect.among),), _REPLY_TOKENS, must_call=True)
+                nodes = [node for node, _ in effect.among]
+                choices = "; ".join(f"{node}: {description or node}" for node, description in effect.among)
+                target = {"type": "string", "enum": nodes, "description": choices}
+                choose = spec_of("choose", _CHOOSE, "target", target=target)
+                turn = Turn(prompt, asking, (choose,), _REPLY_TOKENS, must_call=True)
                 reply = await self._replied(model, effect.id, turn)
                 tokens = reply.input_tokens + reply.output_tokens
-                return e.Chose(effect.id, _target(model, effect, reply), tokens, _usd(model, reply))
+                chosen = [str(node) for call in reply.calls if (node := call.arguments.get("target")) in nodes]
+                if not chosen:
+                    raise ModelOutputError(f"{model.name} did not choose one of {', '.join(nodes)}")
+                return e.Chose(effect.id, chosen[0], tokens, _usd(model, reply))
             around = PromptContext(self._files.adapt(), self._files.data_files(), self._files.conversations())
             prompt = instructions(state, place, around, is_last=effect.is_last)
             specs = self._tools.offered(state.spec.by_id[place.node], is_last=effect.is_last)
@@ -354,18 +361,3 @@ def _prompt_tokens(turn: Turn) -> int:
     """Rather too many than too few."""
     tools = json.encode(turn.tools).decode()
     return tokens_of([Message("user", turn.instructions), Message("user", tools), *turn.messages])
-
-
-def _choice(among: Sequence[tuple[str, str]]) -> ToolSpec:
-    choices = "; ".join(f"{node}: {description or node}" for node, description in among)
-    target = {"type": "string", "enum": [node for node, _ in among], "description": choices}
-    return ToolSpec("choose", _CHOOSE, {"type": "object", "properties": {"target": target}, "required": ["target"]})
-
-
-def _target(model: LanguageModel, effect: e.Choose, reply: Reply) -> str:
-    """The node to go on with. Raises `ModelOutputError` for a reply that names none."""
-    nodes = [node for node, _ in effect.among]
-    for call in reply.calls:
-        if (target := call.arguments.get("target")) in nodes:
-            return str(target)
-    raise ModelOutputError(f"{model.name} did not choose one of {', '.join(nodes)}")

@@ -10,30 +10,16 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from hive_mind.agents.notices import KINDS
+from hive_mind.agents.runs import run_journal as journals
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
-from hive_mind.agents.runs.run_journal import (
-    ASSIGNED,
-    TASKS,
-    WORDS,
-    RunJournal,
-    RunTaken,
-    document_of,
-    is_known,
-    moot_of,
-    open_runs,
-    run_called,
-    run_ids,
-    say_to,
-    task_of,
-)
 from hive_mind.agents.runs.tasks import AGAIN_S, kept_up, stopped
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED, Item
@@ -77,10 +63,14 @@ class RunKeeper:
         self._followed_pos = max((head.pos for head in heads), default=0)
         followed = kept_up(self._follow, f"{self.parts.agent}: decisions can't be followed")
         self._following = asyncio.create_task(followed, name=f"decisions for the runs of {self.parts.agent}")
-        for run in await open_runs(self.parts.ledger):
+        for run in await journals.open_runs(self.parts.ledger):
             self._drive(run)
-        await self._withdraw([head.stream.removeprefix(PREFIX) for head in heads if head.kind == ENDED])
-        for head in await self.parts.ledger.heads(TASKS):
+        # Take back what runs asked, where a kill came between their end and this.
+        ended = {head.stream.removeprefix(PREFIX) for head in heads if head.kind == ENDED}
+        for view in await self.parts.desk.open():
+            if (run := _asking(view.item)) in ended:
+                await self.parts.desk.withdraw([view.item.id], journals.moot_of(run))
+        for head in await self.parts.ledger.heads(journals.TASKS):
             for entry in await self.parts.ledger.read(head.stream):
                 await self._take(entry)
 
@@ -116,27 +106,27 @@ class RunKeeper:
 
     async def listed(self, limit: int) -> Reply:
         """The last ones, the one that changed last first, and how many there are."""
-        ids = await run_ids(self.parts.ledger)
+        ids = await journals.run_ids(self.parts.ledger)
         return {"runs": [await self._document(run) for run in ids[: limit or None]], "count": len(ids)}
 
     async def shown(self, run: str) -> Reply:
         """One of them, with the graph of its worker, and with what its models say just now."""
-        run_id = await run_called(self.parts.ledger, run)
+        run_id = await journals.run_called(self.parts.ledger, run)
         saying = self.saying.look(run_id)
-        spec = (await RunJournal(self.parts.ledger, run_id).load()).spec
+        spec = (await journals.RunJournal(self.parts.ledger, run_id).load()).spec
         return await self._document(run_id) | {"graph": _graph(spec)} | ({"saying": saying} if saying else {})
 
     async def resumed(self, run: str) -> Reply:
         """Look whether it can go on."""
-        run_id = await run_called(self.parts.ledger, run)
+        run_id = await journals.run_called(self.parts.ledger, run)
         self._drive(run_id)
         return {"run": run_id}
 
     async def cancelled(self, run: str, by: str) -> Reply:
         """Give it up; what was done stays done."""
-        run_id = await run_called(self.parts.ledger, run)
+        run_id = await journals.run_called(self.parts.ledger, run)
         await self._stop(run_id)
-        await RunJournal(self.parts.ledger, run_id, self.parts.clock_ms).cancel(by)
+        await journals.RunJournal(self.parts.ledger, run_id, self.parts.clock_ms).cancel(by)
         return {"run": run_id}
 
     def tools(self) -> Reply:
@@ -148,8 +138,8 @@ class RunKeeper:
 
     async def say(self, run: str, text: str, key: str) -> Reply:
         """A word for one, which hears it as soon as it waits for one; said once with the same key."""
-        run_id = await run_called(self.parts.ledger, run)
-        return {"run": run_id, "number": await say_to(self.parts.ledger, run_id, text, key)}
+        run_id = await journals.run_called(self.parts.ledger, run)
+        return {"run": run_id, "number": await journals.say_to(self.parts.ledger, run_id, text, key)}
 
     @property
     def _toolbox(self) -> Toolbox:
@@ -165,9 +155,9 @@ class RunKeeper:
         return spec
 
     async def _document(self, run: str) -> Reply:
-        state = await RunJournal(self.parts.ledger, run).load()
+        state = await journals.RunJournal(self.parts.ledger, run).load()
         trouble = self.troubles.get(run, "")
-        return await document_of(run, state, self.parts.desk) | ({"trouble": trouble} if trouble else {})
+        return await journals.document_of(run, state, self.parts.desk) | ({"trouble": trouble} if trouble else {})
 
     def _drive(self, run: str) -> None:
         """One task for each; asked again while it runs, it looks once more when it is through."""
@@ -183,7 +173,7 @@ class RunKeeper:
                 executor = RunExecutor(run, self.parts, listen=partial(self.saying.listen, run))
                 await executor.resume()
                 state = await executor.drive()
-            except RunTaken as error:
+            except journals.RunTaken as error:
                 _log.warning("%s: %s", self.parts.agent, error)
                 return
             except (HiveError, OSError) as error:
@@ -204,23 +194,21 @@ class RunKeeper:
             self._followed_pos = entry.pos
             prefix, _, rest = entry.stream.partition("/")
             if prefix == "item" and entry.kind == DECIDED:
-                await self._decided(rest)
+                view = await self.parts.desk.view(rest)
+                if view is not None and (run := _asking(view.item)) and await self.parts.ledger.read(PREFIX + run):
+                    self._drive(run)
+                for waiting in list(self._without_room):
+                    self._drive(waiting)
             elif entry.stream.startswith(PREFIX) and "." not in rest:
                 # A sub-agent is driven by the run that delegates to it.
                 if entry.kind in ("paused", "continued", ENDED):
                     await self._stop(rest)
                 if entry.kind == "continued" or (entry.kind == "started" and rest not in self._own_runs):
                     self._drive(rest)
-            elif entry.stream.startswith(WORDS):
+            elif entry.stream.startswith(journals.WORDS):
                 self._drive(rest)
-            elif entry.kind == ASSIGNED:
+            elif entry.kind == journals.ASSIGNED:
                 await self._take(entry)
-
-    async def _withdraw(self, ended: Collection[str]) -> None:
-        """Take back what these runs asked, where a kill came between their end and this."""
-        for view in await self.parts.desk.open():
-            if (run := _asking(view.item)) in ended:
-                await self.parts.desk.withdraw([view.item.id], moot_of(run))
 
     async def _stop(self, run: str) -> None:
         """Somebody else wrote into its journal: whatever is under way here is not wanted any more. Of our own end nothing is."""
@@ -232,19 +220,12 @@ class RunKeeper:
 
     async def _take(self, entry: Entry) -> None:
         """A task begins one run, however often it is seen. One that can't begin is logged once."""
-        run, inputs = task_of(entry)
-        if not await is_known(self.parts.ledger, run):
+        run, inputs = journals.task_of(entry)
+        if not await journals.is_known(self.parts.ledger, run):
             try:
                 await self.start(None, inputs, run)
             except InvalidInput as error:
                 _log.error("%s: a task that was assigned can't begin: %s", self.parts.agent, error)
-
-    async def _decided(self, item: str) -> None:
-        view = await self.parts.desk.view(item)
-        if view is not None and (run := _asking(view.item)) and await self.parts.ledger.read(PREFIX + run):
-            self._drive(run)
-        for waiting in list(self._without_room):
-            self._drive(waiting)
 
 
 def _asking(item: Item) -> str:

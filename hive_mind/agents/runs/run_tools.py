@@ -30,12 +30,12 @@ OUTPUT_BYTES_MAX = 500_000
 _TEXT = {"type": "string"}
 
 
-def _spec(tool: str, description: str, /, *required: str, **properties: Mapping[str, Any]) -> ToolSpec:
+def spec_of(tool: str, description: str, /, *required: str, **properties: Mapping[str, Any]) -> ToolSpec:
     parameters = {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
     return ToolSpec(tool, description, parameters)
 
 
-_SET_OUTPUT = _spec(
+_SET_OUTPUT = spec_of(
     "set_output",
     "Set one of your outputs. The value is kept at once; setting it again replaces it.",
     "key",
@@ -43,7 +43,7 @@ _SET_OUTPUT = _spec(
     key=_TEXT,
     value={},
 )
-_ASK_PERSON = _spec(
+_ASK_PERSON = spec_of(
     "ask_person",
     "Ask a person and wait for the answer. Ask only what neither your tools nor your inputs tell.",
     "question",
@@ -54,9 +54,9 @@ _REPORT = "Tell the agent that gave you this task how it goes. You go on at once
 _COMPLETE = "End your task now: everything that can be found is found."
 _WAIT = "Ask a person something that only a person can do or decide, and wait for the answer."
 _SUB_AGENT = {
-    "report_to_parent": _spec("report_to_parent", _REPORT, "message", message=_TEXT, data={"type": "object"}),
-    "mark_complete": _spec("mark_complete", _COMPLETE, message=_TEXT),
-    "wait_for_response": _spec("wait_for_response", _WAIT, "message", message=_TEXT),
+    "report_to_parent": spec_of("report_to_parent", _REPORT, "message", message=_TEXT, data={"type": "object"}),
+    "mark_complete": spec_of("mark_complete", _COMPLETE, message=_TEXT),
+    "wait_for_response": spec_of("wait_for_response", _WAIT, "message", message=_TEXT),
 }
 
 NOTHING = Redaction(())
@@ -142,7 +142,7 @@ class RunTools:
         specs["ask_person"] = _ASK_PERSON
         if node.subagents:
             names = {"type": "string", "enum": list(node.subagents)}
-            specs[DELEGATE] = _spec(DELEGATE, _DELEGATE, "name", "task", name=names, task=_TEXT)
+            specs[DELEGATE] = spec_of(DELEGATE, _DELEGATE, "name", "task", name=names, task=_TEXT)
         return specs
 
     def _built_in_call(self, node: NodeSpec, call: ToolCall) -> ToolResult:

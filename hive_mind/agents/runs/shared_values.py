@@ -19,7 +19,6 @@ from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Scope
 from hive_mind.runs.steps import ENDED, PREFIX
-from hive_mind.runs.triggers import NAME_CHARACTERS
 
 if TYPE_CHECKING:
     from hive_mind.agents.judging.rules_at_work import HiveMember
@@ -124,13 +123,6 @@ class SharedValues:
         for scope, values in self._scopes.items():
             if values_of_scope := {key: value for key, value in values_given.items() if keys[key] == scope}:
                 await values.write(Values(f"{self._run}/{place}", values_of_scope))
-
-
-def check_named(stream: str) -> str:
-    """The name of a stream. Raises `InvalidInput` for one that is too long for a ledger."""
-    if len(stream) > NAME_CHARACTERS or not stream.isprintable():
-        raise InvalidInput(f"the name of a stream is at most {NAME_CHARACTERS} printable characters, not {stream[:80]!r}")
-    return stream
 
 
 KEYS_MAX = 100

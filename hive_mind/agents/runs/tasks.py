@@ -14,16 +14,13 @@ AGAIN_S = 5.0
 
 async def kept_up(work: Callable[[], Awaitable[object]], trouble: str) -> None:
     """Until it ends by itself; what failed is logged as this `trouble` and begun again."""
-    is_failed = True
-    while is_failed:
-        is_failed = False
+    while True:
         try:
             await work()
+            break
         except* HiveError as failed:
-            is_failed = True
             _log.error("%s, tried again: %s", trouble, failed.exceptions[0])
-        if is_failed:
-            await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(AGAIN_S)
 
 
 async def stopped(tasks: Collection["asyncio.Task[Any]"]) -> None:

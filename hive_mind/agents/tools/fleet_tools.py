@@ -94,10 +94,6 @@ async def _shown(run: str, state: RunState, ledger: Ledger) -> dict[str, Any]:
 
 
 def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
-    return [*_looking(fleet), *_steering(fleet), _settling(fleet)]
-
-
-def _looking(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def look_at_run(agent: str, run: str) -> dict[str, Any]:
         """See where a run of an agent is, and the people it waits for."""
@@ -108,10 +104,6 @@ def _looking(fleet: FleetDirectory) -> Sequence[Tool]:
         """Give a task to the agent that fits it best, or to a named one. It runs its own worker with these inputs."""
         return await assigned(fleet, context.call, task, inputs, agent)
 
-    return [look_at_run, assign]
-
-
-def _steering(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def pause(agent: str, run: str, why: str = "") -> dict[str, Any]:
         """Hold a run up."""
@@ -120,17 +112,13 @@ def _steering(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def resume(agent: str, run: str) -> dict[str, Any]:
         """Let a run go on that was held up."""
-        return await _resumed(fleet, agent, run)
+        return await settled(fleet, agent, run, "resume")
 
     @tool
     async def restart(agent: str, run: str) -> dict[str, Any]:
         """Give a run up and begin it anew, with what it was given."""
-        return await _restarted(fleet, agent, run)
+        return await settled(fleet, agent, run, "restart")
 
-    return [pause, resume, restart]
-
-
-def _settling(fleet: FleetDirectory) -> Tool:
     @tool
     async def settle_ticket(ticket: dict[str, Any], decision: str) -> dict[str, Any]:
         """Do what a person decided about a ticket: resume, restart, cancel or leave. Closes the ticket."""
@@ -143,7 +131,7 @@ def _settling(fleet: FleetDirectory) -> Tool:
         await fleet.desk.decide(Decision(item=str(ticket["id"]), action=action, by=fleet.queen, because=word))
         return {"decision": word, **{key: settlement[key] for key in ("run", "status") if key in settlement}}
 
-    return settle_ticket
+    return [look_at_run, assign, pause, resume, restart, settle_ticket]
 
 
 async def assigned(fleet: FleetDirectory, wish: str, task: str, inputs: Mapping[str, Any], agent: str = "") -> dict[str, Any]:
@@ -158,13 +146,14 @@ async def assigned(fleet: FleetDirectory, wish: str, task: str, inputs: Mapping[
 
 async def settled(fleet: FleetDirectory, agent: str, run: str, word: str) -> dict[str, Any]:
     """Do what a word about a run says: restart, cancel, resume or leave. The run then. Raises `InvalidInput`."""
-    if word == "restart":
-        return await _restarted(fleet, agent, run)
-    if word == "cancel":
-        return await fleet.write(agent, run, lambda state: _end(fleet, state))
-    if word == "resume":
-        return await _resumed(fleet, agent, run)
-    return await fleet.write(agent, run, lambda _: None)
+
+    def step(state: RunState) -> Step | None:
+        if word in ("restart", "cancel"):
+            return None if state.outcome else Ended("cancelled", f"given up by {fleet.queen}")
+        return Continued(fleet.queen) if word == "resume" and state.paused and not state.outcome else None
+
+    document = await fleet.write(agent, run, step)
+    return await _restarted(fleet, agent, run.partition(".")[0]) if word == "restart" else document
 
 
 async def paused(fleet: FleetDirectory, agent: str, run: str, why: str) -> dict[str, Any]:
@@ -177,13 +166,8 @@ async def paused(fleet: FleetDirectory, agent: str, run: str, why: str) -> dict[
     return await fleet.write(agent, run, step)
 
 
-async def _resumed(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any]:
-    return await fleet.write(agent, run, lambda state: Continued(fleet.queen) if state.paused and not state.outcome else None)
-
-
 async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any]:
     """The new run is called after the old one: begun twice, it is one."""
-    run = run.partition(".")[0]
     new_run = f"{run}-again"
 
     async def work(ledger: Ledger) -> dict[str, Any]:
@@ -195,9 +179,4 @@ async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, A
             await new.append(begun(Started(kept(state.spec), dict(state.inputs))))
         return await _shown(new_run, new.state, ledger)
 
-    await fleet.write(agent, run, lambda state: _end(fleet, state))
     return await fleet.over(agent, work)
-
-
-def _end(fleet: FleetDirectory, state: RunState) -> Step | None:
-    return None if state.outcome else Ended("cancelled", f"given up by {fleet.queen}")

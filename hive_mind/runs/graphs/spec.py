@@ -202,8 +202,8 @@ def resolved(node: NodeSpec, values_known: Mapping[str, Any], optional: Collecti
 
     An argument that is an `optional` input of the run is left out where it was not given: the tool's own default counts.
     """
-    left_out = {f"${key}" for key in optional if key not in values_known}
-    return {key: _value(argument, node, values_known) for key, argument in node.args.items() if _not_in(left_out, argument)}
+    left_out = [f"${key}" for key in optional if key not in values_known]
+    return {key: _value(argument, node, values_known) for key, argument in node.args.items() if argument not in left_out}
 
 
 def keys_in(argument: Any) -> Iterator[str]:
@@ -215,10 +215,6 @@ def keys_in(argument: Any) -> Iterator[str]:
     elif isinstance(argument, list):
         for value in argument:
             yield from keys_in(value)
-
-
-def _not_in(left_out: Collection[str], argument: Any) -> bool:
-    return not isinstance(argument, str) or argument not in left_out
 
 
 def _value(argument: Any, node: NodeSpec, values_known: Mapping[str, Any]) -> Any:

@@ -198,7 +198,8 @@ class AgentRuns:
         parts = allowed(replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden), config.tools)
         keeper = RunKeeper(parts, WorkerSpec.model_validate(config.worker) if config.worker else None)
         await keeper.open()
-        self.watch = HealthWatch(self._config.watch, self._duties, fleet, keeper, self._dead)
+        dead = partial(self._member.dead, self._is_running_here) if self._member else tuple
+        self.watch = HealthWatch(self._config.watch, self._duties, fleet, keeper, dead)
         self.watch.begin()
         if config.triggers:
             self._triggers = Triggers(config.triggers, keeper)
@@ -242,9 +243,6 @@ class AgentRuns:
         if not ledger_path(self._settings, agent).exists():
             return None
         return await open_ledger(self._settings, agent, is_shared=True)
-
-    def _dead(self) -> tuple[str, ...]:
-        return self._member.dead(self._is_running_here) if self._member else ()
 
     def _is_running_here(self, process: str) -> bool:
         """Whether the process that said last how to reach it is on this machine now."""

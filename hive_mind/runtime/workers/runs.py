@@ -64,7 +64,10 @@ async def open_goal_seeking(
         learner = await stack.enter_async_context(await open_agent(settings, agent))
         ledger = await open_ledger(settings, agent, is_shared=True)
         stack.push_async_callback(ledger.close)
-        model = model or await _model(settings, stack)
+        # A missing key is reported when a run needs the model, as by the reader.
+        if model is None and settings.llm:
+            model = await open_model(settings)
+            stack.push_async_callback(model.close)
         served = await served_tools(mcp, stack)
         judging = RunJudge(
             HiveRules(rules),
@@ -156,12 +159,3 @@ def worker_named(name_or_path: str, parts: RunParts | None = None) -> WorkerSpec
 def _text(path: Path) -> str | None:
     document = read_text(path)
     return None if isinstance(document, Unreadable) or not document.strip() else document
-
-
-async def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
-    """The model of the settings. A missing key is reported when a run needs the model, as by the reader."""
-    if not settings.llm:
-        return None
-    model = await open_model(settings)
-    stack.push_async_callback(model.close)
-    return model
