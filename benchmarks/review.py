@@ -16,13 +16,15 @@ from statistics import median
 from benchmarks.conditions import cpu_us
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.fact_judge import names_of
+from hive_mind.agents.judging.decision_log import LedgerLog
+from hive_mind.agents.judging.fact_judge import FactJudge, names_of
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import Case
 from hive_mind.judge.pipeline import next_judgment
 from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
+from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact
@@ -49,6 +51,10 @@ def candidates(facts: int) -> list[Candidate]:
     ]
 
 
+def judge_over(ledger: Ledger) -> FactJudge:
+    return FactJudge("ann", None, LedgerLog(ledger))
+
+
 async def cpu_s(facts: int, *, is_judged: bool) -> float:
     """Until all of them are shared."""
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +63,9 @@ async def cpu_s(facts: int, *, is_judged: bool) -> float:
             memory = fleet.memory("ann")
             assert isinstance(memory, DistributedCognitiveMemory)
             if is_judged:
-                memory.reviewed_by(GateReviewer("ann", LedgerDesk(ledger), memory.reconsider, lambda: AT_WORK))
+                memory.reviewed_by(
+                    GateReviewer("ann", LedgerDesk(ledger), memory.reconsider, lambda: AT_WORK, judge_over(ledger))
+                )
             said = candidates(facts)
             started = time.process_time()
             for start in range(0, facts, BATCH):
@@ -74,7 +82,7 @@ def ruling_us(runs: int) -> tuple[float, float, float]:
     async def never(fact_ids: object) -> None:
         del fact_ids
 
-    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: AT_WORK)
+    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: AT_WORK, judge_over(ledger))
     case, settings = Case(names_of(fact, "ann"), kind="fact"), JudgeSettings()
     return (
         cpu_us(lambda: reviewer.ruling(fact), runs),

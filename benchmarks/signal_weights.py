@@ -15,7 +15,8 @@ from math import exp, log2
 from random import Random
 from statistics import mean
 
-from hive_mind.judge.calibration import TARGET, learned_weights, pooled
+from hive_mind.judge.agreement import pooled
+from hive_mind.judge.calibration import TARGET, learned_weights
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 from hive_mind.measure.intervals import estimate
 
