@@ -1,12 +1,12 @@
 """Does an agent that quotes know when it doesn't know? Questions that its memory answers, and others, at three positions.
 
 SQuAD 2.0 and XQuAD (English) through `learn`, HotpotQA, LoCoMo's turns, generated corpora and the asking sets of
-`benchmarks.learning`, keyword search in RAM. `ood`: of articles that the memory lacks, or of another conversation; `trick`:
-SQuAD's questions that their paragraph seems to answer; `adversarial`: LoCoMo's, where somebody else said it. Half of the articles
-and conversations calibrate, the others are reported.
+`benchmarks.learning`, in RAM, by words or with `--embed` by meaning too. `ood`: of articles that the memory lacks, or of another
+conversation; `trick`: SQuAD's questions that their paragraph seems to answer; `adversarial`: LoCoMo's, where somebody else said
+it. Half of the articles and conversations calibrate, the others are reported.
 
-    python -m benchmarks.deciding --data DATA [--most 200] [--calibrate] [--second-look FOLDER] [--curve] [--json FILE]
-    python -m benchmarks.deciding --documentation NAME=FOLDER … [--questions benchmarks/questions/documentation.jsonl]
+    python -m benchmarks.deciding --data DATA [--embed MODEL] [--most 200] [--calibrate] [--second-look FOLDER] [--curve]
+    python -m benchmarks.deciding --documentation NAME=FOLDER … [--embed MODEL]
 
 `--calibrate` fits the weights anew (scikit-learn) and prints them as `hive_mind/cognition/answering/calibration.py` has them;
 `--second-look` also asks the cross-encoder of `benchmarks.ms_marco` about the four likeliest facts.
@@ -203,8 +203,13 @@ async def own_texts(new) -> list[Asked]:
     return asked
 
 
-async def recorded(data: Path, most: int) -> list[Asked]:
-    settings = Settings(store="memory", embed="none")
+def settings_with(model: str) -> Settings:
+    """An agent that also searches by meaning with this model; by words alone without one."""
+    return Settings(store="memory", embed="sentence_transformers" if model else "none", embed_model=model)
+
+
+async def recorded(data: Path, most: int, model: str) -> list[Asked]:
+    settings = settings_with(model)
     embedder = await open_embedder(settings)
 
     def new(name: str) -> Memory:
@@ -324,9 +329,9 @@ def percent(part: int, whole: int) -> float:
     return round(100 * part / whole, 1) if whole else 0.0
 
 
-async def documented(folders: dict[str, Path], questions: list[dict], answering: Answering) -> Iterator[dict[str, object]]:
+async def documented(folders: dict[str, Path], questions: list[dict], answering: Answering, model: str) -> None:
     """Of questions about folders of documents: the first quote holds what is expected, another does, none; rightly declined."""
-    settings = Settings(store="memory", embed="none")
+    settings = settings_with(model)
     embedder = await open_embedder(settings)
     for name, folder in folders.items():
         agent = agent_named(name, settings, embedder)
@@ -354,11 +359,12 @@ def outcome(want: str | None, quoted: Sequence[str]) -> str:
 
 
 def measured(options: argparse.Namespace) -> None:
-    asked = asyncio.run(recorded(options.data, options.most))
+    asked = asyncio.run(recorded(options.data, options.most, options.embed))
     chosen, held_out = [one for one in asked if one.calibrates], [one for one in asked if not one.calibrates]
     if options.calibrate:
-        likelihood.WORDS = fitted(chosen)
-        print("WORDS =", json.dumps(likelihood.WORDS, indent=4), flush=True)
+        table = "MEANING" if options.embed else "WORDS"
+        setattr(likelihood, table, fitted(chosen))
+        print(table, "=", json.dumps(getattr(likelihood, table), indent=4), flush=True)
     rows = [row for answering in LEAST_ODDS for row in figures(held_out, answering)]
     for row in [*rows, *(curve(held_out) if options.curve else ())]:
         print(row, flush=True)
@@ -378,6 +384,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with squad2/, xquad/, locomo/ and hotpotqa.*")
     parser.add_argument("--most", type=int, default=200, help="questions of a kind in a set")
+    parser.add_argument("--embed", default="", metavar="MODEL", help="also search by meaning, with this model or folder")
     parser.add_argument("--calibrate", action="store_true", help="fit the weights anew and print them")
     parser.add_argument("--curve", action="store_true", help="also what each threshold would answer")
     parser.add_argument("--second-look", type=Path, metavar="FOLDER", help="also with a cross-encoder, kept in this folder")
@@ -388,7 +395,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.documentation:
         folders = {name: Path(folder) for name, _, folder in (one.partition("=") for one in options.documentation)}
-        asyncio.run(documented(folders, lines(options.questions), options.answering))
+        asyncio.run(documented(folders, lines(options.questions), options.answering, options.embed))
     elif options.data:
         measured(options)
     else:

@@ -2,7 +2,8 @@
 
 A search ranks and doesn't judge. This weighs a few figures of a fact and its question: how much of the question it says, by its
 rare words; whether a name is asked for that nothing found has; whether it holds the form of answer that is wanted; how close it
-is to the best; and what a second look says, where one was taken. The weights stand in `calibration`.
+is to the best; how far its meaning stands out, where facts are embedded; and what a second look says, where one was taken. The
+weights stand in `calibration`.
 
 Rarity is seen in the facts found: a search brings the facts that have a rare word first, so a word that none of them has is in
 no fact, and one that all have says little.
@@ -15,7 +16,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 
 from hive_mind.cognition.answering.answer_forms import lacks_form
-from hive_mind.cognition.answering.calibration import SECOND_LOOK, WORDS
+from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.definition import title_of
 from hive_mind.cognition.answering.measures import degree_in, measured_in
 from hive_mind.cognition.answering.relevance import Relevant
@@ -77,6 +78,8 @@ class Evidence:
     """They say so because it has the code, the row or the quantity of that very thing."""
     about: float
     """They say that it belongs to the topic."""
+    meaning: float
+    """Its cosine above that of the tenth of the facts found that are furthest; 0 where nothing is embedded."""
 
 
 FIGURES = tuple(field.name for field in fields(Evidence))
@@ -99,19 +102,22 @@ def likelihoods(questions: Sequence[str], hits: Sequence[Hit], rules: Mapping[st
 
     `rules` has the facts on topic, as the rules judge them.
     """
+    weights = MEANING if any(hit.components.semantic is not None for hit in hits) else WORDS
     is_looked_at = any(hit.components.second_look is not None for hit in hits)
     odds: dict[str, float] = {}
     for question in questions:
         for hit, evidence in zip(hits, evidence_of(question, hits, rules), strict=True):
-            value = _by_words(evidence)
+            value = _by_figures(evidence, weights)
             if is_looked_at:
                 value = _by_second_look(hit, value)
             odds[hit.fact.id] = max(value, odds.get(hit.fact.id, value))
     return odds
 
 
-def _by_words(evidence: Evidence) -> float:
-    odds: float = WORDS["intercept"] + sum(WORDS[name] * getattr(evidence, name) for name in FIGURES)
+def _by_figures(evidence: Evidence, weights: Mapping[str, float]) -> float:
+    odds: float = weights["intercept"] + sum(
+        weight * getattr(evidence, name) for name, weight in weights.items() if name != "intercept"
+    )
     return odds
 
 
@@ -139,6 +145,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
+    background = _background(hits)
     result = []
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
@@ -160,6 +167,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 float(judged is not None and judged.answers),
                 float(judged is not None and judged.answers and judged.found.is_sure),
                 float(judged is not None),
+                (background if hit.components.semantic is None else hit.components.semantic) - background,
             )
         )
     return result
@@ -235,6 +243,12 @@ def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]]) -> dict
     """Of a term in few of the facts found more than of one in most."""
     having = {term: sum(shares[term] == 1.0 for shares in near) for term in terms}
     return {term: math.log(1.0 + (len(near) - count + 0.5) / (count + 0.5)) for term, count in having.items()}
+
+
+def _background(hits: Sequence[Hit]) -> float:
+    """The cosine below which a tenth of the facts found are: how near a model puts what has little to do with it."""
+    cosines = sorted(hit.components.semantic for hit in hits if hit.components.semantic is not None)
+    return cosines[len(cosines) // 10] if cosines else 0.0
 
 
 def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
