@@ -131,7 +131,7 @@ def test_values_are_used_and_stay_nowhere(command: HiveMind, tmp_path: Path) -> 
         assert len(processes_of(command.home)) >= 2
         assert processes_with_a_value(command.home) == [f"tickets: {TICKETS}"]
         assert files_with_a_value(tmp_path) == []
-        done += [command("rollout", "restart", *LIMIT), command("delete", "--yes", *LIMIT)]
+        done += [command("rollout", "restart", "ben", *LIMIT), command("delete", "--yes", *LIMIT)]
     done += [command("facts", "export", tmp_path / f"{name}.jsonl", "--agent", name) for name in RUN_BY]
     done += [command("inbox", "list", "--agent", name, "-o", "json") for name in RUN_BY]
     assert [one.err for one in done if one.code != 0] == []

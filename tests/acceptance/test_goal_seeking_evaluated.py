@@ -13,7 +13,7 @@ from hive_mind.model.content import Content
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
 
-TURNS, AGENTS, SEED = 600, 6, 7
+TURNS, AGENTS, SEED = 300, 6, 7
 FIGURES = ("keyword_hit", "required_hit", "abstention_right")
 
 

@@ -143,6 +143,8 @@ def test_an_agent_that_was_killed_comes_back_with_all_it_acknowledged_and_gets_w
     among(scenario)
 
 
+# Over Redis `test_workers` shows it each time.
+@pytest.mark.thorough
 def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along(among):
     async def scenario(agents: Agents) -> None:
         everything = await agents.contents("ada")

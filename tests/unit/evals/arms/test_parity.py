@@ -60,10 +60,10 @@ PLAIN = RankingSettings(second_hop=False)
 # With how many rounds of questions each takes.
 FURTHER = {
     "second hop": (RankingSettings(), 2),
-    "feedback": (RankingSettings(second_hop=False, expansion="feedback"), 2),
+    "feedback": thorough(RankingSettings(second_hop=False, expansion="feedback"), 2),
+    # What finds the same together is shown with every other idea, below.
+    "all at once": thorough(looked_at_by(Reading(), second_hop=True, expansion="feedback"), 3),
 }
-# What finds the same together is shown with every other idea, below.
-TOGETHER = (looked_at_by(Reading(), second_hop=True, expansion="feedback"), 3)
 
 
 def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[int, int]:
@@ -84,7 +84,7 @@ def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[in
     return sum(told(sharded, scope, "hybrid", asked=few, ranking=PLAIN).messages), more
 
 
-@pytest.mark.parametrize(("further", "rounds"), [*FURTHER.values(), thorough(*TOGETHER)], ids=[*FURTHER, "all at once"])
+@pytest.mark.parametrize(("further", "rounds"), FURTHER.values(), ids=FURTHER)
 @pytest.mark.parametrize("agents", [10, thorough(100)])
 def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int, further: RankingSettings, rounds: int
