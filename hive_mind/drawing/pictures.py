@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from hive_mind.drawing.palette import COLOURS, GROUND, TEXT, as_variables, dark_rules
 from hive_mind.printable import in_one_line
@@ -73,7 +74,8 @@ def entitle(axes: Axes, title: str, caption: str) -> None:
 
 def lay_out(figure: Figure) -> None:
     """Give everything its place, once: each way of saving would do it again."""
-    if figure.get_layout_engine() is not None:
+    # Once set to "none", matplotlib keeps a placeholder there.
+    if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine | None):
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
 
