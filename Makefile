@@ -4,7 +4,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip --disable-pip-version-check --quiet
+# What is installed is compiled when it is imported, and most of it never is: to compile all of it takes longer than the rest.
+PIP := $(BIN)/pip --disable-pip-version-check --quiet install --no-compile
 DATA ?= ../shared/data
 
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
@@ -104,13 +105,13 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml | $(VENV)/bin/pip
-	$(PIP) install --editable .
+	$(PIP) --editable .
 	@touch $@
 
 # torch by itself first: the version named here has a CPU build, and a plain `torch` would bring gigabytes of CUDA.
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
-	$(PIP) install torch==2.13.0
-	$(PIP) install --editable '.[dev]'
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.core
 
 # The tests of the Redis bus run a real server. Where it can't be installed they say so and are skipped.
