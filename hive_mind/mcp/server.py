@@ -208,8 +208,11 @@ def _retracting(agent: ServedAgent) -> Tool:
 @asynccontextmanager
 async def _progress_in(context: Context) -> AsyncIterator[Progress]:
     """Tells the client how far it is, all of it before the result."""
-    async with asyncio.TaskGroup() as reports:
-        yield lambda done, total: reports.create_task(context.report_progress(done, total))
+    reports: list[asyncio.Task[None]] = []
+    try:
+        yield lambda done, total: reports.append(asyncio.create_task(context.report_progress(done, total)))
+    finally:
+        await asyncio.gather(*reports, return_exceptions=True)
 
 
 def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None:

@@ -151,6 +151,15 @@ def test_of_a_long_learning_a_client_hears_how_far_it_is(era: str) -> None:
     assert heard == [(256, 600)]
 
 
+def test_a_refusal_that_comes_after_progress_keeps_its_reason(era: str) -> None:
+    refusing = ScriptedAgent(learn=InvalidInput("there is nothing to learn: the content is empty"))
+
+    refused = talk(refusing, era, lambda client: client.call_tool("remember", {"text": " "}))
+
+    assert refused.is_error
+    assert "there is nothing to learn" in refused.content[0].text
+
+
 def name_in_fact(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[str, Any]:
     told = {"fact_id": id, "content": f"Fact {id}.", "concept": "gate", "sources": ["ben"], "said_at": "", "learned_at_us": 0}
     told |= {"confidence": 0.9, "turned_at_us": [0, 60_000_000] if by else []}
