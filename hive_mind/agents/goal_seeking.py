@@ -87,11 +87,7 @@ class _RunSteps:
     async def observe(self, task: Task) -> Task:
         return task
 
-    async def orient(self, observed: Task) -> Task:
-        return observed
-
-    async def decide(self, oriented: Task) -> Task:
-        return oriented
+    orient = decide = observe
 
     async def act(self, decided: Task) -> RunState:
         return await self.run(decided.worker, decided.inputs)

@@ -61,7 +61,10 @@ def consequences(state: RunState, effect: AskPerson) -> tuple[str, str]:
     if place is None:
         return "the run ends as accepted; what it set is remembered, and shared where the worker says so", REJECTED
     node = state.spec.by_id[place.node]
-    onward, failing = _onward(state.spec, node), _failing(state.spec, node)
+    onward, failing = _onward(state.spec, node), REJECTED
+    if state.spec.fails_over(node.id):
+        targets = [edge.target for edge in state.spec.from_(node.id) if edge.on in ("failure", "always")]
+        failing = f"{node.id} has failed, and the run goes on with {' or '.join(targets)}"
     if effect.call:
         return _of_call(place, node, effect, failing)
     if place.phase == "paused":
@@ -106,11 +109,6 @@ def _onward(spec: WorkerSpec, node: NodeSpec) -> str:
     return (
         "then the whole is judged by its goal" if spec.goal else "nothing follows it: the run ends where no other branch goes on"
     )
-
-
-def _failing(spec: WorkerSpec, node: NodeSpec) -> str:
-    targets = [edge.target for edge in spec.from_(node.id) if edge.on in ("failure", "always")]
-    return f"{node.id} has failed, and the run goes on with {' or '.join(targets)}" if spec.fails_over(node.id) else REJECTED
 
 
 def _goal(spec: WorkerSpec, node: NodeSpec | None) -> str:

@@ -382,7 +382,7 @@ ELSEWHERE = {
         for place in ("spec.", "spec.goal.")
         for name in ("warn", "degraded", "critical", "stallMin")
     },
-    "spec.goal.inputs": "what a worker lacks of it is refused; tests/unit/runs/graphs/test_checks.py",
+    "spec.goal.inputs": "what a worker lacks of it is refused; tests/unit/runs/graphs/test_worker_file.py",
     "spec.inputs": "of a goal: the same",
 }
 REFUSED = {

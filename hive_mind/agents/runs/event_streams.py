@@ -18,7 +18,6 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.ledger.base import Ledger
-from hive_mind.model.entry import Entry
 from hive_mind.runs.triggers import shown_url
 
 EVENT_BYTES_MAX = 1 << 20
@@ -127,22 +126,19 @@ class EventReader:
 
 
 Event = TypeVar("Event")
-_SHOWN = ("run/", "item/")
 
 
 async def events_of(ledger: Ledger, since: int) -> AsyncIterator[bytes]:
-    """Those behind this position, and those to come."""
+    """Those behind this position, and those to come.
+
+    The kind of an event is that of the entry after what it is about, "run.judged"; its data one line of JSON.
+    """
     async for entry in ledger.follow(since):
-        if entry.stream.startswith(_SHOWN):
-            yield event_of(entry)
-
-
-def event_of(entry: Entry) -> bytes:
-    """One event: its kind is that of the entry after what it is about, "run.judged"; its data one line of JSON."""
-    about, _, name = entry.stream.partition("/")
-    fields = {about: name, "seq": entry.seq, "at_ms": entry.at_ms, "said": msgspec.Raw(entry.body)}
-    data = msgspec.json.encode(fields)
-    return b"id: %d\nevent: %s.%s\ndata: %s\n\n" % (entry.pos, about.encode(), entry.kind.encode(), data)
+        about, _, name = entry.stream.partition("/")
+        if about in ("run", "item"):
+            fields = {about: name, "seq": entry.seq, "at_ms": entry.at_ms, "said": msgspec.Raw(entry.body)}
+            kind, data = f"{about}.{entry.kind}".encode(), msgspec.json.encode(fields)
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.pos, kind, data)
 
 
 async def beating(

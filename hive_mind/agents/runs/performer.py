@@ -228,7 +228,12 @@ class RunPerformer:
         def once() -> Awaitable[Reply]:
             return model.converse(turn, listeners.pop() if listeners else None)
 
-        return _counted(turn, await retried(once, self._parts.retry, rng=self._parts.rng))
+        reply = await retried(once, self._parts.retry, rng=self._parts.rng)
+        if min(reply.input_tokens, reply.output_tokens) >= 0 < reply.input_tokens + reply.output_tokens:
+            return reply
+        # Estimated where its provider does not count, or counts backwards: a limit would bound nothing.
+        tokens = tokens_of([Message("assistant", reply.text, reply.calls)])
+        return changed(reply, input_tokens=_prompt_tokens(turn) + 1, output_tokens=tokens + 1)
 
     async def _called(self, effect: e.CallTool, state: RunState) -> e.Event | None:
         node = state.spec.by_id[state.places[effect.place].node]
@@ -347,14 +352,6 @@ def _texts(outputs: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _usd(model: LanguageModel, reply: Reply) -> float:
     return usd_of(model.name, Usage(reply.input_tokens, reply.output_tokens, 1)) or 0.0
-
-
-def _counted(turn: Turn, reply: Reply) -> Reply:
-    """With the tokens it took: estimated where its provider does not count, or counts backwards: a limit would bound nothing."""
-    if min(reply.input_tokens, reply.output_tokens) >= 0 < reply.input_tokens + reply.output_tokens:
-        return reply
-    tokens = tokens_of([Message("assistant", reply.text, reply.calls)])
-    return changed(reply, input_tokens=_prompt_tokens(turn) + 1, output_tokens=tokens + 1)
 
 
 def _prompt_tokens(turn: Turn) -> int:

@@ -114,7 +114,11 @@ class RunKeeper:
         run_id = await journals.run_called(self.parts.ledger, run)
         saying = self.saying.look(run_id)
         spec = (await journals.RunJournal(self.parts.ledger, run_id).load()).spec
-        return await self._document(run_id) | {"graph": _graph(spec)} | ({"saying": saying} if saying else {})
+        nodes = [{"id": node.id, "kind": node.kind, "tool": node.tool, "description": node.description} for node in spec.nodes]
+        # `when` is the condition of an edge, or what is told to a model that chooses.
+        edges = [{"source": e.source, "target": e.target, "on": e.on, "when": e.when or e.description} for e in spec.edges]
+        document = await self._document(run_id) | {"graph": {"nodes": nodes, "edges": edges}}
+        return document | ({"saying": saying} if saying else {})
 
     async def resumed(self, run: str) -> Reply:
         """Look whether it can go on."""
@@ -232,13 +236,6 @@ def _asking(item: Item) -> str:
     """The run that asks, or whose sub-agent does; "" for an item that is of no run."""
     run, slash, _ = item.subject.partition("/")
     return run.partition(".")[0] if slash and item.kind in KINDS else ""
-
-
-def _graph(spec: WorkerSpec) -> Reply:
-    """Its nodes, and where it goes on from them. `when` is the condition of an edge, or what is told to a model that chooses."""
-    nodes = [{"id": node.id, "kind": node.kind, "tool": node.tool, "description": node.description} for node in spec.nodes]
-    edges = [{"source": e.source, "target": e.target, "on": e.on, "when": e.when or e.description} for e in spec.edges]
-    return {"nodes": nodes, "edges": edges}
 
 
 class Saying:

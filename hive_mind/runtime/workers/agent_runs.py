@@ -7,7 +7,7 @@ An agent that has no runs never loads their modules: half of the memory of a wor
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from hive_mind.agents.runs.run_keeper import RunKeeper
     from hive_mind.agents.runs.triggers import Triggers
     from hive_mind.judge.items import Item
-    from hive_mind.tools.base import McpServer
 
 OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
@@ -185,14 +184,18 @@ class AgentRuns:
         from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.runs.graphs.spec import WorkerSpec
         from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
+        from hive_mind.tools.base import McpServer
 
         config, agent, model_name = self._agent_config, self._agent, self._agent_config.model or self._settings.llm
         ledger = self._ledger = await shared_ledger(self._settings, agent.name)
         models = JudgeModels(self._model, self._settings.llm_retry, self._settings.token_budget)
         judge = await run_judge(self._config.review, ledger, models, model_name, self._member)
         model = await self._model(model_name) if model_name else None
+        # Those that its worker names: nobody else's processes are started for it.
+        named = [server for server in self._config.mcp if f"mcp:{server.name}/" in str(config.worker)]
+        servers = [McpServer(server.name, server.command, server.url, server.env, server.idempotent) for server in named]
         fleet = FleetDirectory(agent.name, LedgerDesk(ledger), self._opened_of, self._config.watch.agents)
-        tools = (*(fleet_tools(fleet) if "queen" in self._duties else ()), *await served_tools(self._servers(), self._stack))
+        tools = (*(fleet_tools(fleet) if "queen" in self._duties else ()), *await served_tools(servers, self._stack))
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, tools)
         shared = RegistryValues(agent.name, self._member) if self._member is not None else None
         parts = allowed(replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden), config.tools)
@@ -228,15 +231,6 @@ class AgentRuns:
             carry = partial(run_desk, agent, at, ledger, self._member)
             carrying = kept_up(carry, f"{agent}: what its runs ask can't be carried to the desk")
             self._tasks.append(asyncio.create_task(carrying, name=f"questions of the runs of {agent}"))
-
-    def _servers(self) -> Iterator["McpServer"]:
-        """Those that its worker names: nobody else's processes are started for it."""
-        from hive_mind.tools.base import McpServer
-
-        worker_path = str(self._agent_config.worker)
-        for config in self._config.mcp:
-            if f"mcp:{config.name}/" in worker_path:
-                yield McpServer(config.name, config.command, config.url, config.env, config.idempotent)
 
     async def _opened_of(self, agent: str) -> Ledger | None:
         """The ledger of an agent of this home folder, shared; None where it has none."""

@@ -125,11 +125,6 @@ def allowed(parts: RunParts, names: Sequence[str]) -> RunParts:
     return replace(parts, toolbox_of=lambda run, files: Toolbox(parts.toolbox_of(run, files).chosen(names)))
 
 
-def tools_of(parts: RunParts) -> dict[str, ToolSpec]:
-    """The tools that workers may name, with what they take."""
-    return {tool.name: tool.spec for tool in parts.toolbox_of("", RunFiles(None))}
-
-
 def tools_without_agent() -> dict[str, ToolSpec]:
     """The tools that come with the program, those of a queen too; nothing is opened, and none may be called."""
     memory, reader, files, fleet = cast(Memory, None), cast(Reader, None), RunFiles(None), cast(FleetDirectory, None)
@@ -143,7 +138,7 @@ def _own_tools(memory: Memory, reader: Reader, run: str, files: RunFiles) -> Seq
 
 def worker_named(name_or_path: str, parts: RunParts | None = None) -> WorkerSpec:
     """The worker of a file, or one that comes with the program. Raises `WorkerFileError`, and `InvalidInput` for neither."""
-    tools = tools_of(parts) if parts else None
+    tools = {tool.name: tool.spec for tool in parts.toolbox_of("", RunFiles(None))} if parts else None
     functions = parts.judge.functions if parts else None
     path = Path(name_or_path)
     if name_or_path in bundled() and not path.exists():
