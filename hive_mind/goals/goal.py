@@ -7,18 +7,17 @@ People write them in files: unknown fields are refused, and names stand there in
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError
+from hive_mind.goals import GENERAL
 from hive_mind.goals.condition import Condition
 
 Metric = Literal["llm_judge", "output_contains", "output_equals", "condition", "custom"]
 
-GENERAL: Final = "general"
-"""The category of constraints, and the kind of goals, that say nothing else."""
 _Id = Field(min_length=1, max_length=100, description="Its name in verdicts and feedback.")
 
 

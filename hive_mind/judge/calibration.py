@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from hive_mind.goals.goal import GENERAL
+from hive_mind.goals import GENERAL
 from hive_mind.judge.agreement import leanings, pooled
 from hive_mind.judge.judgment import PERSON, Judged, JudgmentAction, Precedent
 from hive_mind.measure.intervals import wilson_bounds

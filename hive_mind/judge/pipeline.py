@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from hive_mind.goals.satisfaction import Satisfaction
 from hive_mind.judge.agreement import Pooled, pooled
+from hive_mind.judge.case import Case
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import PERSON, Case, Cause, Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import PERSON, Cause, Judgment, JudgmentAction, Signal
 from hive_mind.judge.rules import RuleSet
 
 CUSTOM: Final = "custom"

@@ -20,10 +20,12 @@ from hive_mind.agents.judging.functions import functions_at
 from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, Verdicts
 from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
 from hive_mind.errors import InvalidInput
-from hive_mind.goals.goal import GENERAL, Goal
+from hive_mind.goals import GENERAL
+from hive_mind.goals.goal import Goal
 from hive_mind.goals.satisfaction import Check
+from hive_mind.judge.case import Case
 from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings, ReviewConfig
-from hive_mind.judge.judgment import Case, Judged, Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import CUSTOM, MODEL, RULES, Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.ledger.base import Ledger

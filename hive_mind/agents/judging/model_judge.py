@@ -22,7 +22,8 @@ from hive_mind.cognition.replies import UnusableReplyError, VerdictReply, verdic
 from hive_mind.errors import BackendError, BackendRejected, BudgetExceeded, HiveError, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.goals.satisfaction import as_text
-from hive_mind.judge.judgment import Case, Judged, JudgmentAction, Signal
+from hive_mind.judge.case import Case
+from hive_mind.judge.judgment import Judged, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL
 from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt, Usage
 from hive_mind.model.dialogue import Reply, Turn

@@ -28,7 +28,7 @@ from hive_mind.cognition.budget import usd_of
 from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
-from hive_mind.goals.goal import GENERAL
+from hive_mind.goals import GENERAL
 from hive_mind.judge.items import Item, ItemKind, fitted
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger

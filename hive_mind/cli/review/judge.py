@@ -35,7 +35,7 @@ class _Shows(TyperGroup):
 group = typer.Typer(
     name="judge",
     cls=_Shows,
-    help="See how the judge of an agent's facts does: how sure, how right, at what tally.",
+    help="See how the judge of an agent's facts does: how sure, how right, at what cost.",
     epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1"),
 )
 
