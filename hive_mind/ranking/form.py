@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.fact import Fact
+from hive_mind.ranking.related.neighbours import ROLES_OF_WHO_ASKS
 from hive_mind.ranking.tokens import indexed_terms
 from hive_mind.regex import regex
 
@@ -24,6 +25,12 @@ _BEFORE_TERMS = 10
 # As programs write a day. Of a text with many, the first are what it is about.
 _WRITTEN_DAY = regex(r"(?<!\d)\d{4}-(?:0[1-9]|1[0-2])-[0-3]\d(?!\d)")
 _DAYS_SPOKEN_MAX = 8
+
+# A turn that only asks is no evidence. A word that stands in no question, repeated for every two characters, makes it some four
+# times as long (docs/adr/0003-ranking.md).
+_ASKING, _ASKING_CHARACTERS = "onlyasks", 2
+_QUESTION_ENDS = ("?", "\uff1f", "\u061f")
+_STATEMENT_ENDS = (". ", "! ", ".\n", "!\n", "\u3002", "\uff01")
 
 _MONTHS = "January February March April May June July August September October November December".split()
 
@@ -95,7 +102,14 @@ def own_text(fact: Worded) -> str:
     message = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
     days_written = list(dict.fromkeys(_WRITTEN_DAY.findall(message)))[:_DAYS_SPOKEN_MAX] if "-" in message else []
     days = [spoken_date(day) for day in (fact.said_at, *fact.labels, *days_written)]
-    return " \n".join([message, *days]) if any(days) else message
+    asking = [_ASKING] * (len(message) // _ASKING_CHARACTERS) if fact.speaker and only_asks(fact.speaker, message) else []
+    return " \n".join([message, *days, *asking]) if any(days) or asking else message
+
+
+def only_asks(speaker: str, message: str) -> bool:
+    """Whether a turn says nothing. What a person asks an assistant tells what that person is about."""
+    end = message.rstrip("\"'”’»)* \n")
+    return end.endswith(_QUESTION_ENDS) and speaker not in ROLES_OF_WHO_ASKS and not any(mark in end for mark in _STATEMENT_ENDS)
 
 
 def texts_to_embed(fact: Fact) -> tuple[str, ...]:

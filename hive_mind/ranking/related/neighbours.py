@@ -32,7 +32,7 @@ _BEST_OF_A_SESSION = 3
 _SHARE_OF_THE_NEXT, _SHARE_OF_THE_ANSWER = 0.25, 0.75
 _SHARE_OF_WHO_IS_NAMED = 0.2
 _SHARE_OF_WHO_ASKS = 1.0
-_ROLES_OF_WHO_ASKS = frozenset(("user", "human"))
+ROLES_OF_WHO_ASKS = frozenset(("user", "human"))
 _FIRST_PERSON = frozenset("i me my mine myself".split())
 _SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
 _KEY_BYTES = 8
@@ -64,7 +64,7 @@ class Spoken(Protocol):
 
 def has_place(spoken: Spoken) -> bool:
     """Whether it was said in a dated conversation, by a person to an assistant, or as the answer."""
-    return _is_dated(spoken) or spoken.speaker in _ROLES_OF_WHO_ASKS or _name_before(spoken) in _ROLES_OF_WHO_ASKS
+    return _is_dated(spoken) or spoken.speaker in ROLES_OF_WHO_ASKS or _name_before(spoken) in ROLES_OF_WHO_ASKS
 
 
 def place_of(spoken: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
@@ -179,5 +179,5 @@ def _of_the_next(ids: Sequence[str], lent: Scores, before: NDArray[np.uint64]) -
     return shares
 
 
-_KEYS_OF_WHO_ASKS = frozenset(map(_speaker_key, _ROLES_OF_WHO_ASKS))
+_KEYS_OF_WHO_ASKS = frozenset(map(_speaker_key, ROLES_OF_WHO_ASKS))
 _ASKING = sorted(_KEYS_OF_WHO_ASKS)

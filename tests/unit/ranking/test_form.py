@@ -40,6 +40,26 @@ def test_a_day_that_a_program_wrote_is_found_as_people_say_it(text: str):
     assert tokenize("June 12th") == tokenize("June 12")
 
 
+@pytest.mark.parametrize(
+    ("speaker", "message", "asks"),
+    [
+        ("Noor", "Anything new on the pump?", True),
+        ("Noor", "“Anything new on the pump?”", True),
+        ("Noor", "The pump leaks. Anything new?", False),
+        ("Noor", "ポンプは動いていますか？", True),
+        ("Noor", "The pump leaks.", False),
+        ("user", "What do I take for my pump?", False),
+        ("", "Does the pump leak?", False),
+    ],
+)
+def test_a_turn_that_only_asks_counts_as_a_long_one(speaker: str, message: str, asks: bool):
+    turn = fact(f"{speaker}: {message}" if speaker else message, speaker=speaker)
+    said, terms = weighted_terms(fact(message)), weighted_terms(turn)
+
+    assert {term: terms[term] for term in said} == said
+    assert (sum(terms.values()) > 1.4 * sum(said.values()) + 1) is asks
+
+
 @pytest.mark.parametrize("text", ["Part 12025-06-123", "2025-13-01", "call 2025-06-912", "2025-06"])
 def test_other_figures_are_no_days(text: str):
     assert "june" not in weighted_terms(fact(text))
