@@ -98,7 +98,7 @@ def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_needs_too_much_memory_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = f"import {reading.__name__} as r; r.MEMORY_MAX_BYTES = 30 << 20; "
+    limit = f"import {reading.__name__} as r; r.MEMORY_MAX_BYTES = 20 << 20; "
     monkeypatch.setattr(reading, "_CODE", reading._CODE.replace("from ", limit + "from ", 1))
     assert "of memory" in reason("a.xlsx", made.xlsx(Sheet=[[f"word {n} " * 50] * 20 for n in range(200)]))
 
