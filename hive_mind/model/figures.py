@@ -5,10 +5,24 @@ run that goes on with another sign and a digit, nothing is known.
 """
 
 import re
+from collections.abc import Mapping
 
 from hive_mind.regex import regex
 
-_HOURS = "one two three four five six seven eight nine ten eleven twelve".split()
+_ENGLISH = "zero one two three four five six seven eight nine ten eleven twelve".split()
+NUMERALS: Mapping[str, int] = {word: number for number, word in enumerate(_ENGLISH)} | {
+    word: number for number, word in enumerate("zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(), 2)
+}
+"""Numbers in words. Those of other languages are other words in English: "once", "due"."""
+NUMERAL = f"(?:{'|'.join(_ENGLISH[2:])}|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
+"""An expression for numbers in words from two on."""
+NUMERAL_ELSEWHERE = (
+    "(?:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|vierzig|fünfzig|hundert|tausend|deux|trois|quatre|"
+    "cinq|sept|huit|neuf|dix|onze|douze|vingt|trente|quarante|cinquante|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|"
+    "veinte|treinta)"
+)
+"""The same in German, French and Spanish, where a unit or a currency stands behind it."""
+_HOURS = _ENGLISH[1:]
 _UNITS = (
     "[kmgtp]i?b|[kmgt]?bit/s|[kmgt]bps|[kmg]?hz|km/h|mph|m/s|km|cm|mm|nm|kg|mg|lbs?|oz|ft|[kmg]?wh?|kv|mv|ma|ms|ml|cl|hl|bar|hpa|"
     "psi|kpa|[vmgltw]|min"

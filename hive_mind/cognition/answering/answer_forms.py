@@ -14,14 +14,13 @@ from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
+from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
-_NUMERAL = (
-    "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half|"
-    "once|twice|dozen|nothing|none|no)"
-)
+_NUMERAL = f"(?:{NUMERAL}|one|once|twice|dozen|nothing|none|no)"
+_AMOUNT = rf"(?:\d++[.,]*+|{_NUMERAL}|{NUMERAL_ELSEWHERE})"
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|"
     "oktober|dezember"
@@ -211,7 +210,7 @@ _DIGIT = regex(r"\d")
 # The answer behind a question: "Is it shut? Bob: No."
 _REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
 _COUNT_WORD = regex(r"[\w.,'-]+")
-_COUNT = regex(rf"\d[\d.,]*|{_NUMERAL}|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?")
+_COUNT = regex(rf"\d[\d.,]*|{_NUMERAL}|{NUMERAL_ELSEWHERE}|keine?")
 _COUNTED = regex(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 _SPANNED = regex(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
 _OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
@@ -231,9 +230,7 @@ _AGE = _pattern(
     rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
     rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{_NUMERAL})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
 )
-_MONEY = _pattern(
-    rf"[$€£¥]|\b(?:\d++[.,]*+|{_NUMERAL})\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
-)
+_MONEY = _pattern(rf"[$€£¥]|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\.")
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
 _DIMENSIONS = {
     kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
@@ -253,7 +250,7 @@ _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss
 
 _DATED = regex(
     rf"\d{{4}}-\d\d-\d\d\S*|\b\d{{1,2}}(?:st|nd|rd|th)?\.?(?:\s?(?:to|–|-)\s?\d{{1,2}}\.?)?\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d{{1,2}}\b|"
-    rf"\b(?:\d+|{_NUMERAL})(?: more| further)?\s(?:{_SPANS})\b|"
+    rf"\b{_AMOUNT}(?: more| further)?\s(?:{_SPANS})\b|"
     r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bhalf\b"
 )
 _PRICED = _pattern(r"\b(?:price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b")

@@ -6,13 +6,10 @@ Texts give a quantity and seldom its name. So a fact with the unit meets the wor
 import re
 from collections.abc import Mapping
 
+from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
-
-_NUMERAL = (
-    r"(?:\d++[.,]*+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
-)
 
 DEGREES: Mapping[str, str] = {
     "age": "old|alt",
@@ -65,7 +62,9 @@ def degree_in(question: str) -> frozenset[str]:
 
 
 # In one pass: a text may be long, and most have no unit or one of them many times.
-_UNIT_IN = regex(rf"\b{_NUMERAL}\s?({'|'.join(unit for unit, _ in _UNITS)})(?![\w/])", re.IGNORECASE)
+_UNIT_IN = regex(
+    rf"\b(?:\d++[.,]*+|{NUMERAL}|{NUMERAL_ELSEWHERE})\s?({'|'.join(unit for unit, _ in _UNITS)})(?![\w/])", re.IGNORECASE
+)
 _MEASURED = tuple((regex(rf"(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
 _CURRENCY = regex(r"[$€£]\s?\d")
 

@@ -10,10 +10,10 @@ from datetime import date, timedelta
 
 from hive_mind.cognition.dates import iso
 from hive_mind.cognition.dates.iso import DAY_PATTERN, MONTH, MONTH_PATTERN, Anchor, Rule, Value, compiled, month_number
+from hive_mind.model.figures import NUMERALS
 
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
-_NUMBERS = {word: n for n, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)}
-_NUMBERS |= {"a": 1, "an": 1, "a couple of": 2, "couple of": 2}
+_NUMBERS = {**NUMERALS, "a": 1, "an": 1, "a couple of": 2, "couple of": 2}
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 _DAYS = {
     "the day before yesterday": -2,

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hive_mind.model.figures import plain_clock, plain_number
+from hive_mind.model.figures import NUMERALS, plain_clock, plain_number
 from hive_mind.model.normal_form import UNSPACED, normal
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
@@ -40,9 +40,6 @@ _NOUGHTS = regex(r"(?<=\d)\.0+$|(?<=\d)(\.\d*[1-9])0+$")
 # Of a version, "3.10" is another than "3.1".
 _VERSIONED = frozenset("version v release python kernel".split())
 _DATE = regex(r"(?:19|20)\d\d|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
-_COUNTED = dict(
-    zip("zero one two three four five six seven eight nine ten eleven twelve".split(), map(str, range(13)), strict=True)
-)
 _DATED = frozenset(
     "january february march april june july august september october november december monday tuesday wednesday thursday friday "
     "saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays yesterday today tomorrow".split()
@@ -156,8 +153,8 @@ def _heading_end(text: str, raw: list[str]) -> int:
 
 def _plain(token: str, before: str) -> str:
     """Numbers in one form: 1,000 is 1000, 5.0 is 5 and 0.50 is 0.5, seven is 7, 09:30 is 9:30."""
-    if token.casefold() in _COUNTED:
-        return _COUNTED[token.casefold()]
+    if (amount := NUMERALS.get(token.casefold())) is not None:
+        return str(amount)
     if not token[-1].isdigit():
         return token
     if _CLOCK.fullmatch(token):

@@ -40,7 +40,7 @@ _SURE_BELOW = 0.5
 _AS_RARE = 0.3
 # Words with a capital within a sentence, or before another one: one that only begins a sentence is no name.
 _CAPITAL = r"[^\W\d_a-z]"
-_NAME = regex(rf"(?<=[\w,;)&] ){_CAPITAL}[\w'’-]+|{_CAPITAL}[\w'’-]+(?= {_CAPITAL})")
+_NAME = regex(rf"(?<=[\w,;)&] ){_CAPITAL}[\w'’-]+|(?<![\w'’-]){_CAPITAL}[\w'’-]++(?= {_CAPITAL})")
 
 
 class Scored(Protocol):

@@ -10,6 +10,8 @@ from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_an
     [
         ("What does the van cost?", "It is 89 euros a day.", "The van is long."),
         ("What's the price of a ticket?", "Adults pay $8.", "Tickets are sold at gate 3."),
+        ("Was kostet der Eintritt?", "Der Eintritt kostet sechs Euro.", "Der Eintritt ist um sechs Uhr."),
+        ("Was kostet das Rad?", "Es kostet zwanzig Euro.", "Es hat zwanzig Gänge."),
         ("How tall is the tower?", "It measures 31 metres.", "The tower was opened in 1987."),
         ("What colour is the door?", "The door is dark green.", "The door is 2 m high."),
         ("How old is the lift?", "It was built in 1961.", "Lift 2 is shut."),

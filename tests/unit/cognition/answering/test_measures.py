@@ -17,6 +17,7 @@ from tests.unit.cognition.reading import answer, hit
         ("We have $75,100 in the pot.", "budget"),
         ("They are 13 people.", "staff"),
         ("The trial ended with 95 percent green.", "result"),
+        ("Le pont mesure quarante km.", "length"),
     ],
 )
 def test_a_unit_tells_what_is_measured(text: str, quantity: str):

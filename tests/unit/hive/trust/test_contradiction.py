@@ -28,6 +28,7 @@ def said(content: str, concept: str = "Gateway", speaker: str = "", said_at: str
         ("Port: 8443", "Port: 9443"),
         ("| gateway | 8443 |", "| gateway | 9443 |"),
         ("The gateway is reachable.", "The gateway is not reachable."),
+        ("Das Tor hat sieben Riegel.", "Das Tor hat 8 Riegel."),
         ("The gateway is reachable.", "The gateway isn't reachable"),
         ("The cache never expires.", "The cache expires."),
         ("Lea sings in the choir.", "Lea no longer sings in the choir."),
