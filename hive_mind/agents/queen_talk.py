@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import GOING, RunJournal, document_of, health_of, open_runs, run_ids
+from hive_mind.agents.runs.run_journal import GOING, RunJournal, document_of, health_of, run_ids
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, assigned, paused, settled
 from hive_mind.clocks import time_text, wall_clock_ms
 from hive_mind.cognition.prompts import fenced
@@ -265,7 +265,7 @@ class QueenTalk:
     async def _look(
         self, agent: str, tickets: Sequence[ItemView], runs: list[_SeenRun], unread: list[str], ledger: Ledger
     ) -> None:
-        going = await open_runs(ledger)
+        going = await run_ids(ledger, only_open=True)
         ended = [run for run in await run_ids(ledger) if run not in going][:_ENDED_SHOWN]
         desk = LedgerDesk(ledger)
         for run in (*going, *ended):

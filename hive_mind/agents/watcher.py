@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import health_of, open_runs
+from hive_mind.agents.runs.run_journal import health_of, run_ids
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError
 from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, item_of, ticket_of, ticket_of_dead
@@ -101,7 +101,7 @@ class Watcher:
         try:
             looks = [
                 (run_seen, await health_of(ledger, run, agent, self._clock_ms(), run_seen.settled))
-                for run in await open_runs(ledger)
+                for run in await run_ids(ledger, only_open=True)
                 for run_seen in [await self._seen(f"{agent}/{run}")]
             ]
         finally:

@@ -13,15 +13,14 @@ from msgspec.structs import replace as changed
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
 from hive_mind.runs.effects import PERSON_TOOLS, wanted
 from hive_mind.runs.files import as_text, json_of
 from hive_mind.runs.fold import decided, fold
-from hive_mind.runs.graphs.spec import options, resolved
+from hive_mind.runs.graphs.spec import options
 from hive_mind.runs.prompt import briefing, set_in
-from hive_mind.runs.state import TURNS, WARNING, ActiveNode, BranchFrame, RunState
+from hive_mind.runs.state import ActiveNode, BranchFrame, RunState
 from hive_mind.runs.steps import Answered, Judged, Returned, plain
 
 _RETRY, _REPLAN = JudgmentAction.RETRY, JudgmentAction.REPLAN
@@ -47,7 +46,6 @@ class Writing:
 
 
 def begun(started: s.Started) -> Sequence[s.Step]:
-    """The first steps of a run."""
     writing = Writing(RunState(), e.WorkerPlan())
     writing.add(started)
     _go(writing, writing.state.spec.entry)
@@ -61,9 +59,7 @@ def accepted(state: RunState, plan: e.WorkerPlan, event: e.Event) -> tuple[s.Ste
         waiting = next((place for place in state.places.values() if place.phase == "wait"), None)
         if waiting is not None and event.id not in state.heard:
             writing.add(s.Heard(waiting.id, plain(event.text), event.id))
-        return tuple(writing.steps)
-    effect = next((effect for effect in wanted(state, plan) if effect.id == event.effect), None)
-    if effect is not None:
+    elif effect := next((effect for effect in wanted(state, plan) if effect.id == event.effect), None):
         _take(writing, effect, event)
     return tuple(writing.steps)
 
@@ -137,31 +133,14 @@ def _done(writing: Writing, effect: e.Effect) -> None:
         case e.WakeIn():
             place = writing.state.places[effect.place]
             _gave_up(writing, place, f"it took longer than {spec.by_id[place.node].timeout_s:g} seconds")
-        case e.Proceed(kind="finish"):
+        case e.Proceed(place=""):
             _finish(writing)
-        case e.Proceed():
-            _proceed(writing, writing.state.places[effect.place], effect)
-
-
-def _proceed(writing: Writing, place: ActiveNode, effect: e.Proceed) -> None:
-    match effect.kind:
-        case "call":
-            spec = writing.state.spec
-            arguments = resolved(spec.by_id[place.node], writing.state.known_at(place), spec.optional_inputs)
-            call = ToolCall(f"{place.id}.{place.attempt}.0.0", spec.by_id[place.node].tool, arguments)
-            writing.add(s.Replied(place.id, calls=(call,), is_model=False))
-        case "intend":
-            writing.add(s.Intended(place.id, effect.call))
-        case "leave":
-            _on(writing, place)
-        case "used up":
-            _gave_up(writing, place, effect.why)
-        case "exhausted":
-            writing.end("exhausted", effect.why)
-        case "circle" if not place.is_warned:
-            writing.add(s.Warned(place.id, WARNING.format(turns=TURNS)))
-        case "circle":
-            writing.add(Judged(place.id, _ESCALATE, "it repeats the same calls, also after a warning", cause="circle"))
+        case e.Proceed(step=None):
+            _on(writing, writing.state.places[effect.place])
+        case e.Proceed(step=Judged(is_again=False, reasoning=why)):
+            _gave_up(writing, writing.state.places[effect.place], why)
+        case e.Proceed() if effect.step:
+            writing.add(effect.step)
 
 
 def _judged_at(writing: Writing, place_id: str, judgment: Judgment) -> None:
@@ -190,10 +169,8 @@ def _judged_at(writing: Writing, place_id: str, judgment: Judgment) -> None:
         _replan(writing, why)
     elif action is _ACCEPT:
         _on_if_free(writing, place_id)
-    elif is_lost and not writing.state.spec.fails_over(place.node):
+    elif (is_lost or not is_again) and not _failed_over(writing, place_id) and is_lost:
         writing.end("failed", judgment.reasoning)
-    elif is_lost or not is_again:
-        _fail_over(writing, place_id)
 
 
 def _keep(writing: Writing, place: str, judgment: Judgment, action: JudgmentAction, *, is_again: bool = True) -> None:
@@ -210,13 +187,15 @@ def _finish(writing: Writing) -> None:
 def _gave_up(writing: Writing, place: ActiveNode, why: str) -> None:
     """Turns or time of a place are used up: it has failed, and where the graph does not say what then, a person does."""
     writing.add(Judged(place.id, _RETRY, why, cause="outputs", is_again=False))
-    _fail_over(writing, place.id)
+    _failed_over(writing, place.id)
 
 
-def _fail_over(writing: Writing, place_id: str) -> None:
+def _failed_over(writing: Writing, place_id: str) -> bool:
+    """Go on where the graph says what then; False where it does not."""
     place = writing.state.places[place_id]
-    if writing.state.spec.fails_over(place.node):
+    if has_edge := writing.state.spec.fails_over(place.node):
         _leave(writing, place, "failure")
+    return has_edge
 
 
 def _on(writing: Writing, place: ActiveNode, chosen: str = "") -> None:
@@ -334,9 +313,7 @@ def _answered_call(writing: Writing, place: ActiveNode, id: str, decision: Answe
 
 
 def _rejected(writing: Writing, place_id: str, decision: Answered) -> None:
-    if writing.state.spec.fails_over(writing.state.places[place_id].node):
-        _fail_over(writing, place_id)
-    else:
+    if not _failed_over(writing, place_id):
         writing.end("rejected", decided(decision.by, decision.because))
 
 

@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from hive_mind.judge.judgment import Judgment
+from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.runs import files
-from hive_mind.runs.graphs.spec import NodeSpec, Scope, options
-from hive_mind.runs.state import ActiveNode, Call, RunState, is_circling, is_last, is_spent
+from hive_mind.runs import steps as s
+from hive_mind.runs.graphs.spec import NodeSpec, Scope, options, resolved
+from hive_mind.runs.state import TURNS, WARNING, ActiveNode, Call, RunState, is_circling, is_last, is_spent
 from hive_mind.runs.steps import Answered
 
 AskKind = Literal["judgment", "tool", "question"]
@@ -104,11 +105,9 @@ class WakeIn(_Effect, frozen=True, kw_only=True):
 
 
 class Proceed(_Effect, frozen=True, kw_only=True):
-    """Nothing has to be done outside: the next steps follow of themselves."""
+    """Nothing has to be done outside: this step follows of itself; None: the place is left, or where it is "", the run ends."""
 
-    kind: Literal["call", "intend", "leave", "used up", "circle", "exhausted", "finish"]
-    why: str = ""
-    call: str = ""
+    step: s.Step | None = None
 
 
 Effect = CallModel | CallTool | AskJudge | Choose | AskPerson | AwaitDecision | Compact | ReadShared | Share | WakeIn | Proceed
@@ -201,7 +200,6 @@ PERSON_TOOLS = {"ask_person": "question", "wait_for_response": "message"}
 """Tools that are answered by a person, and the argument that says what is asked."""
 REPORTING_TOOLS = ("set_output", "report_to_parent", "mark_complete", "ask_person", "wait_for_response")
 """The tools that the last turn of a budget may call."""
-_KNOWN = ToolTraits()
 
 
 def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
@@ -218,7 +216,7 @@ def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
         effects += _of_place(state, plan, place, state.spec.by_id[place.node])
     whole = f"whole.{len(state.path)}.{state.asked}"
     if state.is_whole and not state.judges_whole:
-        effects.append(Proceed(id="finish", place="", kind="finish"))
+        effects.append(Proceed(id="finish", place=""))
     elif state.is_whole and not state.is_judged:
         effects.append(AskJudge(id=f"{whole}.j", place=""))
     elif state.is_whole and not state.waiting:
@@ -258,18 +256,24 @@ def _of_place(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSp
 def _thinking(state: RunState, place: ActiveNode, node: NodeSpec) -> Effect:
     turn = _turn(place)
     if node.kind == "tool":
-        return Proceed(id=f"{turn}.c", place=place.id, kind="call")
+        arguments = resolved(node, state.known_at(place), state.spec.optional_inputs)
+        call = ToolCall(f"{place.id}.{place.attempt}.0.0", node.tool, arguments)
+        return Proceed(id=f"{turn}.c", place=place.id, step=s.Replied(place.id, calls=(call,), is_model=False))
     if node.kind == "person":
         values_known = state.known_at(place)
         inputs_shown = {key: values_known[key] for key in node.inputs if key in values_known}
         return _ask(place, "question", node.prompt or node.description or node.id, "the worker asks", shown=inputs_shown)
     if why := is_spent(state):
-        return Proceed(id=f"{turn}.x", place=place.id, kind="exhausted", why=why)
+        return Proceed(id=f"{turn}.x", place=place.id, step=s.Ended("exhausted", why))
     if place.turns >= node.turns:
         why = f"all {node.turns} turns of attempt {place.attempt} are used"
-        return Proceed(id=f"{turn}.u", place=place.id, kind="used up", why=why)
+        failed = s.Judged(place.id, JudgmentAction.RETRY, why, cause="outputs", is_again=False)
+        return Proceed(id=f"{turn}.u", place=place.id, step=failed)
     if is_circling(place):
-        return Proceed(id=f"{turn}.d", place=place.id, kind="circle")
+        why = "it repeats the same calls, also after a warning"
+        warned = s.Warned(place.id, WARNING.format(turns=TURNS))
+        step = s.Judged(place.id, JudgmentAction.ESCALATE, why, cause="circle") if place.is_warned else warned
+        return Proceed(id=f"{turn}.d", place=place.id, step=step)
     if files.is_due(place.messages, state.spec.context_tokens):
         count = files.movable(place.messages)
         file = f"conversation_{state.conversations + 1}.md"
@@ -279,7 +283,7 @@ def _thinking(state: RunState, place: ActiveNode, node: NodeSpec) -> Effect:
 
 
 def _calling(plan: WorkerPlan, place: ActiveNode, node: NodeSpec, call: Call) -> Effect:
-    id, name, traits = call.call.id, call.call.name, plan.traits.get(call.call.name, _KNOWN)
+    id, name, traits = call.call.id, call.call.name, plan.traits.get(call.call.name, ToolTraits())
     call_shown = {"call": name, "arguments": dict(call.call.arguments)}
     if name in PERSON_TOOLS and node.kind == "loop":
         question = str(call.call.arguments.get(PERSON_TOOLS[name]) or f"{node.id} asks")
@@ -289,7 +293,7 @@ def _calling(plan: WorkerPlan, place: ActiveNode, node: NodeSpec, call: Call) ->
     if call.phase == "new" and traits.needs_approval:
         return _ask(place, "tool", f"may {name} run?", "it needs a person's approval", call, call_shown)
     if call.phase != "intended" and not traits.is_idempotent:
-        return Proceed(id=f"{id}.i{call.asked}", place=place.id, kind="intend", call=id)
+        return Proceed(id=f"{id}.i{call.asked}", place=place.id, step=s.Intended(place.id, id))
     return CallTool(id=f"{id}.t{call.asked}", place=place.id, call=call.call, number=call.number)
 
 
@@ -297,7 +301,7 @@ def _choosing(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSp
     if node.requires_approval and not place.is_approved:
         return _ask(place, "judgment", f"approve what {node.id} did", "the node needs a person's approval")
     if not (among := options(state.spec, node.id)):
-        return Proceed(id=f"{_turn(place)}.l", place=place.id, kind="leave")
+        return Proceed(id=f"{_turn(place)}.l", place=place.id)
     if plan.has_model:
         return Choose(id=f"{_turn(place)}.o", place=place.id, among=[(spec.target, spec.description) for spec in among])
     names = ", ".join(f"{spec.target} ({spec.description})" if spec.description else spec.target for spec in among)

@@ -45,7 +45,6 @@ _HEADING = regex(r"^## ", re.MULTILINE)
 
 
 def json_of(value: Any, **form: Any) -> str:
-    """A value as JSON, whatever it is."""
     return json.dumps(value, ensure_ascii=False, default=str, **form)
 
 
@@ -168,10 +167,9 @@ def pointers_in(message: Message) -> list[str]:
     return _POINTER.findall(message.text)
 
 
-def adapt_seeded(identity: str, accounts: Iterable[str] = ()) -> str:
-    """The first text of `adapt.md`: the agent's identity, and the names of its accounts."""
-    account_lines = "".join(f"- account: {name}\n" for name in accounts)
-    return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n{account_lines}\n## Rules\n\n{_OUTPUTS}\n"
+def adapt_seeded(identity: str) -> str:
+    """The first text of `adapt.md`."""
+    return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n\n## Rules\n\n{_OUTPUTS}\n"
 
 
 def with_output(text: str, key: str, value: Any) -> str:

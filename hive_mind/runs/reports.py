@@ -81,11 +81,9 @@ def consequences(state: RunState, effect: AskPerson) -> tuple[str, str]:
 
 def signals_of(judgment: Judgment) -> tuple[Signal, ...]:
     """All that a judgement rests on; itself, where a rule, a constraint or a check decided before any signal was asked for."""
-    whose = f"rule {judgment.rule}" if judgment.rule else judgment.cause
-    signal = Signal(
-        name=whose, origin=judgment.cause, action=judgment.action, confidence=judgment.confidence, reasoning=judgment.reasoning
-    )
-    return tuple(replace(one, reasoning=one_line(one.reasoning, REASON_CHARACTERS)) for one in judgment.signals or (signal,))
+    name, why = f"rule {judgment.rule}" if judgment.rule else judgment.cause, judgment.reasoning
+    own = Signal(name=name, origin=judgment.cause, action=judgment.action, confidence=judgment.confidence, reasoning=why)
+    return tuple(replace(one, reasoning=one_line(one.reasoning, REASON_CHARACTERS)) for one in judgment.signals or (own,))
 
 
 def _of_call(place: ActiveNode, node: NodeSpec, effect: AskPerson, failing: str) -> tuple[str, str]:
@@ -142,9 +140,7 @@ def step_text(step: s.Step, nodes: dict[str, str]) -> str:
             return f"{node_of(nodes, step)}: {calls or one_line(step.text)}"
         case s.Returned(is_error=True):
             return f"{node_of(nodes, step)}: error: {one_line(step.text)}"
-        case s.Judged(action=JudgmentAction.ACCEPT):
-            return ""
-        case s.Judged():
+        case s.Judged() if step.action is not JudgmentAction.ACCEPT:
             return f"{node_of(nodes, step)}: {step.action}: {one_line(step.reasoning)}"
         case s.Parked():
             return f"{node_of(nodes, step)}: a person is asked ({step.item[:_ITEM_CHARACTERS]})"

@@ -7,7 +7,6 @@ Going in circles: the same calls with the same arguments and the same results, t
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ import msgspec
 
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs.files import without_pointer
-from hive_mind.runs.graphs.spec import FEEDBACK, Limits, NodeSpec, WorkerSpec
+from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec, WorkerSpec
 from hive_mind.runs.steps import Outcome, Reported
 
 Phase = Literal["read", "think", "act", "judge", "choose", "wait", "parked", "paused"]
@@ -226,21 +225,6 @@ def is_circling(place: ActiveNode) -> bool:
 
 _ALMOST = 0.9
 """From this share of the tokens or the money on, a turn may be the last that can be paid."""
-_LEAST_USD = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Tokens and US dollars; None where these have no limit."""
-
-    tokens: int
-    usd: float | None
-
-
-def left_of(state: RunState) -> Left:
-    """The budget that has not been counted as used."""
-    limits = state.spec.limits
-    return Left(limits.tokens - state.tokens, None if limits.usd is None else limits.usd - state.usd)
 
 
 def is_spent(state: RunState) -> str:
@@ -253,13 +237,6 @@ def is_spent(state: RunState) -> str:
     if limits.usd is not None and state.usd >= limits.usd:
         return f"{state.usd:.4f} of {limits.usd:g} US dollars are used"
     return ""
-
-
-def part_of(limits: Limits, left: Left, among: int) -> Limits:
-    """The limits of each of `among` concurrent workers: an equal part of the rest, and never nothing."""
-    tokens = max(1, left.tokens // among)
-    usd = None if left.usd is None else max(_LEAST_USD, left.usd / among)
-    return limits.model_copy(update={"tokens": tokens, "usd": usd})
 
 
 def is_last(state: RunState, place: ActiveNode, node: NodeSpec) -> bool:

@@ -288,7 +288,7 @@ def names_what_runs(node: ast.AST) -> bool:
 def test_who_watches_runs_knows_nothing_of_them_but_the_reader_of_their_journals():
     (watcher,) = [source for source in SOURCES if source.name == "agents/watcher.py"]
     harmless = ("hive_mind.clocks", "hive_mind.errors", "hive_mind.judge.", "hive_mind.ledger.base", "hive_mind.model.")
-    journals = {f"hive_mind.agents.runs.run_journal{name}" for name in ("", ".health_of", ".open_runs")}
+    journals = {f"hive_mind.agents.runs.run_journal{name}" for name in ("", ".health_of", ".run_ids")}
     desk = {"hive_mind.agents.desk", "hive_mind.agents.desk.LedgerDesk"}
 
     found = {name for name in watcher.imports if name.startswith("hive_mind.") and not name.startswith(harmless)}

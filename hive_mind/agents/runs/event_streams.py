@@ -146,21 +146,16 @@ async def beating(
 ) -> AsyncGenerator[Event | None, None]:
     """The same, with None for each such interval without an event; ends early once `over` is set."""
     ending = asyncio.ensure_future((over or asyncio.Event()).wait())
-    coming: asyncio.Task[Event] | None = None
+    coming = asyncio.ensure_future(anext(events, None))
     try:
         while not ending.done():
-            coming = coming or asyncio.ensure_future(anext(events))
             await asyncio.wait([coming, ending], timeout=every_s, return_when=asyncio.FIRST_COMPLETED)
-            if not coming.done():
-                yield None
-                continue
-            found_task, coming = coming, None
-            try:
-                yield found_task.result()
-            except StopAsyncIteration:
+            if coming.done() and coming.result() is None:
                 return
+            yield coming.result() if coming.done() else None
+            if coming.done():
+                coming = asyncio.ensure_future(anext(events, None))
     finally:
-        left = [task for task in (ending, coming) if task is not None]
-        for task in left:
-            task.cancel()
-        await asyncio.wait(left)
+        ending.cancel()
+        coming.cancel()
+        await asyncio.wait([ending, coming])

@@ -25,8 +25,6 @@ from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.triggers import NAME_CHARACTERS
 
-_Tasks = dict[str, "asyncio.Task[e.Event | None]"]
-
 
 class RunExecutor:
     """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
@@ -96,7 +94,7 @@ class RunExecutor:
         self._plan = WorkerPlan(toolbox.traits, self.parts.model is not None)
         self._budget = budget = Budget(lambda: self.state)
         does = RunPerformer(tools, self.parts, self._delegated, budget, is_waiting=self._is_waiting, listen=self._listen)
-        tasks: _Tasks = {}
+        tasks: dict[str, asyncio.Task[e.Event | None]] = {}
         pending: set[str] = set()
         try:
             while self.state.outcome is None:
@@ -116,7 +114,7 @@ class RunExecutor:
             await stopped(tasks.values())
         return self.state
 
-    async def _advance(self, tasks: _Tasks, pending: set[str]) -> bool:
+    async def _advance(self, tasks: dict[str, "asyncio.Task[e.Event | None]"], pending: set[str]) -> bool:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
         if not busy and not self._is_waiting:
@@ -175,9 +173,10 @@ class RunExecutor:
             await child.resume()
         else:
             # Turns and sub-agents at work or about to be, for which nothing is reserved yet.
-            unpaid = [each for each in wanted(self.state, self._plan) if not self._budget.holds(each.id)]
-            paid_for = [each for each in unpaid if isinstance(each, e.CallModel) or _is_delegation(each)]
-            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, max(1, len(paid_for))))
+            works = [each for each in wanted(self.state, self._plan) if isinstance(each, e.CallModel | e.CallTool)]
+            paid_for = [each for each in works if isinstance(each, e.CallModel) or each.call.name == DELEGATE]
+            unpaid = [each for each in paid_for if each.id not in self._budget.held]
+            spec = sub_agent(state.spec, str(name), task, self._budget.part(effect.id, max(1, len(unpaid))))
             values_known = state.known_at(state.places[effect.place])
             await child.start(spec, {key: values_known.get(key) for key in spec.inputs}, parent=self.run)
         while (ended := await child.drive()).outcome is None:
@@ -192,10 +191,6 @@ class RunExecutor:
         failed = ended.outcome not in ("accepted", "exhausted")
         result = e.ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
         return e.ToolGave(effect.id, result)
-
-
-def _is_delegation(effect: e.Effect) -> bool:
-    return isinstance(effect, e.CallTool) and effect.call.name == DELEGATE
 
 
 def _check_price(spec: WorkerSpec, parts: RunParts) -> None:

@@ -77,7 +77,6 @@ class HealthWatch:
         return {"text": reply.text, "order": msgspec.to_builtins(reply.order) if reply.order else {}}
 
     async def close(self) -> None:
-        """Look no more."""
         await stopped(self._tasks)
 
     async def _look(self) -> None:
@@ -107,9 +106,8 @@ class HealthWatch:
                         while True:
                             page = await ledger.newer(since, RUN_STREAMS)
                             for entry in page.entries:
-                                since = entry.pos
                                 self._events_heard.hear(agent, entry)
-                            if page.upto == since and not page.entries:
+                            if page.upto == since:
                                 await asyncio.sleep(_HEAR_S)
                             since = page.upto
                     finally:

@@ -41,7 +41,7 @@ from hive_mind.runs.files import ADAPT, as_text, tokens_of, transcript
 from hive_mind.runs.graphs.spec import Limits
 from hive_mind.runs.prompt import DELEGATE, PromptContext, instructions, judgment_of, messages, one_line
 from hive_mind.runs.reports import signals_of, told_to_person
-from hive_mind.runs.state import Left, RunState, left_of, part_of
+from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Answered
 from hive_mind.tools.base import NeedsPerson, Toolbox
 
@@ -51,6 +51,7 @@ _CHOOSE = "Choose where to go on by calling choose."
 _REPLY_TOKENS = 4_096
 _USEFUL_TOKENS = 256
 """A reply that has fewer is likely to be cut; others may leave more."""
+_LEAST_USD = 1e-6
 CALLS_MAX = 100
 """of one turn: all of them run at once"""
 
@@ -99,44 +100,45 @@ class Budget:
     """Of one run, as its executor has it. `state`: as far as the run has come."""
 
     state: Callable[[], RunState]
-    _held: dict[str, Left] = field(default_factory=dict)
+    held: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Tokens and US dollars that are reserved, by the effect they are for."""
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def turn(self, id: str, prompt: int, most: int, usd_of: Callable[[int], float]) -> int:
         """How many tokens a reply to a prompt of this size may have. `usd_of`: what such a reply costs, with its prompt."""
         while True:
-            left = self._left()
-            reply = max(1, min(most, left.tokens - prompt))
-            is_enough = left.tokens >= prompt + min(most, _USEFUL_TOKENS) and (left.usd is None or usd_of(reply) <= left.usd)
-            if is_enough or not self._held:
-                self._held[id] = Left(prompt + reply, usd_of(reply))
+            tokens, usd = self._left()
+            reply = max(1, min(most, tokens - prompt))
+            is_enough = tokens >= prompt + min(most, _USEFUL_TOKENS) and (usd is None or usd_of(reply) <= usd)
+            if is_enough or not self.held:
+                self.held[id] = prompt + reply, usd_of(reply)
                 return reply
             await self._changed.wait()
 
     def part(self, id: str, among: int) -> Limits:
-        """The limits of one sub-agent, where this many turns and sub-agents have not reserved yet, itself included."""
-        limits = part_of(self.state().spec.limits, self._left(), among)
-        self.hold(id, limits)
+        """The limits of one sub-agent, where this many turns and sub-agents have not reserved yet, itself included.
+
+        An equal part of what is left, and never nothing.
+        """
+        tokens, usd = self._left()
+        part = {"tokens": max(1, tokens // among), "usd": None if usd is None else max(_LEAST_USD, usd / among)}
+        return self.hold(id, self.state().spec.limits.model_copy(update=part))
+
+    def hold(self, id: str, limits: Limits) -> Limits:
+        self.held[id] = limits.tokens, limits.usd or 0.0
         return limits
-
-    def hold(self, id: str, limits: Limits) -> None:
-        """For a sub-agent that has begun."""
-        self._held[id] = Left(limits.tokens, limits.usd)
-
-    def holds(self, id: str) -> bool:
-        """Whether something is reserved for it."""
-        return id in self._held
 
     def release(self, id: str) -> None:
         """Release its reservation: its use is counted, or it takes nothing any more."""
-        if self._held.pop(id, None):
+        if self.held.pop(id, None):
             self._changed.set()
             self._changed = asyncio.Event()
 
-    def _left(self) -> Left:
-        left, held = left_of(self.state()), self._held.values()
-        usd = None if left.usd is None else left.usd - sum(held_left.usd or 0.0 for held_left in held)
-        return Left(left.tokens - sum(held_left.tokens for held_left in held), usd)
+    def _left(self) -> tuple[int, float | None]:
+        """Neither used nor reserved; None for US dollars that have no limit."""
+        state, limits = self.state(), self.state().spec.limits
+        usd = None if limits.usd is None else limits.usd - state.usd - sum(usd for _, usd in self.held.values())
+        return limits.tokens - state.tokens - sum(tokens for tokens, _ in self.held.values()), usd
 
 
 class RunPerformer:
@@ -338,10 +340,8 @@ class RunPerformer:
         view = await self._desk.view(effect.id)
         decision = view.decision if view else None
         if decision is None and self._is_waiting:
-            async for decision_read in self._desk.decisions():
-                if decision_read.decision.item == effect.id:
-                    decision = decision_read.decision
-                    break
+            decisions = (decided.decision async for decided in self._desk.decisions())
+            decision = await anext((decision async for decision in decisions if decision.item == effect.id), None)
         return Answered(effect.id, decision.action, decision.by, decision.because, decision.edit) if decision else None
 
 

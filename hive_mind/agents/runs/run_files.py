@@ -6,9 +6,9 @@ A file is whole before the step that names it. Names are plain names in the fold
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,7 @@ class AgentMemory:
             self.change(lambda now: now or self._seed)
         if not self.path.exists():
             return ""
-        # With its own line ends: text mode would change them.
-        text = self.path.read_bytes().decode("utf-8", "replace")
+        text = _decoded(self.path)
         self._shown = text if len(text) <= ADAPT_CHARACTERS_MAX else None
         return text[:ADAPT_CHARACTERS_MAX]
 
@@ -98,8 +97,7 @@ class AgentMemory:
         """Alone among the runs of this agent. The system ends it when its holder dies."""
         descriptor = os.open(private_folder(self.path.parent) / f".{self.path.name}.turn", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if sys.platform != "win32":
-                lock(descriptor)
+            lock(descriptor)
             yield
         finally:
             os.close(descriptor)
@@ -178,15 +176,9 @@ class RunFiles:
     def remember_outputs(self, outputs: Mapping[str, Any]) -> None:
         """Their lines in the agent's memory, unless somebody wrote there what this program can't write back."""
         if self._memory is not None and self._may_remember:
-
-            def with_all(now: str) -> str:
-                for key, value in outputs.items():
-                    now = files.with_output(now, key, value)
-                return now
-
             self.adapt()
             with suppress(InvalidInput):
-                self._memory.change(with_all)
+                self._memory.change(lambda now: reduce(lambda text, pair: files.with_output(text, *pair), outputs.items(), now))
 
     def _memory_if(self, name: str) -> AgentMemory | None:
         if name != ADAPT or self._memory is None:

@@ -11,6 +11,7 @@ that is long gone. Judgements stay: a judge learns from them.
 import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -109,10 +110,8 @@ class RunJournal:
     async def cancel(self, by: str = "") -> RunState:
         """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
         while (await self.load()).outcome is None:
-            try:
+            with suppress(RunTaken):
                 await self.append([Ended("cancelled", f"cancelled by {by}" if by else "cancelled")])
-            except RunTaken:
-                continue
         return self.state
 
 
@@ -136,19 +135,11 @@ async def run_called(ledger: Ledger, run_given: str) -> str:
     return ids[0]
 
 
-async def run_ids(ledger: Ledger) -> list[str]:
-    """All runs but those of sub-agents, the one that changed last first."""
-    return [name for name, _ in await _runs(ledger)]
-
-
-async def open_runs(ledger: Ledger) -> list[str]:
-    """Those of them that have not ended."""
-    return [name for name, kind in await _runs(ledger) if kind != ENDED]
-
-
-async def _runs(ledger: Ledger) -> list[tuple[str, str]]:
+async def run_ids(ledger: Ledger, *, only_open: bool = False) -> list[str]:
+    """All runs but those of sub-agents, the one that changed last first; or only those that have not ended."""
     heads = sorted(await ledger.heads(PREFIX), key=lambda head: -head.pos)
-    return [(name, head.kind) for head in heads if "." not in (name := head.stream.removeprefix(PREFIX))]
+    names = [head.stream.removeprefix(PREFIX) for head in heads if not (only_open and head.kind == ENDED)]
+    return [name for name in names if "." not in name]
 
 
 async def is_known(ledger: Ledger, run: str) -> bool:

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from pydantic import ValidationError
@@ -57,13 +58,11 @@ class RunKeeper:
 
     async def open(self) -> None:
         """Take up what has not ended. Raises what a ledger raises."""
-        if self._following is not None:
-            return
         heads = await self.parts.ledger.heads("")
         self._followed_pos = max((head.pos for head in heads), default=0)
         followed = kept_up(self._follow, f"{self.parts.agent}: decisions can't be followed")
         self._following = asyncio.create_task(followed, name=f"decisions for the runs of {self.parts.agent}")
-        for run in await journals.open_runs(self.parts.ledger):
+        for run in await journals.run_ids(self.parts.ledger, only_open=True):
             self._drive(run)
         # Take back what runs asked, where a kill came between their end and this.
         ended = {head.stream.removeprefix(PREFIX) for head in heads if head.kind == ENDED}
@@ -95,7 +94,6 @@ class RunKeeper:
 
     @property
     def under_way(self) -> Sequence[str]:
-        """Runs at which something is done now."""
         return [run for run, task in self._tasks.items() if not task.done()]
 
     async def run(self, worker: Mapping[str, Any], inputs: Mapping[str, Any], name: str, stream: str = "") -> Reply:
@@ -242,28 +240,27 @@ class Saying:
     """Of all runs of one agent. Each text has the number of its turn, so that two that are alike are two."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._turns = clock, 0
-        self._looked_at: dict[str, float] = {}
-        self._messages: dict[str, dict[str, tuple[int, str]]] = {}
+        self._clock, self._turns = clock, count(1)
+        self._followed: dict[str, tuple[float, dict[str, tuple[int, str]]]] = {}
+        """When somebody looked at a run last, and what its nodes say: the turn and its text."""
 
     def look(self, run: str) -> list[dict[str, str | int]]:
         """The turn of each node that speaks or spoke last, with its text as far as it has come."""
-        self._looked_at = {seen_run: at for seen_run, at in self._looked_at.items() if self._is_now(at)} | {run: self._clock()}
-        self._messages = {seen_run: message for seen_run, message in self._messages.items() if seen_run in self._looked_at}
-        return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in self._messages.get(run, {}).items()]
+        now, (_, messages) = self._clock(), self._followed.get(run, (0, {}))
+        self._followed = {id: seen for id, seen in self._followed.items() if now - seen[0] <= _LOOKS_ON_S} | {
+            run: (now, messages)
+        }
+        return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in messages.items()]
 
     def listen(self, run: str, node: str) -> OnText | None:
         """The listener to a turn that begins now; None where nobody follows the run."""
-        if not self._is_now(self._looked_at.get(run, float("-inf"))):
+        seen, messages = self._followed.get(run, (float("-inf"), {}))
+        if self._clock() - seen > _LOOKS_ON_S:
             return None
-        self._turns += 1
-        turn, nodes = self._turns, self._messages.setdefault(run, {})
+        turn = next(self._turns)
 
         def hear(text: str) -> None:
-            last, before = nodes.get(node, (turn, ""))
-            nodes[node] = turn, before + text if last == turn else text
+            last, before = messages.get(node, (turn, ""))
+            messages[node] = turn, before + text if last == turn else text
 
         return hear
-
-    def _is_now(self, at: float) -> bool:
-        return self._clock() - at <= _LOOKS_ON_S

@@ -35,24 +35,14 @@ def spec_of(tool: str, description: str, /, *required: str, **properties: Mappin
     return ToolSpec(tool, description, parameters)
 
 
-_SET_OUTPUT = spec_of(
-    "set_output",
-    "Set one of your outputs. The value is kept at once; setting it again replaces it.",
-    "key",
-    "value",
-    key=_TEXT,
-    value={},
-)
-_ASK_PERSON = spec_of(
-    "ask_person",
-    "Ask a person and wait for the answer. Ask only what neither your tools nor your inputs tell.",
-    "question",
-    question=_TEXT,
-)
+_SET = "Set one of your outputs. The value is kept at once; setting it again replaces it."
+_ASK = "Ask a person and wait for the answer. Ask only what neither your tools nor your inputs tell."
 _DELEGATE = "Give a task to a sub-agent, which works on it alone and reports back. Several at once work side by side."
 _REPORT = "Tell the agent that gave you this task how it goes. You go on at once."
 _COMPLETE = "End your task now: everything that can be found is found."
 _WAIT = "Ask a person something that only a person can do or decide, and wait for the answer."
+_SET_OUTPUT = spec_of("set_output", _SET, "key", "value", key=_TEXT, value={})
+_ASK_PERSON = spec_of("ask_person", _ASK, "question", question=_TEXT)
 _SUB_AGENT = {
     "report_to_parent": spec_of("report_to_parent", _REPORT, "message", message=_TEXT, data={"type": "object"}),
     "mark_complete": spec_of("mark_complete", _COMPLETE, message=_TEXT),

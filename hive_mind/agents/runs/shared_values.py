@@ -58,9 +58,7 @@ class LedgerValues:
 
     async def read(self, keys: list[str]) -> Mapping[str, Any]:
         """Raises what a ledger raises."""
-        values_known: dict[str, Any] = {}
-        for values in await self._written():
-            values_known |= values.values
+        values_known = {key: value for values in await self._written() for key, value in values.values.items()}
         return {key: values_known[key] for key in keys if key in values_known}
 
     async def write(self, values: Values) -> None:
@@ -147,12 +145,12 @@ class RegistryValues:
 
     async def write(self, values: Values) -> None:
         """Durable here when this returns, and on its way to the others. Raises `InvalidInput` for what the hive does not take."""
-        registry, entries = self._registry(), []
-        prefix = state_key(self._agent, "")
-        for key, value in values.values.items():
-            name = prefix + key
-            if (registry.get(name) or {}).get("by") != values.by:
-                entries.append((name, msgspec.json.encode({"by": values.by, "value": value}).decode()))
+        registry, prefix = self._registry(), state_key(self._agent, "")
+        entries = [
+            (prefix + key, msgspec.json.encode({"by": values.by, "value": value}).decode())
+            for key, value in values.values.items()
+            if (registry.get(prefix + key) or {}).get("by") != values.by
+        ]
         names = {*registry.with_prefix(prefix), *(name for name, _ in entries)}
         if len(names) > KEYS_MAX:
             raise InvalidInput(f"an agent shares at most {KEYS_MAX} values with its fleet")

@@ -209,11 +209,8 @@ def resolved(node: NodeSpec, values_known: Mapping[str, Any], optional: Collecti
 def keys_in(argument: Any) -> Iterator[str]:
     if isinstance(argument, str) and argument.startswith("$") and not argument.startswith("$$"):
         yield argument[1:]
-    elif isinstance(argument, dict):
-        for value in argument.values():
-            yield from keys_in(value)
-    elif isinstance(argument, list):
-        for value in argument:
+    elif isinstance(argument, dict | list):
+        for value in argument.values() if isinstance(argument, dict) else argument:
             yield from keys_in(value)
 
 

@@ -218,12 +218,7 @@ def _reached(spec: WorkerSpec) -> Iterator[Finding]:
     if spec.entry not in spec.by_id:
         # That is a finding of its own; without an entry every node would be one.
         return
-    reached = {spec.entry, spec.planner} - {""}
-    frontier = list(reached)
-    while frontier:
-        new = {edge.target for edge in spec.from_(frontier.pop())} - reached
-        reached |= new
-        frontier += new
+    reached = _reachable(spec, {spec.entry, spec.planner} - {""})
     for number, node in enumerate(spec.nodes):
         if node.id not in reached:
             yield Finding(("spec", "nodes", number, "id"), f"no edge leads to {node.id!r}; add one, or leave the node out")
@@ -267,7 +262,8 @@ def _branches(spec: WorkerSpec) -> Iterator[Finding]:
         targets = _opened(spec, opener.id)
         owners: dict[str, str] = {}
         for target in targets:
-            for id, key in [(node, key) for node in _branch(spec, target) for key in spec.by_id[node].may_write]:
+            branch = _reachable(spec, [target], until_join=True)
+            for id, key in [(node, key) for node in branch for key in spec.by_id[node].may_write]:
                 if owners.setdefault(key, target) != target:
                     message = f"{key!r} is set in the branches of {owners[key]!r} and {target!r}, which run at once"
                     yield Finding(("spec", "nodes", numbers[id], "outputs"), message)
@@ -287,15 +283,15 @@ def _opened(spec: WorkerSpec, node: str) -> list[str]:
     return list(targets) if len(targets) > 1 else []
 
 
-def _branch(spec: WorkerSpec, begin: str) -> list[str]:
-    """The nodes of a branch, until others join it."""
-    nodes_reached, frontier = dict.fromkeys([begin]), [begin]
+def _reachable(spec: WorkerSpec, begins: Iterable[str], *, until_join: bool = False) -> list[str]:
+    """Nodes to which edges lead from these, and these; of a branch until others join it."""
+    nodes, frontier = dict[str, None](), list(begins)
     while frontier:
-        for edge in spec.from_(frontier.pop()):
-            if edge.target in spec.by_id and edge.target not in nodes_reached and not spec.by_id[edge.target].join:
-                nodes_reached[edge.target] = None
-                frontier.append(edge.target)
-    return [id for id in nodes_reached if not spec.by_id[id].join]
+        id = frontier.pop()
+        if id in spec.by_id and id not in nodes and not (until_join and spec.by_id[id].join):
+            nodes[id] = None
+            frontier += [edge.target for edge in spec.from_(id)]
+    return list(nodes)
 
 
 def _met(spec: WorkerSpec, begin: list[str], around: frozenset[str]) -> tuple[list[str], list[str]]:

@@ -66,8 +66,6 @@ class AgentRuns:
         self.notices: Notices | None = None
         """Of what waits at its desk, if anybody gets some, who is the `recipient`."""
         self.recipient: str | tuple[str, ...] = ()
-        self._ledger: Ledger | None = None
-        self._tasks: list[asyncio.Task[None]] = []
         self._opening = asyncio.Lock()
         self._stack = AsyncExitStack()
 
@@ -85,24 +83,18 @@ class AgentRuns:
 
     async def open_if_any(self) -> None:
         """Take up what has not ended, where the agent has a worker or ever had a run. Raises what a ledger raises."""
-        if (
-            self._agent_config.worker
-            or self._duties
-            or ((self._config.notify.is_on or self._posts) and self._agent.name == self._config.review.desk.agent)
-            or self._has_ledger
-        ):
+        has_desk = (self._config.notify.is_on or self._posts) and self._agent.name == self._config.review.desk.agent
+        if self._agent_config.worker or self._duties or has_desk or self._has_ledger:
             await self.calls()
 
     async def calls(self) -> "RunKeeper":
         """Its runs, for requests about them. Raises as a ledger and a model do."""
         async with self._opening:
-            return self._keeper or await self._opened()
-
-    async def events(self, since: int) -> AsyncIterator[bytes]:
-        """The events in them behind this position. Raises as a ledger does."""
-        from hive_mind.agents.runs.event_streams import events_of
-
-        return events_of((await self.calls()).parts.ledger, since)
+            if self._keeper is None:
+                async with AsyncExitStack() as stack:
+                    self._keeper = await self._opened(stack)
+                    self._stack = stack.pop_all()
+            return self._keeper
 
     async def queen_told(self, text: str, by: str, order: Mapping[str, Any]) -> dict[str, Any]:
         """A queen's reply. Raises `InvalidInput` where this agent is none."""
@@ -115,17 +107,15 @@ class AgentRuns:
         """Where people decide what this agent asks; None where it never asked anything. Raises what a ledger raises."""
         from hive_mind.agents.desk import LedgerDesk
 
-        if self._ledger is None and not self._has_ledger:
-            yield None
-            return
-        ledger = self._ledger or await shared_ledger(self._settings, self._agent.name)
-        try:
-            desk = LedgerDesk(ledger)
-            await desk.expire()
+        async with AsyncExitStack() as stack:
+            ledger = self._keeper.parts.ledger if self._keeper else None
+            if ledger is None and self._has_ledger:
+                ledger = await shared_ledger(self._settings, self._agent.name)
+                stack.push_async_callback(ledger.close)
+            desk = LedgerDesk(ledger) if ledger else None
+            if desk:
+                await desk.expire()
             yield desk
-        finally:
-            if ledger is not self._ledger:
-                await ledger.close()
 
     @property
     def desk_agent(self) -> str:
@@ -154,15 +144,7 @@ class AgentRuns:
 
     async def close(self) -> None:
         """Stop where each run is. Closing twice is fine."""
-        for service in (self.watch, self._triggers, self._keeper):
-            if service is not None:
-                await service.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._stack.aclose()
-        if self._ledger is not None:
-            await self._ledger.close()
 
     @property
     def _duties(self) -> tuple[str, ...]:
@@ -173,13 +155,15 @@ class AgentRuns:
     def _has_ledger(self) -> bool:
         return self._settings.store != "memory" and ledger_path(self._settings, self._agent.name).exists()
 
-    async def _opened(self) -> "RunKeeper":
+    async def _opened(self, stack: AsyncExitStack) -> "RunKeeper":
+        """With all that runs beside it; `stack` closes it."""
         from hive_mind.agents.desk import LedgerDesk
         from hive_mind.agents.judging.hybrid_judge import run_judge
         from hive_mind.agents.judging.model_judge import JudgeModels
         from hive_mind.agents.runs.health_watch import HealthWatch
         from hive_mind.agents.runs.run_keeper import RunKeeper
         from hive_mind.agents.runs.shared_values import RegistryValues
+        from hive_mind.agents.runs.tasks import stopped
         from hive_mind.agents.runs.triggers import Triggers
         from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.runs.graphs.spec import WorkerSpec
@@ -187,7 +171,8 @@ class AgentRuns:
         from hive_mind.tools.base import McpServer
 
         config, agent, model_name = self._agent_config, self._agent, self._agent_config.model or self._settings.llm
-        ledger = self._ledger = await shared_ledger(self._settings, agent.name)
+        ledger = await shared_ledger(self._settings, agent.name)
+        stack.push_async_callback(ledger.close)
         models = JudgeModels(self._model, self._settings.llm_retry, self._settings.token_budget)
         judge = await run_judge(self._config.review, ledger, models, model_name, self._member)
         model = await self._model(model_name) if model_name else None
@@ -195,29 +180,29 @@ class AgentRuns:
         named = [server for server in self._config.mcp if f"mcp:{server.name}/" in str(config.worker)]
         servers = [McpServer(server.name, server.command, server.url, server.env, server.idempotent) for server in named]
         fleet = FleetDirectory(agent.name, LedgerDesk(ledger), self._opened_of, self._config.watch.agents)
-        tools = (*(fleet_tools(fleet) if "queen" in self._duties else ()), *await served_tools(servers, self._stack))
+        tools = (*(fleet_tools(fleet) if "queen" in self._duties else ()), *await served_tools(servers, stack))
         parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, tools)
         shared = RegistryValues(agent.name, self._member) if self._member is not None else None
         parts = allowed(replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden), config.tools)
         keeper = RunKeeper(parts, WorkerSpec.model_validate(config.worker) if config.worker else None)
+        stack.push_async_callback(keeper.close)
         await keeper.open()
         dead = partial(self._member.dead, self._is_running_here) if self._member else tuple
         self.watch = HealthWatch(self._config.watch, self._duties, fleet, keeper, dead)
-        self.watch.begin()
-        if config.triggers:
-            self._triggers = Triggers(config.triggers, keeper)
-            self._triggers.begin()
-        self._begin_at_desk(ledger)
-        self._keeper = keeper
+        self._triggers = Triggers(config.triggers, keeper)
+        for service in (self._triggers, self.watch):
+            service.begin()
+            stack.push_async_callback(service.close)
+        stack.push_async_callback(stopped, self._begun_at_desk(ledger))
         return keeper
 
-    def _begin_at_desk(self, ledger: Ledger) -> None:
+    def _begun_at_desk(self, ledger: Ledger) -> list["asyncio.Task[None]"]:
         """Send notices of what waits at the desk, and carry what its runs ask there. Raises `InvalidInput` and `ConfigError`."""
         from hive_mind.agents.judging.reviewing import run_desk
         from hive_mind.agents.notices import REPLIES, Notices, delivery
         from hive_mind.agents.runs.tasks import kept_up
 
-        agent, notify, at = self._agent.name, self._config.notify, self._config.review.desk
+        agent, notify, at, tasks = self._agent.name, self._config.notify, self._config.review.desk, list[asyncio.Task[None]]()
         if notify.is_on and self.desk_agent == agent:
             url, link, *words = (
                 resolved_here(text, home=self._settings.home) for text in (notify.url, notify.link, *notify.command)
@@ -226,11 +211,12 @@ class AgentRuns:
             deliver = delivery(self.recipient, secret("HOOK_SECRET"), environment_without_secrets())
             self.notices = Notices(ledger, deliver, link=link, hours=notify.hours)
             following = kept_up(self.notices.follow, f"{agent}: notices can't be sent")
-            self._tasks.append(asyncio.create_task(following, name=f"notices of {agent}"))
+            tasks.append(asyncio.create_task(following, name=f"notices of {agent}"))
         if self._posts and self._member is not None and at.agent:
             carry = partial(run_desk, agent, at, ledger, self._member)
             carrying = kept_up(carry, f"{agent}: what its runs ask can't be carried to the desk")
-            self._tasks.append(asyncio.create_task(carrying, name=f"questions of the runs of {agent}"))
+            tasks.append(asyncio.create_task(carrying, name=f"questions of the runs of {agent}"))
+        return tasks
 
     async def _opened_of(self, agent: str) -> Ledger | None:
         """The ledger of an agent of this home folder, shared; None where it has none."""

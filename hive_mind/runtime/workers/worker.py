@@ -136,7 +136,9 @@ class Worker:
         """The events in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
         if (running := self._agents.get(agent)) is None or running.runs is None:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}, or it has not started yet")
-        return await running.runs.events(since)
+        from hive_mind.agents.runs.event_streams import events_of
+
+        return events_of((await running.runs.calls()).parts.ledger, since)
 
     async def reply(self, agent: str, token: str, by: str = "", because: str = "", text: str = "") -> tuple["How", "Item"]:
         """The decision and the item that a link is about; taken, where `by` says who replies. Raises `HiveError`."""

@@ -354,7 +354,7 @@ def test_a_line_that_would_make_it_too_long_is_left_out() -> None:
 
 
 def test_a_new_memory_says_who_the_agent_is_and_has_room_for_rules_and_outputs() -> None:
-    text = adapt_seeded("I keep gates. ", ["mail"])
-    assert text == "## Identity\nI keep gates.\n- account: mail\n\n## Rules\n\n## Outputs\n"
+    text = adapt_seeded("I keep gates. ")
+    assert text == "## Identity\nI keep gates.\n\n## Rules\n\n## Outputs\n"
     assert with_output(text, "key", 1).endswith("## Outputs\n- key: 1\n")
     assert "An agent of hive-mind." in adapt_seeded("")

@@ -1,11 +1,11 @@
 """What a run may spend: turns, tokens, money and time. The last turn only reports, and waiting for a person costs nothing."""
 
+from hive_mind.agents.runs.performer import Budget
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_tools import RunTools
 from hive_mind.runs import effects as e
 from hive_mind.runs.graphs.spec import Limits, WorkerSpec
-from hive_mind.runs.state import left_of, part_of
-from hive_mind.runs.steps import Resumed
+from hive_mind.runs.steps import Ended, Resumed
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
 from tests.unit.runs.flow import RETRY, Flow, call, worker
@@ -50,7 +50,7 @@ def test_what_a_sub_agent_took_counts() -> None:
     flow.says("a", call("delegate_to_sub_agent", name="s", task="t"), tokens=100)
     flow.gives("a", e.ToolResult("ok", tokens=900))
     assert flow.state.tokens == 1_000
-    assert flow.one(e.Proceed, "a").kind == "exhausted"
+    assert isinstance(flow.one(e.Proceed, "a").step, Ended)
 
 
 def test_a_run_that_used_its_money_can_report_once_more_and_is_exhausted() -> None:
@@ -83,7 +83,7 @@ def test_a_sub_agent_has_an_equal_part_of_what_is_left_and_never_nothing() -> No
     flow.says("a", call("look", q="1"), tokens=400, usd=0.5)
 
     def part(among: int) -> Limits:
-        return part_of(flow.state.spec.limits, left_of(flow.state), among)
+        return Budget(lambda: flow.state).part("s", among)
 
     assert (part(3).tokens, part(2).usd) == (200, 0.25)
     flow.gives("a", e.ToolResult("ok", tokens=700, usd=0.6))
