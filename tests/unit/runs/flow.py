@@ -20,14 +20,20 @@ E = TypeVar("E")
 
 
 def worker(*nodes: str | dict[str, Any], edges: Sequence[Any] = (), **fields: Any) -> WorkerSpec:
-    """Nodes by name or in full, the first is the entry. An edge is "a b" or "a b failure" or a mapping."""
+    """Nodes by name or in full, the first is the entry. An edge is "a b" or "a b failure", such a tuple, or a mapping."""
     given = [{"id": one} if isinstance(one, str) else one for one in nodes]
     told = [_edge(one) for one in edges]
     return WorkerSpec.model_validate({"id": "w", "entry": given[0]["id"], "nodes": given, "edges": told, **fields})
 
 
 def _edge(one: Any) -> dict[str, Any]:
-    return one if isinstance(one, dict) else dict(zip(("source", "target", "on"), one.split(), strict=False))
+    names = one.split() if isinstance(one, str) else one
+    return one if isinstance(one, dict) else dict(zip(("source", "target", "on", "when"), names, strict=False))
+
+
+def loop(id: str, **fields: Any) -> dict[str, Any]:
+    """A node with one output of its name."""
+    return {"id": id, "outputs": [id], **fields}
 
 
 def call(name: str, /, **arguments: Any) -> ToolCall:
@@ -111,7 +117,7 @@ class Flow:
         self.gives(node, *(e.ToolResult("is set", outputs={key: value}) for key, value in outputs.items()))
 
     def judge(
-        self, node: str, action: JudgmentAction = ACCEPT, reasoning: str = "so", feedback: str = "", cause: Any = "custom"
+        self, node: str = "", action: JudgmentAction = ACCEPT, reasoning: str = "so", feedback: str = "", cause: Any = "custom"
     ) -> None:
         said = Judgment(action=action, reasoning=reasoning, feedback=feedback, cause=cause)
         self.give(e.JudgeSaid(self.one(e.AskJudge, node).id, said))

@@ -8,9 +8,10 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
+from hive_mind.runs.graphs.spec import kept
 from hive_mind.runs.reports import summary_of
 from hive_mind.runs.steps import entry_of
-from tests.unit.runs.playing import loop, worker
+from tests.unit.runs.flow import loop, worker
 
 MINUTE_MS = 60_000
 
@@ -21,7 +22,7 @@ class Journals:
     def __init__(self, **fields: Any) -> None:
         self.kept: dict[str, list[Entry]] = {}
         self.ms, self.pos = 0, 0
-        self.add("r", s.Started(worker(loop("seek"), **fields)), s.Entered("p1", "seek"))
+        self.add("r", s.Started(kept(worker(loop("seek"), **fields))), s.Entered("p1", "seek"))
 
     def add(self, run: str, *steps: s.Step) -> "Journals":
         for step in steps:
@@ -66,7 +67,7 @@ def test_what_a_stalled_run_waits_for_is_named_and_no_value_of_an_output() -> No
 def test_a_run_whose_sub_agent_works_does_not_stall() -> None:
     found = Journals().add("r", s.Replied("p1", calls=(ToolCall("c1", "delegate_to_sub_agent", {"name": "look"}),)))
     found.ms += 10 * MINUTE_MS
-    found.add("r.c1", s.Started(worker(loop("look"))), s.Entered("p1", "look")).called("r.c1", 1, query="x")
+    found.add("r.c1", s.Started(kept(worker(loop("look")))), s.Entered("p1", "look")).called("r.c1", 1, query="x")
     summary = found.summary(MINUTE_MS)
     assert (summary.stall_ms, summary.without_accept) == (MINUTE_MS, 3)
     assert "recall: 1× with the same arguments" in "\n".join(summary.evidence)

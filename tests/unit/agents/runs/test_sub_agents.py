@@ -25,7 +25,7 @@ from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_stories import said
 from tests.unit.agents.run_builders import resumed
-from tests.unit.runs.playing import loop, worker
+from tests.unit.runs.flow import loop, worker
 from tests.waiting import until
 
 
@@ -42,10 +42,6 @@ async def driven(one: RunParts, spec: WorkerSpec, inputs: dict[str, Any] | None 
     return await executor.drive()
 
 
-def spec_of(*nodes: dict[str, Any], **fields: Any) -> WorkerSpec:
-    return WorkerSpec.model_validate(worker(*nodes, **fields))
-
-
 SUB = {"subagents": [{"id": "look", "inputs": ["town"], "outputs": ["found"], "tools": ["peek"], "turns": 4}]}
 
 
@@ -56,7 +52,7 @@ async def peek() -> str:
 
 
 def sub_worker() -> WorkerSpec:
-    return spec_of(loop("lead", inputs=["town"], subagents=["look"]), inputs=["town"], **SUB)
+    return worker(loop("lead", inputs=["town"], subagents=["look"]), inputs=["town"], **SUB)
 
 
 def delegating(child: Callable[[Turn], Reply]) -> Callable[[Turn], Reply]:
