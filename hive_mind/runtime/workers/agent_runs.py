@@ -143,8 +143,9 @@ class AgentRuns:
         return await self._triggers.called(name, inputs, id) if self._triggers else None
 
     async def close(self) -> None:
-        """Stop where each run is. Closing twice is fine."""
-        await self._stack.aclose()
+        """Stop where each run is; what is just opened, once it is. Closing twice is fine."""
+        async with self._opening:
+            await self._stack.aclose()
 
     @property
     def _duties(self) -> tuple[str, ...]:
