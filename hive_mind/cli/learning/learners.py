@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hive_mind.cli.asking.asked import AnsweringAgent
+from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, KnownSource
 from hive_mind.model.decoding import converted
 
@@ -26,12 +27,17 @@ class Learner:
 
     async def embed_ahead(self, contents: Sequence[Content], progress: "Progress") -> bool:
         """Embed together what is learned next: `PART_CHARACTERS` at most. False where each is embedded when its turn comes."""
-        return bool((await self.agent.call("embed_ahead", progress, contents=contents))["embeds"])
+        try:
+            return bool((await self.agent.call("embed_ahead", progress, contents=contents))["embeds"])
+        except InvalidInput:
+            # A process of an earlier version has no such request.
+            return False
 
     async def learn(self, content: Content, progress: "Progress", *, with_lines: bool = False) -> "LearnedJson":
         """Durable when this returns; what is worth sharing is with the hive soon. `progress` gets (kept, to keep)."""
         parts = parts_of(content.text) if self.agent.fleet else [content.text]
-        fields = {"source": content.source, "said_at": content.said_at, "title": content.title, "with_lines": with_lines}
+        fields: dict[str, object] = {"source": content.source, "said_at": content.said_at, "title": content.title}
+        fields |= {"with_lines": True} if with_lines else {}
         replies: list[LearnedJson] = []
         for number, text in enumerate(parts):
             report = partial(_report_part, progress, number, len(parts))

@@ -4,6 +4,7 @@ import asyncio
 
 from hive_mind.cli.learning import learners
 from hive_mind.cli.learning.learners import Learner, parts_of
+from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, KnownSource
 
 
@@ -42,7 +43,7 @@ def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
     learned = asyncio.run(Learner(agent).learn(Content("a\nb\n", "notes", "2025-03", title="Notes"), untold))
     assert (len(learned["facts"]), learned["added"], learned["confirmed"], learned["skipped"]) == (2, 2, 0, 1)
     fields = {"text": "a\nb\n", "source": "notes", "said_at": "2025-03", "title": "Notes"}
-    assert agent.calls == [("learn", {**fields, "whole": False, "with_lines": False})]
+    assert agent.calls == [("learn", {**fields, "whole": False})]
 
 
 def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
@@ -110,3 +111,11 @@ def test_sources_are_listed_noted_and_withdrawn_where_the_agent_runs():
         ("note", {"source": "/a", "digest": "d", "left_out": {"picture": 1}}),
         ("withdraw", {"source": "/a"}),
     ]
+
+
+def test_a_process_of_an_earlier_version_embeds_each_when_its_turn_comes():
+    class Earlier(Agent):
+        async def call(self, what, *_, **__):
+            raise InvalidInput(f"there is no {what!r}; known: ask, learn")
+
+    assert not asyncio.run(Learner(Earlier()).embed_ahead([], untold))
