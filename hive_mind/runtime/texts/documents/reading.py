@@ -5,6 +5,7 @@ The process gets the bytes over its standard input and opens no file for them; i
 
 import json
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -63,7 +64,8 @@ def read_apart(format: str, body: bytes) -> Document | Unreadable:
     if sys.platform != "win32" and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Unreadable(_TOO_LONG.format(most_s))
     if process.returncode:
-        return Unreadable("can't be read: its reader failed")
+        # What ends a process that gets no memory says so last: Python, or a library of numpy.
+        return Unreadable(_TOO_MUCH if b"emory" in process.stderr else "can't be read: its reader failed")
     said = json.loads(process.stdout)
     return Unreadable(said["refused"]) if "refused" in said else Document(said["text"], said["left_out"])
 
@@ -83,9 +85,9 @@ def _said(format: str, body: bytes) -> Mapping[str, object]:
     except Refused as refused:
         return {"refused": str(refused)}
     except Exception as error:  # noqa: BLE001 - whatever a library makes of bytes that are no such document
-        # A parser of XML says so in words.
-        # A library in C that gets no memory may fail without saying of what.
-        if isinstance(error, MemoryError | SystemError) or "out of memory" in str(error):
+        # A parser of XML says so in words. A library in C that gets no memory may fail without saying of what; and one that is
+        # installed can be loaded, unless there is none.
+        if isinstance(error, MemoryError | SystemError | ImportError) or re.search("out of memory|allocate memory", str(error)):
             return {"refused": _TOO_MUCH}
         return {"refused": f"is damaged or no {format.upper()} ({type(error).__name__})"}
     if len(document.text) > CHARS_MAX:
