@@ -64,7 +64,7 @@ def read_apart(format: str, body: bytes) -> Document | Unreadable:
     if sys.platform != "win32" and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Unreadable(_TOO_LONG.format(most_s))
     if process.returncode:
-        # What ends a process that gets no memory says so last: Python, or a library of numpy.
+        # A process that ends because it gets no memory says so last, by Python or by a library of numpy.
         return Unreadable(_TOO_MUCH if b"emory" in process.stderr else "can't be read: its reader failed")
     said = json.loads(process.stdout)
     return Unreadable(said["refused"]) if "refused" in said else Document(said["text"], said["left_out"])
