@@ -91,8 +91,8 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
         far = f"{percent} % of {shown_source(piece.name)}" if percent else ""
         report(number + done / max(total, 1), len(pieces), f"{shown_source(piece.name)} {percent:2} %")
 
+    number = 0
     try:
-        number = 0
         while number < len(pieces):
             for piece, document in await _read_ahead(learner, pieces[number:], partial(report, number, len(pieces))):
                 report(number, len(pieces), shown_source(piece.name))
@@ -103,7 +103,8 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
                 await asyncio.sleep(0)
     except HiveError:
         if len(pieces) > 1:
-            say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
+            file = shown_source(pieces[number].name)
+            say(f"failed at {file}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
         raise
     except asyncio.CancelledError:
         learned_count, part = len(tally.learned), f" and {far}" if far else ""

@@ -9,6 +9,7 @@ from hive_mind.api.request import Progress
 from hive_mind.cli.learning.learners import Learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
+from hive_mind.errors import BackendTimeout
 from hive_mind.runtime.texts.document import Document
 
 
@@ -45,3 +46,13 @@ def test_a_stop_between_files_tells_how_many_are_kept():
 def test_a_stop_within_a_file_tells_how_far_it_came():
     with pytest.raises(Stopped, match=r"stopped; 1 of 3 files and 42 % of b\.txt learned, nothing lost"):
         asyncio.run(learn_all(Learner(_Interrupted(5_120)), PIECES, Tally(), lambda *_: None))
+
+
+def test_one_that_answers_nothing_before_the_first_file_is_named_with_it(capsys: pytest.CaptureFixture[str]):
+    class Silent(_Interrupted):
+        async def call(self, request: str, *_: object, **__: object) -> Any:
+            raise BackendTimeout("ada", f"no answer to {request}")
+
+    with pytest.raises(BackendTimeout, match="no answer to embed_ahead"):
+        asyncio.run(learn_all(Learner(Silent()), PIECES, Tally(), lambda *_: None))
+    assert "failed at a.txt; 0 of 3 files learned before it are kept" in capsys.readouterr().err
