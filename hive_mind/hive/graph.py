@@ -51,7 +51,8 @@ from hive_mind.model.messages import Announce, Replicate
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.pipeline import RankingSettings, Related, in_columns, rank
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.question import InColumns, Ranking
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm
 
@@ -262,8 +263,7 @@ class InMemoryHiveGraph:
         gathered: Gathered = self._ask(
             agent_id, lambda request: Ask(request, probe, _DEADLINE_MS, least, domains, is_local=is_local)
         )
-        support, related = in_columns(gathered.evidence), Related(gathered.evidence.places)
-        best = rank(gathered.pool, support, limit, "hybrid", self._ranking, related)
+        best = Ranking("", "hybrid", self._ranking, InColumns(gathered.pool, gathered.evidence)).best(limit)
         places = [(document.id, gathered.holders[document.id]) for document in best]
         return list(self._ask(agent_id, lambda request: Fetch(request, places, _DEADLINE_MS)))
 

@@ -4,8 +4,9 @@ The agent's own unshared facts are one more shard: their statistics go along wit
 statistics of all. So an agent's own facts are neither favoured nor found twice.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 
@@ -20,137 +21,66 @@ from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered, SearchResult
-from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns, Pool, Probe
-from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.query import Hit, Query
 from hive_mind.ornament import ornament
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex
-from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
-from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
-from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
-from hive_mind.ranking.related.neighbours import speakers_named
-from hive_mind.ranking.related.second_hop import LOOKED_AT, is_sure, lent, may_hop, naming_all, second_probe, unscored
-from hive_mind.ranking.tokens import question_terms, tokenize
+from hive_mind.ranking.merge import merge_found, rows_of, total
+from hive_mind.ranking.pipeline import Ranked
+from hive_mind.ranking.question import InColumns, Ranking, Reading, Steps, ranking_of
+from hive_mind.ranking.related.feedback import as_asked_once
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
 _FETCHES_MAX = 4
-# More than any hive holds; a depth travels as a number.
-_DEPTH_MAX = 1 << 31
 # Facts that contradict those shown and were not found themselves: more than a few nobody reads.
 _RIVALS_FETCHED_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(InColumns):
     """Candidates for a query, of the hive and of the agent's own; `gathered` is the hive's part of them."""
 
-    pool: Pool
-    evidence: EvidenceColumns
-    method: Method
     gathered: Gathered
-    lent: Mapping[str, float] = field(default_factory=dict)
-    """Scores lent by a second hop, by id."""
-    named: frozenset[int] = frozenset()
-    """Speakers the question may name, where there are speakers."""
-    facts: "Mapping[str, HiveFact | Fact]" = field(default_factory=dict)
-    """Those that were looked at already, by id."""
-    ranked: tuple[Ranked, ...] = ()
-    """The best of them, as far as they were ranked already."""
-
-    def is_said(self, id: str) -> bool:
-        """Whether it was said in a conversation, from which names never lead on."""
-        start = self.pool.ids.index(id) * PLACE.itemsize
-        return self.evidence.places[start : start + PLACE.itemsize] not in (b"", NOWHERE)
-
-    @property
-    def related(self) -> Related:
-        return Related(self.evidence.places, self.lent, self.named)
-
-    @property
-    def is_named(self) -> bool:
-        """Whether some candidate names every identifier of the query."""
-        return bool(np.any(self.pool.exact >= 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Asks one hive for one memory that is awake."""
+    """Asks one hive for one memory that is awake. `look` has the query."""
 
     hive: Hive
     home: Home
+    look: SecondLook
+    facts: "dict[str, HiveFact | Fact]" = field(default_factory=dict)
+    """Those that were read already, by id."""
+    holders: dict[str, str] = field(default_factory=dict)
+    """Which node has each of the others; of one that it did not give all are to be asked."""
 
-    async def candidates(self, query: Query, vector: Vector | None) -> Candidates:
-        """Candidates for a query. Without a vector, by keywords. Raises `BackendError`."""
-        settings = self.home.recall.settings
-        method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else with_more(question_terms(query.text), tokenize(query.also))
-        depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
-        probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
-        candidates = await self._found(probe, method, query)
-        if settings.expansion == "feedback" and may_hop(probe):
-            candidates = await self._expanded(candidates, probe, query)
-        return await self._second_hop(candidates, probe, query) if settings.second_hop and may_hop(probe) else candidates
-
-    async def _expanded(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
-        """Candidates for the question with words of the best of them. Where the hive is away meanwhile, as they are."""
+    async def ranking(self, vector: Vector | None) -> Ranking[Candidates]:
+        """The candidates in their order. Without a vector, by keywords. Raises `BackendError`."""
+        steps: Steps[Candidates] = ranking_of(self.look.query, vector, self.look.count, self.home.recall.settings)
         try:
-            best = next(
-                iter(await self._facts_in(candidates, [document.id for document in self._ranked(candidates, 1)], query)), None
-            )
-            expanded_probe = expanded(probe, best) if best else None
-            candidates_more = await self._found(expanded_probe, candidates.method, query) if expanded_probe else None
-        except BackendError:
-            return candidates
-        return (
-            replace(candidates_more, gathered=candidates_more.gathered.with_more(candidates.gathered))
-            if candidates_more
-            else candidates
-        )
+            wanted = next(steps)
+            while True:
+                try:
+                    answer = await (self._found(wanted) if isinstance(wanted, Probe) else self._read(wanted))
+                except BackendError as error:
+                    wanted = steps.throw(error)
+                else:
+                    wanted = steps.send(answer)
+        except StopIteration as end:
+            ranking: Ranking[Candidates] = end.value
+            return ranking
 
-    async def _second_hop(self, candidates: Candidates, probe: Probe, query: Query) -> Candidates:
-        """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
-        shown_max = max(query.limit, self.home.recall.settings.rerank)
-        ranked = self._ranked(candidates, max(LOOKED_AT, shown_max))
-        first, candidates = [document.id for document in ranked], replace(candidates, ranked=tuple(ranked))
-        leads_on = not is_sure(ranked) and not candidates.is_said(first[0])
-        if not (leads_on or probe.anchors.required):
-            return candidates
-        naming = naming_all(probe, candidates.pool, first)
-        try:
-            candidates = await self._with_facts(candidates, dict.fromkeys([*first[:shown_max], *naming]), query)
-            facts = candidates.facts
-            best = _as_fact(facts[first[0]]) if leads_on and first[0] in facts else None
-            further = second_probe(probe, best, [_as_fact(facts[id]) for id in naming if id in facts])
-            second = await self._found(further, candidates.method, query) if further else None
-        except BackendError:
-            return candidates
-        if further is None or second is None:
-            return candidates
-        columns = [candidates.evidence, second.evidence]
-        pool, merged = merge_replicas([candidates.pool, unscored(second.pool)], columns)
-        gathered = candidates.gathered.with_more(second.gathered)
-        gains = lent(further, second.pool, candidates.pool, first[0])
-        return replace(candidates, pool=pool, evidence=merged, gathered=gathered, lent=gains, ranked=())
+    async def _read(self, reading: Reading) -> dict[str, Fact]:
+        ids = dict.fromkeys([*reading.ids, *reading.beside])
+        self.facts.update(await self._facts([fact_id for fact_id in ids if fact_id not in self.facts], self.holders))
+        for fact_id in ids.keys() - self.facts.keys():
+            self.holders.pop(fact_id, None)
+        return {fact_id: _as_fact(self.facts[fact_id]) for fact_id in reading.ids if fact_id in self.facts}
 
-    async def _with_facts(self, candidates: Candidates, ids: Collection[str], query: Query) -> Candidates:
-        """With these facts, which would be fetched to be shown; where a holder did not give one, all are to be asked."""
-        facts = await self._facts(ids, candidates.gathered.holders, query)
-        holders = {id: name for id, name in candidates.gathered.holders.items() if id in facts or id not in ids}
-        return replace(candidates, facts=facts, gathered=replace(candidates.gathered, holders=holders))
-
-    def _ranked(self, candidates: Candidates, count: int) -> list[Ranked]:
-        if len(candidates.ranked) >= count:
-            return list(candidates.ranked[:count])
-        settings = self.home.recall.settings
-        return rank(candidates.pool, in_columns(candidates.evidence), count, candidates.method, settings, candidates.related)
-
-    async def _facts_in(self, candidates: Candidates, ids: Sequence[str], query: Query) -> list[Fact | None]:
-        """These facts, None where nobody has one any more. Raises `BackendError`."""
-        facts = await self._facts(dict.fromkeys(ids), candidates.gathered.holders, query)
-        return [_as_fact(facts[id]) if id in facts else None for id in ids]
-
-    async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
-        """Candidates for one question, of the hive and of the agent's own."""
+    async def _found(self, probe: Probe) -> Candidates:
+        """Candidates for one probe, of the hive and of the agent's own."""
+        query = self.look.query
         statistics = total(part.statistics(probe.terms) for part in self._own_parts(query))
         probe = replace(probe, beside=statistics if statistics.documents else None, as_of_ms=query.as_of_us // 1000)
         with self.home.leaving() as left:
@@ -162,60 +92,57 @@ class Asking:
         ids = frozenset(gathered.pool.ids)
         evidence = [gathered.evidence, *(self._evidence(pool, ids) for pool in pools)]
         pool, merged = merge_found([gathered.pool, *pools], evidence, probe.depth)
-        return Candidates(as_asked_once(pool, probe.terms), merged, method, gathered, named=speakers_named(query.text))
+        self.holders.update(gathered.holders)
+        return Candidates(as_asked_once(pool, probe.terms), merged, gathered)
 
-    async def result(self, candidates: Candidates, look: SecondLook) -> SearchResult:
+    async def result(self, ranking: Ranking[Candidates]) -> SearchResult:
         """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
-        facts, query = dict(candidates.facts), look.query
+        gathered = reduce(Gathered.with_more, [part.gathered for part in ranking.passed], ranking.candidates.gathered)
         for _ in range(_FETCHES_MAX):
-            ranked = self._ranked(candidates, look.count)
-            ids_missing = [document.id for document in ranked if document.id not in facts]
-            facts |= await self._facts(ids_missing, candidates.gathered.holders, query)
+            ranked = ranking.best(self.look.count)
+            ids_missing = [document.id for document in ranked if document.id not in self.facts]
+            self.facts.update(await self._facts(ids_missing, self.holders))
             # Its holder may only have been out of reach: before it counts as gone, all possible holders are asked.
-            facts |= await self._facts([fact_id for fact_id in ids_missing if fact_id not in facts], {}, query)
-            fact_ids = {fact_id for fact_id in ids_missing if fact_id not in facts}
-            if not fact_ids:
+            self.facts.update(await self._facts([fact_id for fact_id in ids_missing if fact_id not in self.facts], {}))
+            ids_gone = {fact_id for fact_id in ids_missing if fact_id not in self.facts}
+            if not ids_gone:
                 break
-            candidates = _without(candidates, fact_ids)
-        first = [_hit(facts[document.id], document) for document in ranked if document.id in facts]
-        hits, note = await look.at(first)
-        return SearchResult(await self._shown(hits, facts, candidates.gathered, query), candidates.gathered, note=note)
+            ranking = replace(ranking, candidates=_without(ranking.candidates, ids_gone), first=())
+        hits, note = await self.look.at(
+            [_hit(self.facts[document.id], document) for document in ranked if document.id in self.facts]
+        )
+        return SearchResult(await self._shown(hits), gathered, note=note)
 
-    async def _shown(
-        self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
-    ) -> list[Hit]:
+    async def _shown(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
-        held_away = [fact for hit in hits if isinstance(fact := facts[hit.fact.id], HiveFact)]
-        shown_hits = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
-        return likeliest_first(shown_hits, await self._votes(shown_hits, facts, gathered))
+        held_away = [fact for hit in hits if isinstance(fact := self.facts[hit.fact.id], HiveFact)]
+        shown_hits = with_rivals(after_successors(hits), await self._rivals(held_away))
+        return likeliest_first(shown_hits, await self._votes(shown_hits))
 
     @ornament(lambda *_: {})
-    async def _votes(
-        self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered
-    ) -> dict[str, float | None]:
+    async def _votes(self, hits: Sequence[Hit]) -> dict[str, float | None]:
         """The hive's votes for disputed facts; of this agent's own, too, where others may say the same."""
         disputed = [hit.fact.id for hit in hits if hit.rivals]
-        own_places = [(id, gathered.holders.get(id, "")) for id in disputed if not isinstance(facts.get(id), HiveFact)]
-        shared = [(id, holder) for id, holder in own_places if holder]
-        facts_fetched = [*(await self.hive.fetch(shared) if shared else ()), *(facts[id] for id in disputed if id in facts)]
-        return {fact.id: fact.votes for fact in facts_fetched if isinstance(fact, HiveFact)}
+        own_ids = [fact_id for fact_id in disputed if not isinstance(self.facts.get(fact_id), HiveFact)]
+        shared = [(fact_id, holder) for fact_id in own_ids if (holder := self.holders.get(fact_id))]
+        facts_fetched = await self.hive.fetch(shared) if shared else ()
+        facts = (*facts_fetched, *(self.facts[fact_id] for fact_id in disputed if fact_id in self.facts))
+        return {fact.id: fact.votes for fact in facts if isinstance(fact, HiveFact)}
 
     @ornament(lambda *_: {})
-    async def _rivals(
-        self, facts_shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
-    ) -> dict[str, list[Fact]]:
+    async def _rivals(self, facts_shown: Sequence[HiveFact]) -> dict[str, list[Fact]]:
         """Facts of the nodes that contradict the facts shown; the nodes that hold the latter have them too."""
         rivals_away = {
-            rival: gathered.holders.get(fact.id, "") for fact in facts_shown for rival in fact.disputed_by if rival not in facts
+            rival: self.holders.get(fact.id, "") for fact in facts_shown for rival in fact.disputed_by if rival not in self.facts
         }
         rivals_fetched = dict(list(rivals_away.items())[:_RIVALS_FETCHED_MAX])
-        facts_known = {**facts, **(await self._facts(rivals_fetched, rivals_fetched, query) if rivals_fetched else {})}
+        facts_known = {**self.facts, **(await self._facts(rivals_fetched, rivals_fetched) if rivals_fetched else {})}
         return {
             fact.id: [_as_fact(facts_known[rival]) for rival in fact.disputed_by if rival in facts_known] for fact in facts_shown
         }
 
-    async def _facts(self, ids: Iterable[str], holders: Mapping[str, str], query: Query) -> dict[str, HiveFact | Fact]:
-        recall = self.home.recall
+    async def _facts(self, ids: Iterable[str], holders: Mapping[str, str]) -> dict[str, HiveFact | Fact]:
+        recall, query = self.home.recall, self.look.query
         accept = recall.accept(replace(query, min_confidence=0.0))
         own_facts: dict[str, HiveFact | Fact] = {
             fact_id: recall.then(fact_id, query)
@@ -244,6 +171,7 @@ class Asking:
         return fact is not None and not (fact.held_at(query.as_of_us) if query.as_of_us else fact.is_current)
 
     def _own_parts(self, query: Query) -> list[FactIndex]:
+        """As they are at this moment: while others answer they change."""
         return [self.home.index, *self.home.recall.former(query)]
 
     def _left_behind(self, probe: Probe, left: set[str], gathered: Gathered, query: Query) -> list[Pool]:
@@ -275,7 +203,7 @@ class Asking:
 
 def _without(candidates: Candidates, ids_gone: set[str]) -> Candidates:
     rows = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in ids_gone]
-    return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows), ranked=())
+    return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows))
 
 
 def _rows(pool: Pool, rows: list[int]) -> Pool:

@@ -16,8 +16,9 @@ from hive_mind.memory.aggregating import aggregated_of, concept_matches, statist
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import PREFIXED_MAX
 from hive_mind.memory.commits import Commits, Outcome, PlannedCommit
+from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.editions.editions import edits_of, vouched_by
-from hive_mind.memory.editions.former import timed
+from hive_mind.memory.editions.former import after_successors, timed
 from hive_mind.memory.editions.sources import WITHDRAWN, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
@@ -99,15 +100,11 @@ class CognitiveMemory:
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
         refuse_source(content.source)
-        episode = self.episode_of(content, summary)
+        episode = new_episode(content, summary, self._clock())
         async with self.awake() as awake:
             if kept_episode(episode, awake.erasures):
                 await self._commits.run(awake.store, [episode.id], lambda: PlannedCommit([AddEpisode(episode)], lambda: None))
         return episode
-
-    def episode_of(self, content: Content, summary: str = "") -> Episode:
-        """Content as the episode it would be kept as; nothing is stored."""
-        return new_episode(content, summary, self._clock())
 
     @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
@@ -118,8 +115,8 @@ class CognitiveMemory:
             is_lexical = search.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(search)
             vector = None if is_lexical else await self._vectors.of_query(search.text)
             await self.look_back(awake, search)
-            hits, note = await look.at(awake.recall.ranked(look.query, vector, look.count))
-            return SearchResult(awake.recall.shown(hits, search), note=note)
+            hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
+            return SearchResult(with_rivals(after_successors(hits), {}), note=note)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""

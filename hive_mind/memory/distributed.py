@@ -40,6 +40,7 @@ from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.off_loop import off_loop
 from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.question import Ranking
 from hive_mind.tracing import operation
 
 _log = logging.getLogger(__name__)
@@ -406,20 +407,21 @@ class DistributedCognitiveMemory:
         return self._home
 
     async def _search(self, awake: Awake, query: Query) -> SearchResult:
-        asking, look = Asking(self._hive, self._home_of(awake)), await self._local.refining.begin(query)
+        asking = Asking(self._hive, self._home_of(awake), await self._local.refining.begin(query))
         await self._local.look_back(awake, query)
-        candidates = await self._candidates(awake, asking, look.query)
-        self._shared.note_gathered(candidates.gathered.completeness, candidates.gathered.silent)
-        return await asking.result(candidates, look)
+        found = await asking.result(await self._ranking(awake, asking, query))
+        assert found.gathered is not None  # noqa: S101 - a hive was asked
+        self._shared.note_gathered(found.completeness, found.gathered.silent)
+        return found
 
-    async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
+    async def _ranking(self, awake: Awake, asking: Asking, query: Query) -> Ranking[Candidates]:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""
         if query.method != "keyword" and anchors(query.text).is_pure:
-            by_words = await asking.candidates(query, None)
+            by_words = await asking.ranking(None)
             if by_words.is_named:
                 return by_words
         vector = None if query.method == "keyword" else await self._local.query_vector(awake, query.text)
-        return await asking.candidates(query, vector)
+        return await asking.ranking(vector)
 
     async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> FactList:
         await self._settle_after_waking()

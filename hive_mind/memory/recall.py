@@ -10,24 +10,22 @@ from typing import TypeVar
 
 import numpy as np
 
-from hive_mind.memory.disputes import with_rivals
-from hive_mind.memory.editions.former import after_successors
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import NOWHERE, Pool, Probe
-from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import Vocabulary, joined
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
 from hive_mind.ranking.index import Accept, Compacting, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
-from hive_mind.ranking.pipeline import Ranked, RankingSettings, Related, Support, SupportOf, rank
-from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
-from hive_mind.ranking.related.neighbours import has_place, place_of, speakers_named
-from hive_mind.ranking.related.second_hop import LOOKED_AT, is_sure, lent, may_hop, naming_all, second_probe, unscored
+from hive_mind.ranking.pipeline import RankingSettings, Rows, Support
+from hive_mind.ranking.question import Steps, at_once, ranking_of
+from hive_mind.ranking.related.feedback import as_asked_once
+from hive_mind.ranking.related.neighbours import has_place, place_of
+from hive_mind.ranking.related.second_hop import unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
-from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 # An agent trusts what it learned itself neither more nor less than average; a hive knows better.
@@ -116,29 +114,20 @@ class Recall:
         if self.taken_back is not None:
             self._follow_back(fact, vector, self.taken_back)
 
-    def search(self, query: Query, vector: Vector | None) -> list[Hit]:
-        """The best facts as they are shown, best first. Without a vector, by keywords."""
-        return self.shown(self.ranked(query, vector, query.limit), query)
+    def search(self, query: Query, vector: Vector | None, count: int = 0) -> list[Hit]:
+        """The best facts for a query, best first: `count` of them or as many as it wants. Without a vector, by keywords."""
+        count = count or query.limit
 
-    def ranked(self, query: Query, vector: Vector | None, count: int) -> list[Hit]:
-        """The best `count` by the candidates of the query, best first."""
-        method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else with_more(question_terms(query.text), tokenize(query.also))
-        arm = None if method == "keyword" else vector
-        probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
+        def gather(probe: Probe) -> _Found:
+            pool = self._pool(probe, query)
+            return _Found(self, pool, self.places(pool.ids))
+
+        steps: Steps[_Found] = ranking_of(query, vector, count, self.settings)
+        ranking = at_once(steps, gather, lambda reading: self.facts.some_of(reading.ids))
         return [
-            Hit(
-                self.then(ranked_document.id, query),
-                ranked_document.score,
-                ranked_document.components,
-                ranked_document.contributions,
-            )
-            for ranked_document in self._found(probe, query, method, count)
+            Hit(self.then(document.id, query), document.score, document.components, document.contributions)
+            for document in ranking.best(count)
         ]
-
-    def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
-        """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
-        return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def support(self, fact_ids: Sequence[str]) -> Support:
         facts = self.facts.all_of(fact_ids)
@@ -216,29 +205,6 @@ class Recall:
         part = Compacting(lambda: FactIndex(self.new_arm()), index_again, _EMPTY_PLACES_EACH)
         return part
 
-    def _found(self, probe: Probe, query: Query, method: Method, count: int) -> list[Ranked]:
-        """The best candidates for a query, with those its best lead to in turn where that is allowed."""
-        pool, hops = self._pool(probe, query), may_hop(probe) and self.settings.second_hop
-
-        def first(number: int) -> list[Ranked]:
-            return rank(pool, self._support_in(pool), number, method, self.settings, self._related(pool, query))
-
-        if may_hop(probe) and self.settings.expansion == "feedback" and (best := first(1)):
-            expanded_probe = expanded(probe, self.facts[best[0].id])
-            pool = self._pool(expanded_probe, query) if expanded_probe else pool
-        if (best := first(max(count, LOOKED_AT) if hops else count)) and hops:
-            naming = naming_all(probe, pool, [document.id for document in best])
-            named = None if is_sure(best) else self.facts[best[0].id]
-            if further := second_probe(probe, named, self.facts.all_of(naming)):
-                second = self._pool(further, query)
-                related = self._related(pools := union([pool, unscored(second)]), query, lent(further, second, pool, best[0].id))
-                return rank(pools, self._support_in(pools), count, method, self.settings, related)
-        return best[:count]
-
-    def _related(self, pool: Pool, query: Query, lent: Mapping[str, float] | None = None) -> Related:
-        places = self.places(pool.ids)
-        return Related(places, lent or {}, speakers_named(query.text) if places else frozenset())
-
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept, former = self.accept(query), self.former(query)
         if not former:
@@ -246,9 +212,6 @@ class Recall:
         parts = (self.current, *former)
         shared = with_statistics(probe, parts)
         return as_asked_once(merge_pools([part.pool(shared, accept) for part in parts], probe.depth), probe.terms)
-
-    def _support_in(self, pool: Pool) -> SupportOf:
-        return lambda rows: self.support([pool.ids[row] for row in rows.tolist()])
 
     def _place(self, fact_id: str) -> bytes:
         fact = self.facts[fact_id]
@@ -263,6 +226,22 @@ class Recall:
         if fact is None or fact.is_retracted:
             return None
         return self._past if fact.superseded_by else self._current
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Candidates of a memory. The support of most is never looked up."""
+
+    recall: Recall
+    pool: Pool
+    places: bytes
+
+    def support(self, rows: Rows) -> Support:
+        return self.recall.support([self.pool.ids[row] for row in rows.tolist()])
+
+    def joined(self, second: "_Found") -> "_Found":
+        pool = union([self.pool, unscored(second.pool)])
+        return _Found(self.recall, pool, self.recall.places(pool.ids))
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:

@@ -38,6 +38,13 @@ def test_a_bus_carries_and_what_lies_on_it_is_for_its_admin() -> None:
     assert members_of(BusAdmin) == {"queues", "dead_letters", "drop"}
 
 
+def test_one_module_ranks_what_others_gather_for_a_question() -> None:
+    """`ranking/question.py`: for a memory, a hive, a graph of one process and an indexed folder alike."""
+    ranking = {source.path.name for source in SOURCES if "hive_mind.ranking.pipeline.rank" in source.imports}
+
+    assert ranking == {"question.py"}
+
+
 def test_evaluations_retrieval_and_the_gate_of_a_fleet_work_out_paired_differences_by_one_function() -> None:
     """`metric_changes`: with intervals, chance, Holm's correction over all that is compared, and one verdict in a word."""
     others = [source.path.name for source in SOURCES if "hive_mind.measure.differences.differences" in source.imports]

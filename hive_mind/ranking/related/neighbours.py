@@ -79,6 +79,12 @@ def place_of(spoken: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes
     return session + before + _key(spoken.speaker, _KEY_BYTES // 2) + other_key
 
 
+def is_said(places: bytes, row: int) -> bool:
+    """Whether somebody said it in a conversation, from which names never lead on."""
+    place = places[row * PLACE.itemsize : (row + 1) * PLACE.itemsize]
+    return place not in (b"", NOWHERE) and int(np.frombuffer(place, PLACE)["speaker"][0]) != _NOBODY
+
+
 def _name_before(spoken: Spoken) -> str:
     name, colon, _ = spoken.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
     return name if colon else ""
@@ -181,3 +187,4 @@ def _of_the_next(ids: Sequence[str], lent: Scores, before: NDArray[np.uint64]) -
 
 _KEYS_OF_WHO_ASKS = frozenset(map(_speaker_key, ROLES_OF_WHO_ASKS))
 _ASKING = sorted(_KEYS_OF_WHO_ASKS)
+_NOBODY = _speaker_key("")

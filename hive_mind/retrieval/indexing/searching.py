@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.probe import Anchors, Pool, Probe
-from hive_mind.ranking import distraction, weights
+from hive_mind.ranking import distraction, question, weights
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bm25 import inverse_document_frequency
 from hive_mind.ranking.cutoff import Cut, cut
 from hive_mind.ranking.diversity import Likeness, diversified, likeness_of_terms, likeness_of_vectors
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
-from hive_mind.ranking.pipeline import Ranked, RankingSettings, Shares, Support, rank
+from hive_mind.ranking.pipeline import Ranked, RankingSettings, Shares, Support
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within
@@ -70,6 +70,18 @@ class Ranking:
     duplicates: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Supported:
+    """Candidates, each with its lift."""
+
+    pool: Pool
+    lifts: Shares
+    places: bytes = b""
+
+    def support(self, rows: Rows) -> Support:
+        return Support(self.lifts[rows], self.lifts[rows], np.ones(len(rows)))
+
+
 def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> SearchQuery:
     retrieval = config.retrieval
     named_anchors = anchors(query) if retrieval.adaptive in ("anchors", "both") else Anchors()
@@ -107,7 +119,7 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
     part = memory.part(config.filters)
     lifts = _lifts(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
-    documents = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, query.method, query.settings)
+    documents = question.Ranking(query.text, query.method, query.settings, _Supported(pool, lifts)).best(depth)
     places_kept = _each_once(documents, _sameness(memory, config, rows, place))
     signals = _signals(memory, config, query, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
