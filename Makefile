@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check inventory replay eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean figures map redis-server chromium gcc screenshots
+.PHONY: help demo test test-all check inventory replay mutants eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean figures map redis-server chromium gcc screenshots
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -48,6 +48,10 @@ inventory: $(VENV)/.dev  ## write anew what others may rely on, and show what ap
 
 replay: $(VENV)/.dev redis-server  ## write anew what three homes answer, and show what is answered otherwise: HOMES="alone flat sharded"
 	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.replay --update $(HOMES)
+
+# An hour of one core.
+mutants: $(VENV)/.dev  ## how many mutants of the pure rooms do their tests catch, and which not? SEED=11 COUNT=1000 ROOMS="ranking crdt"
+	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.mutants --seed $(or $(SEED),11) --count $(or $(COUNT),1000) $(if $(ROOMS),--rooms $(ROOMS))
 
 figures: $(VENV)/.dev  ## count lines, files, commands and names, beside what they were when the redesign began
 	@$(BIN)/python -m tests.figures

@@ -1,147 +1,201 @@
-"""How many mutants of the pure rooms do their own unit tests catch? `python -m tests.mutants --count 1000 --seed 11`.
+"""How many mutants of the pure rooms do tests catch? `make mutants` draws 1,000: SEED=11 COUNT=1000 ROOMS="ranking crdt".
 
-Each room is one process: its tests are collected and run once, which says which of them call which function; then each mutant is
-a fork in which the tests that call its function run until one fails. A mutant that no test calls is missed.
+One process collects the tests of those rooms and runs each once, which says which of them call which function. Each mutant is
+then a fork in which the tests that call its function run, quick ones first, until one fails.
 """
 
 import argparse
+import functools
 import gc
 import json
 import os
 import resource
 import select
 import signal
-import subprocess
 import sys
+import time
 import types
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import pytest
 
 from hive_mind.measure.intervals import wilson_bounds
-from tests.mutants.mutating import ROOT, Mutant, modules_of, mutants
+from tests.architecture.test_rules import PURE
+from tests.mutants.mutating import ROOT, Mutant, drawn
 
-ROOMS = ("model", "ranking", "crdt", "measure", "goals", "judge", "runs", "hive", "memory/gate", "control/planning")
-_CHILD_S, _CHILD_BYTES, _ROOM_S = 60, 4 << 30, 6 * 3600
+# A mutant is judged by the quick tests that call it, up to this many seconds of CPU together as they take without it.
+_TESTS_S = 3.0
+# One that takes this long never ends: in seconds of CPU, and for what waits and uses none.
+_CPU_S, _ELAPSED_S = 40, 600.0
+_CHILD_BYTES = 4 << 30
+Outcome = Literal["caught", "endless", "missed", "uncalled"]
 
 
 class Judging:
-    """A plugin of pytest: it judges mutants in place of running tests. A line of JSON each goes to `out`."""
+    """A plugin of pytest: it judges mutants in place of running tests. `outcomes`: of each, in their order."""
 
-    def __init__(self, drawn: list[Mutant], out: Path) -> None:
-        self._drawn, self._out = drawn, out
-        self._failed: list[str] = []
+    def __init__(self, mutants: list[Mutant], rows: Path | None = None) -> None:
+        self.outcomes: list[Outcome] = []
+        self._mutants, self._rows = mutants, rows
+        self._failures: list[str] = []
+        self._caches: list[Any] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """A counterexample is not made small."""
+        from hypothesis import Phase, settings  # Pytest rewrites it, so it is imported by pytest.
+
+        settings.register_profile("mutants", settings(), phases=(Phase.explicit, Phase.generate))
+        settings.load_profile("mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._failed.append(report.nodeid)
+            self._failures.append(report.nodeid)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._caches = _caches()
         callers = self._callers(session)
         gc.freeze()
-        with self._out.open("w") as lines:
-            for mutant in self._drawn:
-                items = callers.get(mutant.function.__code__, [])
-                caught = bool(items) and _is_caught(mutant, items, self._failed)
-                lines.write(json.dumps({"mutant": mutant.name, "tests": len(items), "is_caught": caught}) + "\n")
-                lines.flush()
+        for mutant in self._mutants:
+            tests = _quick(callers.get(mutant.function, []))
+            self.outcomes.append(self._outcome(mutant, tests) if tests else "uncalled")
+            if self._rows is not None:
+                row = {"mutant": mutant.name, "change": mutant.change, "tests": len(tests), "outcome": self.outcomes[-1]}
+                with self._rows.open("a") as lines:
+                    lines.write(json.dumps(row) + "\n")
         return True
 
-    def _callers(self, session: pytest.Session) -> dict[types.CodeType, list[pytest.Item]]:
-        """The tests that call each function of a mutant; those that fail as it is are left out."""
-        wanted = {mutant.function.__code__ for mutant in self._drawn}
-        callers: dict[types.CodeType, list[pytest.Item]] = {}
-        for item in session.items:
-            called: set[types.CodeType] = set()
-
-            def note(frame: types.FrameType, event: str, _: Any, called: set[types.CodeType] = called) -> None:
-                if event == "call" and frame.f_code in wanted:
-                    called.add(frame.f_code)
-
-            self._failed.clear()
-            sys.setprofile(note)
-            try:
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            finally:
-                sys.setprofile(None)
-            for code in called if not self._failed else ():
-                callers.setdefault(code, []).append(item)
+    def _callers(self, session: pytest.Session) -> dict[types.FunctionType, list[tuple[float, pytest.Item]]]:
+        """The tests that call each function of a mutant, with their seconds of CPU; those that fail as it is are left out."""
+        functions = {id(mutant.function.__code__): mutant.function for mutant in self._mutants}
+        callers: dict[types.FunctionType, list[tuple[float, pytest.Item]]] = {}
+        for test in session.items:
+            self._failures.clear()
+            _emptied(self._caches)
+            began_s = time.process_time()
+            with _calls_noted(functions.keys()) as called:
+                test.config.hook.pytest_runtest_protocol(item=test, nextitem=None)
+            for code in called if not self._failures else ():
+                callers.setdefault(functions[code], []).append((time.process_time() - began_s, test))
         return callers
 
+    def _outcome(self, mutant: Mutant, tests: list[pytest.Item]) -> Outcome:
+        """In a fork that has the mutant."""
+        reading, writing = os.pipe()
+        if not (pid := os.fork()):
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S + 1))
+            resource.setrlimit(resource.RLIMIT_AS, (_CHILD_BYTES, _CHILD_BYTES))
+            _emptied(self._caches)
+            mutant.function.__code__ = mutant.code
+            self._failures.clear()
+            for test in tests:
+                test.config.hook.pytest_runtest_protocol(item=test, nextitem=None)
+                if self._failures:
+                    break
+            os.write(writing, b"caught" if self._failures else b"missed")
+            os._exit(0)
+        os.close(writing)
+        try:
+            ready, _, _ = select.select([reading], [], [], _ELAPSED_S)
+            word = os.read(reading, 16) if ready else b""
+        finally:
+            os.close(reading)
+            if not word:
+                os.kill(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+        if word == b"missed":
+            return "missed"
+        return "caught" if word or os.waitstatus_to_exitcode(status) not in {-signal.SIGXCPU, -signal.SIGKILL} else "endless"
 
-def _is_caught(mutant: Mutant, items: list[pytest.Item], failed: list[str]) -> bool:
-    """Whether a test fails in a fork that has the mutant, or never ends, or breaks its process."""
-    reading, writing = os.pipe()
-    if not (pid := os.fork()):
-        mutant.function.__code__ = mutant.code
-        signal.alarm(_CHILD_S)
-        resource.setrlimit(resource.RLIMIT_AS, (_CHILD_BYTES, _CHILD_BYTES))
-        failed.clear()
-        for item in items:
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            if failed:
-                break
-        os.write(writing, b"caught" if failed else b"missed")
-        os._exit(0)
-    os.close(writing)
+
+@contextmanager
+def _calls_noted(codes: Container[int]) -> Iterator[set[int]]:
+    """Which of `codes`, by their `id`, are called."""
+    called: set[int] = set()
+
+    def note(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call" and id(frame.f_code) in codes:
+            called.add(id(frame.f_code))
+
+    sys.setprofile(note)
     try:
-        ready, _, _ = select.select([reading], [], [], _CHILD_S + 5)
-        said = os.read(reading, 16) if ready else b""
+        yield called
     finally:
-        os.close(reading)
-        if not said:
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    return said != b"missed"
+        sys.setprofile(None)
 
 
-def judge(room: str, count: int, seed: int, out: Path) -> int:
-    """Of one room, in this process."""
-    drawn = mutants(modules_of(room), count, seed)
-    words = ["-p", "no:xdist", "-p", "no:cacheprovider", "-q", "-m", "not slow and not thorough and not embeddings and not data"]
-    return int(pytest.main([*words, str(ROOT / "tests" / "unit" / room)], plugins=[Judging(drawn, out)]))
+def _caches() -> list[Any]:
+    """Of the package: what a function has remembered from before would hide a mutant."""
+    gc.unfreeze()
+    caches = (thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper))
+    return [cache for cache in caches if cache.__module__.startswith("hive_mind")]
 
 
-def _rows(out: Path) -> Iterator[dict[str, Any]]:
-    return (json.loads(line) for line in out.read_text("utf-8").splitlines()) if out.exists() else iter(())
+def _emptied(caches: list[Any]) -> None:
+    for cache in caches:
+        cache.cache_clear()
+
+
+def _quick(timed: list[tuple[float, pytest.Item]]) -> list[pytest.Item]:
+    """As many of the quickest as take `_TESTS_S`, and one at least."""
+    tests: list[pytest.Item] = []
+    spent_s = 0.0
+    for test_s, test in sorted(timed, key=lambda pair: pair[0]):
+        if tests and (spent_s := spent_s + test_s) > _TESTS_S:
+            break
+        tests.append(test)
+    return tests
+
+
+def tests_of(room: str) -> list[Path]:
+    """A folder of its own, or the tests that have its name."""
+    if not room.endswith(".py"):
+        return [folder for folder in (ROOT / "tests" / "unit" / room, ROOT / "tests" / room) if folder.is_dir()]
+    return sorted((ROOT / "tests").rglob(f"test_{Path(room).stem}.py"))
+
+
+def judge(mutants: list[Mutant], tests: list[Path], rows: Path | None = None) -> list[Outcome]:
+    words = ["-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:timeout"]
+    judging = Judging(mutants, rows)
+    with TemporaryDirectory(prefix="mutants-") as folder, Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        marks = "not slow and not thorough and not embeddings and not data"
+        pytest.main([*words, "--basetemp", f"{folder}/tests", "-m", marks, *map(str, tests)], plugins=[judging])
+    return judging.outcomes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000, help="mutants over all rooms, dealt out by their lines")
     parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--out", type=Path, required=True, help="folder for a file of lines each room")
-    parser.add_argument("--rooms", nargs="*", default=ROOMS)
-    parser.add_argument("--room", help=argparse.SUPPRESS)
+    parser.add_argument("--rooms", nargs="*", default=PURE)
+    parser.add_argument("--rows", type=Path, help="file that gets a line of JSON for each mutant as soon as it is judged")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    if options.room:
-        sys.exit(judge(options.room, options.count, options.seed, options.out / f"{options.room.replace('/', '-')}.jsonl"))
-    sizes = {room: sum(map(_size, (ROOT / "hive_mind" / room).rglob("*.py"))) for room in options.rooms}
-    total: list[bool] = []
-    for room, size in sizes.items():
-        count = round(options.count * size / sum(sizes.values()))
-        words = ["--room", room, "--count", str(count), "--seed", str(options.seed), "--out", str(options.out)]
-        subprocess.run(
-            [sys.executable, "-m", "tests.mutants", *words], cwd=ROOT, stdout=subprocess.DEVNULL, check=False, timeout=_ROOM_S
-        )
-        caught = [bool(row["is_caught"]) for row in _rows(options.out / f"{room.replace('/', '-')}.jsonl")]
-        print(f"{room:20} {_shown(caught)}", flush=True)
-        total += caught
-    print(f"{'all':20} {_shown(total)}")
+    rooms = drawn(options.rooms, options.count, options.seed)
+    tests = [path for room in rooms for path in tests_of(room)]
+    mutants = [mutant for of_room in rooms.values() for mutant in of_room]
+    outcomes = dict(zip(mutants, judge(mutants, tests, options.rows), strict=True))
+    for mutant, outcome in outcomes.items():
+        if outcome in {"missed", "uncalled"}:
+            print(f"{outcome:8} {mutant.name}  {mutant.change}")
+    for room, of_room in rooms.items():
+        print(f"{room:34} {_shown([outcomes[mutant] for mutant in of_room])}")
+    print(f"{'all':34} {_shown(list(outcomes.values()))}")
 
 
-def _size(path: Path) -> int:
-    return path.read_text("utf-8").count("\n")
-
-
-def _shown(caught: list[bool]) -> str:
-    if not caught:
+def _shown(outcomes: list[Outcome]) -> str:
+    if not outcomes:
         return "none"
-    low, high = wilson_bounds(sum(caught), len(caught))
-    return f"{sum(caught)} of {len(caught)} caught, {sum(caught) / len(caught):.1%} [{low:.1%}, {high:.1%}]"
+    counts = Counter(outcomes)
+    caught = counts["caught"] + counts["endless"]
+    low, high = wilson_bounds(caught, len(outcomes))
+    rest = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("endless", "uncalled") if counts[outcome])
+    return f"{caught} of {len(outcomes)} caught, {caught / len(outcomes):.1%} [{low:.1%}, {high:.1%}]{rest and f' ({rest})'}"
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Mutants: one function each, with one comparison, sign, constant or condition turned into another."""
 
 import ast
-import copy
 import importlib
 import random
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 
 ROOT = Path(__file__).parents[2]
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -31,36 +32,46 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mutant:
-    """`function` with `code` in place of its own. `name`: module, line, kind of change and function."""
+    """`function` with `code` in place of its own. `name`: file, line and function."""
 
     name: str
+    change: str
     function: types.FunctionType
     code: types.CodeType
 
 
-def modules_of(room: str) -> list[str]:
-    """All modules of a room, such as "ranking" or "memory/gate"."""
-    paths = sorted((ROOT / "hive_mind" / room).rglob("*.py"))
-    return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths if path.name != "__init__.py"]
+def drawn(rooms: Sequence[str], count: int, seed: int) -> dict[str, list[Mutant]]:
+    """`count` mutants of all rooms, in proportion to their lines."""
+    paths = {room: _paths_of(ROOT / "hive_mind" / room) for room in rooms}
+    lines = {room: sum(path.read_text("utf-8").count("\n") for path in paths[room]) for room in rooms}
+    shares = {room: round(count * lines[room] / sum(lines.values())) for room in rooms}
+    return {room: mutants(list(map(_module, paths[room])), shares[room], seed) for room in rooms}
 
 
-def mutants(modules: list[str], count: int, seed: int) -> list[Mutant]:
+def mutants(modules: list[types.ModuleType], count: int, seed: int) -> list[Mutant]:
     """The first `count` of all there are, in an order drawn by `seed`."""
     sites = [(module, number) for module in modules for number in range(len(_sites(_tree(module))))]
     random.Random(seed).shuffle(sites)
-    drawn: list[Mutant] = []
-    for module, number in sites:
-        if len(drawn) == count:
-            break
-        if (mutant := _mutant(module, number)) is not None:
-            drawn.append(mutant)
-    return drawn
+    living = (mutant for module, number in sites if (mutant := _mutant(module, number)) is not None)
+    return list(islice(living, count))
 
 
-def _tree(module: str) -> ast.Module:
-    return ast.parse(Path(str(importlib.import_module(module).__file__)).read_text("utf-8"))
+def _paths_of(room: Path) -> list[Path]:
+    return [path for path in sorted(room.rglob("*.py")) if path.name != "__init__.py"] if room.is_dir() else [room]
+
+
+def _module(path: Path) -> types.ModuleType:
+    return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+def _tree(module: types.ModuleType) -> ast.Module:
+    return ast.parse(_path(module).read_text("utf-8"))
+
+
+def _path(module: types.ModuleType) -> Path:
+    return Path(str(module.__file__))
 
 
 def _sites(tree: ast.Module) -> list[tuple[tuple[str, ...], ast.AST]]:
@@ -90,41 +101,43 @@ def _is_changeable(node: ast.AST) -> bool:
     return isinstance(node, ast.BoolOp | ast.If)
 
 
-def _change(node: ast.AST) -> str:
-    """Change a node in its place; what was changed."""
+def _change(node: ast.AST) -> None:
+    """In its place."""
     match node:
         case ast.Compare():
             node.ops[0] = _COMPARISONS[type(node.ops[0])]()
-            return "comparison"
         case ast.BinOp():
             node.op = _OPERATORS[type(node.op)]()
-            return "operator"
         case ast.BoolOp():
             node.op = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
-            return "and-or"
-        case ast.Constant(value=bool() as value):
-            node.value = not value
-            return "truth"
-        case ast.Constant(value=int() | float() as value):
-            node.value = value + 1
-            return "number"
+        case ast.Constant(value=bool() as truth):
+            node.value = not truth
+        case ast.Constant(value=int() | float() as number):
+            node.value = number + 1
         case ast.If():
             node.test = ast.UnaryOp(ast.Not(), node.test)
-            return "condition"
-    raise TypeError(node)
+        case _:
+            raise TypeError(node)
 
 
-def _mutant(module: str, number: int) -> Mutant | None:
+def _mutant(module: types.ModuleType, number: int) -> Mutant | None:
     """None for one that has no living function, such as what stands in another one."""
-    tree = copy.deepcopy(_tree(module))
+    tree = _tree(module)
     path, node = _sites(tree)[number]
-    kind = _change(node)
-    function = _living(importlib.import_module(module), path)
-    codes = [code for where, code in _codes(compile(ast.fix_missing_locations(tree), module, "exec")) if where == path]
+    former = _shown(node)
+    _change(node)
+    function = _living(module, path)
+    codes = [
+        code for where, code in _codes(compile(ast.fix_missing_locations(tree), str(module.__file__), "exec")) if where == path
+    ]
     if function is None or len(codes) != 1 or len(codes[0].co_freevars) != len(function.__code__.co_freevars):
         return None
     line = getattr(node, "lineno", 0)
-    return Mutant(f"{module}:{line}:{kind}:{'.'.join(path)}", function, codes[0])
+    return Mutant(f"{_path(module)}:{line} {'.'.join(path)}", f"{former} -> {_shown(node)}", function, codes[0])
+
+
+def _shown(node: ast.AST) -> str:
+    return shorten(ast.unparse(node.test if isinstance(node, ast.If) else node), 70, placeholder="...")
 
 
 def _codes(code: types.CodeType, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], types.CodeType]]:
@@ -140,10 +153,10 @@ def _living(module: types.ModuleType, path: tuple[str, ...]) -> types.FunctionTy
     owner: object = module
     for name in path[:-1]:
         owner = getattr(owner, name, None)
-    found = vars(owner).get(path[-1]) if isinstance(owner, type | types.ModuleType) else None
-    if isinstance(found, property):
-        found = found.fget
-    if isinstance(found, staticmethod | classmethod):
-        found = found.__func__
-    found = getattr(found, "__wrapped__", found)
-    return found if isinstance(found, types.FunctionType) else None
+    function = vars(owner).get(path[-1]) if isinstance(owner, type | types.ModuleType) else None
+    if isinstance(function, property):
+        function = function.fget
+    if isinstance(function, staticmethod | classmethod):
+        function = function.__func__
+    function = getattr(function, "__wrapped__", function)
+    return function if isinstance(function, types.FunctionType) else None
