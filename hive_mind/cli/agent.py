@@ -17,9 +17,9 @@ import typer
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import run_configured, set_by_signals
-from hive_mind.cli.options import examples, settings_for
+from hive_mind.cli.options import Group, examples, settings_for
 from hive_mind.cli.output import say
-from hive_mind.cli.running import USAGE, CommandError, Stopped, command
+from hive_mind.cli.running import USAGE, CommandError, Stopped
 from hive_mind.clocks import LEAVE_S
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.placement import REPLICAS
@@ -34,11 +34,6 @@ from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
-_EPILOG = examples(
-    "hive-mind agent run --bus redis://127.0.0.1:6379 --name ada --members ada,ben,cleo,dan",
-    "hive-mind agent run --bus redis://127.0.0.1:6379 --name eve --join",
-)
-
 
 class LogForm(StrEnum):
     """How notices are written."""
@@ -50,7 +45,7 @@ class LogForm(StrEnum):
 
 _EPILOG_OF_CONFIG = examples("hive-mind agent --config .hive/fleets/town/config/town-0.json")
 
-group = typer.Typer(name="agent", help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
+group = Group(name="agent", help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option("--config", help="A worker's configuration: the nodes and agents to run.")]
 Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")]
@@ -59,7 +54,7 @@ Name = Annotated[str, typer.Option("--name", help="This agent's name, and that o
 Topology = Annotated[str, typer.Option("--topology", help=f"{', '.join(SPECS)}; the same for all founders.")]
 Members = Annotated[str, typer.Option("--members", help="All founders: a,b,c; or group:a,group:b in a federated hive.")]
 Join = Annotated[bool, typer.Option("--join", help="Join a hive that runs already.")]
-Group = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
+OfGroup = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
 Searches = Annotated[str, typer.Option("--searches", help="Another bus for questions and their replies, such as Event Hubs.")]
 Keys = Annotated[
     Path | None, typer.Option("--keys", help="Its key and certificates: prove who it is, and have others prove it (keys export).")
@@ -92,8 +87,10 @@ def agent(context: typer.Context, config: Config = None) -> None:
     run_configured(config)
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind agent run --bus redis://127.0.0.1:6379 --name ada --members ada,ben,cleo,dan",
+    "hive-mind agent run --bus redis://127.0.0.1:6379 --name eve --join",
+)
 async def run(
     bus: Bus,
     name: Name,
@@ -101,7 +98,7 @@ async def run(
     topology: Topology = DEFAULT,
     members: Members = "",
     join: Join = False,
-    group: Group = "",
+    group: OfGroup = "",
     searches: Searches = "",
     keys: Keys = None,
     replicas: Replicas = REPLICAS,

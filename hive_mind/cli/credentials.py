@@ -10,9 +10,8 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.learning.files import read_stdin
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
 from hive_mind.errors import InvalidInput
@@ -22,7 +21,7 @@ _HELP = "Keep secrets encrypted, and refer to them by name."
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.")]
 
-group = typer.Typer(name="credentials", help=_HELP, no_args_is_help=True)
+group = Group(name="credentials", help=_HELP, no_args_is_help=True)
 
 
 @group.callback(
@@ -40,8 +39,7 @@ def credentials() -> None:
     """
 
 
-@group.command("set", epilog=examples("hive-mind credentials set openai", "hive-mind credentials set openai < openai.key"))
-@command
+@group.called_as("hive-mind credentials set openai", "hive-mind credentials set openai < openai.key", name="set")
 def set_value(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> Coroutine[Any, Any, None]:
     """Store a value, typed without being shown, or read from standard input. An existing one of this name is replaced."""
     # Before anybody types a value in vain.
@@ -58,8 +56,7 @@ async def _set(store: CredentialStore, name: str, value: str, output: Format) ->
         show(f"{name} is {'set' if is_new else 'replaced'}; where it is to stand, write {reference_to(name)}")
 
 
-@group.command("list", epilog=examples("hive-mind credentials list", "hive-mind credentials list -o json"))
-@command
+@group.called_as("hive-mind credentials list", "hive-mind credentials list -o json", name="list")
 async def list_names(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """List the names, one per line. Values are never shown."""
     names = _store(home).names()
@@ -70,8 +67,7 @@ async def list_names(home: options.Home = None, output: options.Output = Format.
         show(name)
 
 
-@group.command(epilog=examples("hive-mind credentials rotate"))
-@command
+@group.called_as("hive-mind credentials rotate")
 async def rotate(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Encrypt all of them with a new key and forget the former one. Values and names stay."""
     count = _store(home).rotate()
@@ -81,8 +77,7 @@ async def rotate(home: options.Home = None, output: options.Output = Format.TEXT
         show(f"{counted(count, 'credential')} encrypted with a new key")
 
 
-@group.command(epilog=examples("hive-mind credentials delete redis-password"))
-@command
+@group.called_as("hive-mind credentials delete redis-password")
 async def delete(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Delete one. Exit code 2 where there is none of this name."""
     if not _store(home).delete(name):

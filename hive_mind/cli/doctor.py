@@ -20,9 +20,9 @@ import typer
 
 from hive_mind import __version__, backends
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_table
-from hive_mind.cli.running import FAILED, command
+from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError, InvalidInput
 from hive_mind.installation import command_for_extra, command_for_package
@@ -64,13 +64,10 @@ class Check:
     advice: str = ""
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(
-    epilog=examples("hive-mind doctor", "hive-mind doctor --repair --from-hive", "hive-mind doctor --agent archive --output json")
-)
-@command
+@group.called_as("hive-mind doctor", "hive-mind doctor --repair --from-hive", "hive-mind doctor --agent archive --output json")
 async def doctor(
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,

@@ -13,9 +13,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
-from hive_mind.cli.running import USAGE, command
+from hive_mind.cli.running import USAGE
 from hive_mind.cli.runs.run import Functions, functions_of
 from hive_mind.errors import FileError, InvalidInput, Problem
 from hive_mind.hive.topology.spec import DEFAULT, TopologyName
@@ -53,7 +53,7 @@ As = Annotated[KindName | None, typer.Option("--kind", help="What the files are;
 FormOnly = Annotated[bool, typer.Option("--form", help="manifest: don't look for the variables, files and sources it names.")]
 Tools = Annotated[list[str] | None, typer.Option("--tool", metavar="NAME", help="worker: a tool that your program adds.")]
 
-group = typer.Typer(name="file", help=_HELP, no_args_is_help=True)
+group = Group(name="file", help=_HELP, no_args_is_help=True)
 
 
 @group.callback(
@@ -69,15 +69,12 @@ def file() -> None:
     """
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind file init manifest",
-        "hive-mind file init manifest harbour.yaml --topology federated --name harbour",
-        "hive-mind file init goal --name weekly-report",
-        "hive-mind file init rules rules/prices.yaml",
-    )
+@group.called_as(
+    "hive-mind file init manifest",
+    "hive-mind file init manifest harbour.yaml --topology federated --name harbour",
+    "hive-mind file init goal --name weekly-report",
+    "hive-mind file init rules rules/prices.yaml",
 )
-@command
 async def init(kind: Kind, file: NewFile = None, topology: Topology = None, name: Name = None) -> None:
     """Write a commented file to start from. An existing file is not overwritten."""
     where = file or Path("hive.yaml" if kind == "manifest" else f"{kind}.yaml")
@@ -86,14 +83,11 @@ async def init(kind: Kind, file: NewFile = None, topology: Topology = None, name
         say(f"{where} is written. Next: hive-mind {'plan -f' if kind == 'manifest' else 'file validate'} {where}")
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind file validate hive.yaml",
-        "hive-mind file validate manifests/*.yaml rules/*.yaml -o json",
-        "hive-mind file validate review.yaml --tool weigh",
-    )
+@group.called_as(
+    "hive-mind file validate hive.yaml",
+    "hive-mind file validate manifests/*.yaml rules/*.yaml -o json",
+    "hive-mind file validate review.yaml --tool weigh",
 )
-@command
 async def validate(
     files: Files,
     kind: As = None,
@@ -122,14 +116,11 @@ async def validate(
         raise typer.Exit(USAGE)
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind file explain manifest",
-        "hive-mind file explain goal spec.successCriteria.metric",
-        "hive-mind file explain manifest --schema > manifest.schema.json",
-    )
+@group.called_as(
+    "hive-mind file explain manifest",
+    "hive-mind file explain goal spec.successCriteria.metric",
+    "hive-mind file explain manifest --schema > manifest.schema.json",
 )
-@command
 async def explain(kind: Kind, path: Place = "", schema: Schema = False, output: options.Output = Format.TEXT) -> None:
     """Explain the fields of such a file, or of one part of it: types, defaults, and what they mean."""
     if schema:

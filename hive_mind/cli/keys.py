@@ -10,9 +10,8 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import chosen_fleet
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json, show_table
-from hive_mind.cli.running import command
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.certificate import Certificate
@@ -57,7 +56,7 @@ class Whose:
 # Typer wants a list. Nobody writes into it.
 NOBODY: list[str] = []
 
-group = typer.Typer(name="keys", help=_HELP, no_args_is_help=True)
+group = Group(name="keys", help=_HELP, no_args_is_help=True)
 
 
 @group.callback(epilog=examples("hive-mind keys list", "hive-mind keys revoke pumps", "hive-mind keys rotate pumps"))
@@ -68,8 +67,7 @@ def keys() -> None:
     """
 
 
-@group.command(epilog=examples("hive-mind keys init", "hive-mind keys init --keys town-keys"))
-@command
+@group.called_as("hive-mind keys init", "hive-mind keys init --keys town-keys")
 async def init(at: Whose) -> None:
     """Make the root that issues certificates. Keep root.key where no worker can read it."""
     folder = at.folder()
@@ -80,15 +78,13 @@ async def init(at: Whose) -> None:
         show(f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it")
 
 
-@group.command(epilog=examples("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90"))
-@command
+@group.called_as("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90")
 async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Voucher = "", *, at: Whose) -> None:
     """Issue a certificate, for the existing key or for a new one."""
     _print_certificate(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
 
 
-@group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))
-@command
+@group.called_as("hive-mind keys rotate pumps", "hive-mind rollout restart")
 async def rotate(name: Name, at: Whose) -> None:
     """Make a new key for a process, under the same names. Its former messages stay; restart it to use the new one.
 
@@ -100,8 +96,7 @@ async def rotate(name: Name, at: Whose) -> None:
     _print_certificate(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), at.output)
 
 
-@group.command(epilog=examples("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30"))
-@command
+@group.called_as("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30")
 async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     """Revoke a key: nobody believes it any more. This is for good; the name can get another key.
 
@@ -123,8 +118,7 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
         show(f"the key {certificate.key_id.hex()[:12]} of {name} is revoked; {consequence}")
 
 
-@group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
-@command
+@group.called_as("hive-mind keys list", "hive-mind keys list -o json", name="list")
 async def list_keys(at: Whose) -> None:
     """List every certificate: its key, the names it may use, until when, and whether it was revoked."""
     folder = at.folder()
@@ -140,8 +134,7 @@ async def list_keys(at: Whose) -> None:
     show_table(titles, [(row["name"], row["key"][:12], row["until"][:10], row["state"], " ".join(row["names"])) for row in rows])
 
 
-@group.command(epilog=examples("hive-mind keys export eve/ --name eve --keys town-keys"))
-@command
+@group.called_as("hive-mind keys export eve/ --name eve --keys town-keys")
 async def export(
     target: Target, name: Annotated[str, typer.Option("--name", help="The process that is to run with it.")], at: Whose
 ) -> None:

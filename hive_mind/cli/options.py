@@ -1,16 +1,17 @@
 """The common options of commands: which agent, which folder, which embedding model, which form of output."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hive_mind.cli.output import say
+from hive_mind.cli.running import Work, command
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX, OF_A_LIST
@@ -161,6 +162,18 @@ def is_confirmed(to_do: str, question: str) -> bool:
     if not sys.stdin.isatty():
         raise InvalidInput(f"to {to_do} without being asked, add --yes")
     return typer.confirm(question, err=True)
+
+
+class Group(typer.Typer):
+    """Commands of one module, or below one name."""
+
+    def called_as(self, *calls: str, name: str | None = None, **settings: Any) -> Callable[[Work], Callable[..., None]]:
+        """Make what follows a command of this group, see `running.command`; its help ends with these calls of it."""
+
+        def registered(work: Work) -> Callable[..., None]:
+            return self.command(name, **{"epilog": examples(*calls), **settings})(command(work))
+
+        return registered
 
 
 def examples(*lines: str) -> str:

@@ -41,8 +41,11 @@ class Stopped(Exception):
     """Ctrl-C, or a signal that is treated like it, with one line that says what was kept."""
 
 
-def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Make what gives a coroutine a command: the same parameters, run to its end.
+Work = Callable[..., Coroutine[Any, Any, None] | None]
+
+
+def command(work: Work) -> Callable[..., None]:
+    """Make a function a command: the same parameters, and the coroutine that it may give is run to its end.
 
     A plain function that gives one can read standard input before the event loop starts. A parameter whose type is a dataclass
     stands for the options that its fields declare, and gets one made of what was given for them.
@@ -58,7 +61,9 @@ def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
             options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         spell_out_unknown_characters()
         with exit_codes() as ending, shown_notices():
-            ending.run(work(*args, **options))
+            coroutine = work(*args, **options)
+            if coroutine is not None:
+                ending.run(coroutine)
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 

@@ -22,7 +22,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.ending import ending_signals
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import ProgressPrinter as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.pictures import picture_kind, write_picture
@@ -118,7 +118,7 @@ class _Order(NamedTuple):
     operations: int
 
 
-group = typer.Typer()
+group = Group()
 
 
 @group.command(epilog=_EPILOG)

@@ -8,28 +8,24 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_reply
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples
+from hive_mind.cli.options import Format, Group, SearchMethod, as_of_field
 from hive_mind.cli.output import printable, say
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
-from hive_mind.cli.running import command
 from hive_mind.model.query import LIMIT
-
-_EPILOG = examples(
-    'hive-mind ask "When does the ferry leave?"',
-    'hive-mind ask "Which pump failed in March?" --explain',
-    'hive-mind ask "Which port does the gateway use?" --as-of 2026-03-01',
-    'hive-mind ask "What does PMP-014 say?" --output json',
-)
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show how each source's score came about.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    'hive-mind ask "When does the ferry leave?"',
+    'hive-mind ask "Which pump failed in March?" --explain',
+    'hive-mind ask "Which port does the gateway use?" --as-of 2026-03-01',
+    'hive-mind ask "What does PMP-014 say?" --output json',
+)
 async def ask(
     context: typer.Context,
     question: QuestionText,

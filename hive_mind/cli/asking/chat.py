@@ -12,10 +12,9 @@ from hive_mind.cli.asking.answer_shown import show_answer
 from hive_mind.cli.asking.asked import AnsweringAgent, Called, asked_agent
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Group, settings_for
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, shown_source
 from hive_mind.cli.review.inbox_desk import person
-from hive_mind.cli.running import command
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
@@ -93,24 +92,22 @@ class ChatCommands:
         raise InvalidInput(f"no fact {text!r} was shown: give its number in the last answer or list, or its id")
 
 
-_EPILOG = examples(
-    "hive-mind chat",
-    "hive-mind chat queen",
-    "hive-mind chat --run 4f1a2b3c",
-    "hive-mind chat harbour --fleet town",
-    'echo "When does the ferry leave?" | hive-mind chat',
-)
 _WELCOME = f"Ask with a question mark; anything else is learned. {HELP}. End with Ctrl-D."
 _QUOTES = "No language model: answers are quotations of what was learned; --model names one."
 
 Talked = Annotated[str, typer.Argument(metavar="AGENT", help="The agent to talk with.", show_default=DEFAULT_AGENT)]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind chat",
+    "hive-mind chat queen",
+    "hive-mind chat --run 4f1a2b3c",
+    "hive-mind chat harbour --fleet town",
+    'echo "When does the ferry leave?" | hive-mind chat',
+)
 async def chat(
     agent: Talked = "",
     fleet: Fleet = "",

@@ -19,9 +19,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.ending import ending_signals
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import Stopped, command
+from hive_mind.cli.running import Stopped
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
 from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S
 from hive_mind.devbroker.config import apply, read_config
@@ -29,11 +29,6 @@ from hive_mind.devbroker.entities import PARTITIONS
 from hive_mind.devbroker.faults import parse_fault
 from hive_mind.errors import BackendUnavailable, InvalidInput
 
-_EPILOG = examples(
-    "hive-mind broker --auto-create",
-    "hive-mind broker --config Config.json",
-    "hive-mind broker --hub events:4 --topic news --fault 'send:events*:server-busy:times=3'",
-)
 _WARNING = "for development and test only; keeps nothing over a restart (durable=False)"
 
 Hub = Annotated[list[str] | None, typer.Option("--hub", metavar="NAME:PARTITIONS", help="Make an event hub. Repeatable.")]
@@ -50,11 +45,14 @@ Partitions = Annotated[int, typer.Option("--partitions", min=1, max=1024, help="
 TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both --tls options, clients must use TLS.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind broker --auto-create",
+    "hive-mind broker --config Config.json",
+    "hive-mind broker --hub events:4 --topic news --fault 'send:events*:server-busy:times=3'",
+)
 async def broker(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 5672,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

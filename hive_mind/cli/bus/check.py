@@ -16,9 +16,9 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusCapabilities, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, show, show_json, show_table
-from hive_mind.cli.running import FAILED, command
+from hive_mind.cli.running import FAILED
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, InvalidInput
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.members.member import open_bus
@@ -31,7 +31,7 @@ _ROUNDS = 20
 _ROUND_TRIP_S = 10.0
 _CLOSE_S = 2.0
 
-group = typer.Typer(
+group = Group(
     name="bus",
     help="Look at the bus that members of a hive share.",
     epilog=examples("hive-mind bus check redis://127.0.0.1:6379"),
@@ -65,8 +65,7 @@ def bus() -> None:
     """Look at the bus that members of a hive share."""
 
 
-@group.command(epilog=examples("hive-mind bus check redis://127.0.0.1:6379", "hive-mind bus check --output json"))
-@command
+@group.called_as("hive-mind bus check redis://127.0.0.1:6379", "hive-mind bus check --output json")
 async def check(
     url: Url = "",
     hive: Hive = "bus-check",

@@ -18,9 +18,9 @@ from hive_mind.bus.dead_letters import files_in
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, examples, refuse_ineffective
+from hive_mind.cli.options import Format, Group, examples, refuse_ineffective
 from hive_mind.cli.output import plain, say, show, show_json, show_table
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX
@@ -38,7 +38,7 @@ _WAITING_MAX = 10_000
 _LETTERS_MAX = 100_000
 _LIMIT = 100
 
-group = typer.Typer(
+group = Group(
     name="events",
     help="Look at what goes over a bus, and at its dead letters.",
     epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events stats --hive research"),
@@ -190,8 +190,7 @@ def _now() -> str:
     return _time(int(datetime.now(UTC).timestamp() * 1000))
 
 
-@group.command(epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type"))
-@command
+@group.called_as("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type")
 async def tail(count: Count = None, output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """Print every message from now on, a line each; as CloudEvents with --output json. Nobody misses a message because of it."""
     waiting: asyncio.Queue[Envelope] = asyncio.Queue(_WAITING_MAX)
@@ -216,8 +215,7 @@ async def tail(count: Count = None, output: options.Output = Format.TEXT, *, of:
                 say(f"{counted(missed, 'message')} came faster than could be printed ; not shown", style="yellow")
 
 
-@group.command(epilog=examples("hive-mind events stats --hive research"))
-@command
+@group.called_as("hive-mind events stats --hive research")
 async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """Show how much waits for each member."""
     async with of.letters(is_bus_needed=True) as letters:
@@ -231,15 +229,12 @@ async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
         show_table(["name", "waiting", "in hand", "dead", "oldest"], rows, right=(1, 2, 3, 4))
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind events dlq --fleet harbour",
-        "hive-mind events dlq 12",
-        "hive-mind events dlq 12 13 --replay",
-        "hive-mind events dlq --all --drop --yes",
-    )
+@group.called_as(
+    "hive-mind events dlq --fleet harbour",
+    "hive-mind events dlq 12",
+    "hive-mind events dlq 12 13 --replay",
+    "hive-mind events dlq --all --drop --yes",
 )
-@command
 async def dlq(
     ids: Ids = None,
     replay: Replay = False,

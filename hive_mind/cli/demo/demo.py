@@ -18,9 +18,8 @@ import typer
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
 from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
-from hive_mind.cli.running import command
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -124,25 +123,22 @@ Embed = Annotated[str, typer.Option("--embed", help="sentence_transformers or op
 Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this folder, to ask it more.", show_default=False)]
 
 
-_EPILOG = examples(
-    "hive-mind demo",
-    "hive-mind demo --topology sharded --agents 6",
-    "hive-mind demo --bus redis://127.0.0.1:6379 --processes 4",
-    "hive-mind demo --keep demo-home",
-    "hive-mind demo --embed sentence_transformers",
-)
-
 Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(NAMES)}.")]
 Agents = Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")]
 Bus = Annotated[str, typer.Option("--bus", help="Run every agent as a process of its own, over this bus.", show_default=False)]
 Processes = Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind demo",
+    "hive-mind demo --topology sharded --agents 6",
+    "hive-mind demo --bus redis://127.0.0.1:6379 --processes 4",
+    "hive-mind demo --keep demo-home",
+    "hive-mind demo --embed sentence_transformers",
+)
 async def demo(
     keep: Keep = None,
     topology: Topology = "single",

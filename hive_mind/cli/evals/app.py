@@ -1,9 +1,7 @@
 """`hive-mind eval`: its commands put together."""
 
-import typer
-
 from hive_mind.cli.evals import compare, gate, generate, listing, memory, report, retrieval, run
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group, examples
 
 _EPILOG = examples(
     "hive-mind eval list",
@@ -13,7 +11,7 @@ _EPILOG = examples(
     "hive-mind eval memory questions.json",
 )
 
-group = typer.Typer(
+group = Group(
     name="eval",
     help="Compare topologies, sizes and ways to retrieve on questions with known answers.",
     no_args_is_help=True,

@@ -5,20 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import Cell, Styled, plain, show, show_json, show_prose, show_table
-from hive_mind.cli.running import command
 from hive_mind.counted import counted, first_of
 
 if TYPE_CHECKING:
     from hive_mind.evals.gating import CellChange, RunChange
     from hive_mind.measure.differences import MetricChange
 
-_EPILOG = examples(
-    "hive-mind eval compare runs/before runs/after",
-    "hive-mind eval compare runs/all:demo-single-hybrid-s1 runs/all:demo-flat-10-round-robin-hybrid-s1",
-    "hive-mind eval compare runs/before runs/after --metric ndcg --metric messages",
-)
 _LEGEND = """\
 Paired by question: 95 % bootstrap interval (by conversation where the data has several) and randomisation test of the mean \
 difference. Real is what stays below p = 0.05 \
@@ -30,11 +24,14 @@ RunB = Annotated[str, typer.Argument(metavar="RUN_B", help="The run to compare w
 Metrics = Annotated[list[str] | None, typer.Option("--metric", help="Only these; ndcg means ndcg@k. May be repeated.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind eval compare runs/before runs/after",
+    "hive-mind eval compare runs/all:demo-single-hybrid-s1 runs/all:demo-flat-10-round-robin-hybrid-s1",
+    "hive-mind eval compare runs/before runs/after --metric ndcg --metric messages",
+)
 async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Output = Format.TEXT) -> None:
     """Compare two runs cell by cell, or two cells, and say which differences are real.
 

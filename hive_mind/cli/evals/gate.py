@@ -6,28 +6,26 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.compare import Metrics
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, say_refused, show, show_json
-from hive_mind.cli.running import FAILED, USAGE, command
+from hive_mind.cli.running import FAILED, USAGE
 
 if TYPE_CHECKING:
     from hive_mind.evals.gating import Judgement
 
-_EPILOG = examples(
-    "hive-mind eval gate runs/today --against runs/baseline",
-    "hive-mind eval gate runs/today --against runs/baseline --metric recall --metric completeness",
-    "hive-mind eval gate runs/all:demo-flat-10-round-robin-hybrid-s1 --against runs/all:demo-single-hybrid-s1",
-)
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run to judge, or one of its cells as RUN:CELL.")]
 Against = Annotated[str, typer.Option("--against", metavar="BASELINE", help="The baseline run, in the same form.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind eval gate runs/today --against runs/baseline",
+    "hive-mind eval gate runs/today --against runs/baseline --metric recall --metric completeness",
+    "hive-mind eval gate runs/all:demo-flat-10-round-robin-hybrid-s1 --against runs/all:demo-single-hybrid-s1",
+)
 async def gate(run: Run, against: Against, metric: Metrics = None, output: options.Output = Format.TEXT) -> None:
     """Judge a run against a baseline.
 

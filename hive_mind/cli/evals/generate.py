@@ -6,22 +6,19 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import show, show_json, spell_out_unknown_characters
-from hive_mind.cli.running import exit_codes
+from hive_mind.cli.options import Format, Group
+from hive_mind.cli.output import show, show_json
 from hive_mind.counted import counted
 
-_EPILOG = examples(
+group = Group()
+
+
+@group.called_as(
     "hive-mind eval generate --turns 1000 --agents 20 --out sets",
     "hive-mind eval generate --turns 100000 --agents 1000 --seed 7 --out sets",
     "hive-mind eval retrieval --dataset jsonl --data sets --method keyword",
+    name="generate",
 )
-
-
-group = typer.Typer()
-
-
-@group.command("generate", epilog=_EPILOG)
 def generate_dataset(
     out: Annotated[Path, typer.Option(help="Folder for NAME.corpus.jsonl and NAME.queries.jsonl.")],
     turns: Annotated[int, typer.Option(help="How many turns of dialogue.")] = 1000,
@@ -36,13 +33,11 @@ def generate_dataset(
     from hive_mind.evals.datasets.jsonl import write_jsonl
     from hive_mind.evals.generating import generate
 
-    spell_out_unknown_characters()
-    with exit_codes():
-        dataset = generate(turns, agents, seed)
-        corpus, queries = write_jsonl(dataset, out)
-        if output is Format.JSON:
-            counts = {"documents": dataset.documents, "questions": dataset.questions}
-            show_json({"name": dataset.name, **counts, "corpus": str(corpus), "queries": str(queries)})
-            return
-        show(f"{corpus}: {dataset.documents} turns")
-        show(f"{queries}: {counted(dataset.questions, 'question')}")
+    dataset = generate(turns, agents, seed)
+    corpus, queries = write_jsonl(dataset, out)
+    if output is Format.JSON:
+        counts = {"documents": dataset.documents, "questions": dataset.questions}
+        show_json({"name": dataset.name, **counts, "corpus": str(corpus), "queries": str(queries)})
+        return
+    show(f"{corpus}: {dataset.documents} turns")
+    show(f"{queries}: {counted(dataset.questions, 'question')}")

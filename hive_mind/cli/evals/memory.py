@@ -12,29 +12,29 @@ from hive_mind.cli import options
 from hive_mind.cli.evals.report import show_report
 from hive_mind.cli.evals.run import ModeName, goes_on, reports
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
-from hive_mind.cli.output import say, spell_out_unknown_characters
-from hive_mind.cli.running import FAILED, exit_codes, shown_notices
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
+from hive_mind.cli.output import say
+from hive_mind.cli.running import FAILED
 from hive_mind.errors import InvalidInput
 from hive_mind.model.query import LIMIT
 
 if TYPE_CHECKING:
     from hive_mind.evals.experiments.values import Experiment
 
-_EPILOG = examples(
-    "hive-mind eval memory questions.json",
-    "hive-mind eval memory questions.json --agent ada --mode lexical",
-    "hive-mind eval memory questions.json --out runs/today --output json",
-)
 _QUESTIONS_HELP = """\
 A question file: {"questions": [{"id", "question", "relevant_knowledge_node_uuids": (ids of facts), \
 "acceptable_answer_keywords"}]}."""
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command("memory", epilog=_EPILOG)
+@group.called_as(
+    "hive-mind eval memory questions.json",
+    "hive-mind eval memory questions.json --agent ada --mode lexical",
+    "hive-mind eval memory questions.json --out runs/today --output json",
+    name="memory",
+)
 def memory(
     questions: Annotated[Path, typer.Argument(help=_QUESTIONS_HELP)],
     agent: Agent = "",
@@ -58,17 +58,15 @@ def memory(
     """
     from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
-    spell_out_unknown_characters()
-    with exit_codes(), shown_notices():
-        settings = settings_for(home, embed, model)
-        name, is_running = asyncio.run(_meant(settings.home, fleet, agent))
-        experiment = _experiment(name, questions, mode, limit, subset, synthesis=synthesis, is_running=is_running)
-        folder = out or default_folder(experiment.name)
-        order = RunOrder(experiment, folder, settings, Path(".cache/eval"), arguments=tuple(sys.argv[1:]))
-        with reports(goes_on("" if out else f" with --out {folder}")) as report:
-            result = run(order, report)
-        show_report(result.folder, output)
-        _say_what_was_reached(result.folder, name, is_running=is_running)
+    settings = settings_for(home, embed, model)
+    name, is_running = asyncio.run(_meant(settings.home, fleet, agent))
+    experiment = _experiment(name, questions, mode, limit, subset, synthesis=synthesis, is_running=is_running)
+    folder = out or default_folder(experiment.name)
+    order = RunOrder(experiment, folder, settings, Path(".cache/eval"), arguments=tuple(sys.argv[1:]))
+    with reports(goes_on("" if out else f" with --out {folder}")) as report:
+        result = run(order, report)
+    show_report(result.folder, output)
+    _say_what_was_reached(result.folder, name, is_running=is_running)
     if result.failed:
         raise typer.Exit(FAILED)
 

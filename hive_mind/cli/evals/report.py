@@ -6,20 +6,16 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import say, show_json
-from hive_mind.cli.running import command
-
-_EPILOG = examples("hive-mind eval report runs/today", "hive-mind eval report runs/today --output json")
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, finished or not.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind eval report runs/today", "hive-mind eval report runs/today --output json")
 async def report(run: Run, output: options.Output = Format.TEXT) -> None:
     """Compute everything again from a run's rows, timings and cell reports, and write scorecard.json, report.html and the rest.
 

@@ -9,10 +9,10 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.run import goes_on, reports
-from hive_mind.cli.options import Format, examples, settings_for
-from hive_mind.cli.output import figure, plain, say, show, show_json, show_prose, show_table, spell_out_unknown_characters
+from hive_mind.cli.options import Format, Group, settings_for
+from hive_mind.cli.output import figure, plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
-from hive_mind.cli.running import FAILED, exit_codes, shown_notices
+from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.keeping import DEALS
@@ -26,11 +26,6 @@ from hive_mind.runtime.members.fleet import GROUP_SIZE
 if TYPE_CHECKING:
     from hive_mind.evals.running.retrieval import RetrievalLine
 
-_EPILOG = examples(
-    "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",
-    "hive-mind eval retrieval --dataset locomo --data locomo10.json --topology single,flat,federated,sharded --agents 10",
-    "hive-mind eval retrieval --dataset jsonl --data sets/ --name notes --scope pooled --output json",
-)
 _COSTS = (
     ("identical_top10", ".4f"),
     ("messages_per_query", ".1f"),
@@ -50,10 +45,14 @@ class Scope(StrEnum):
     POOLED = "pooled"
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
+@group.called_as(
+    "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",
+    "hive-mind eval retrieval --dataset locomo --data locomo10.json --topology single,flat,federated,sharded --agents 10",
+    "hive-mind eval retrieval --dataset jsonl --data sets/ --name notes --scope pooled --output json",
+)
 def retrieval(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="The data set's file or folder, or the folder of all of them and --name.")],
@@ -86,19 +85,17 @@ def retrieval(
     """
     from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 
-    spell_out_unknown_characters()
-    with exit_codes(), shown_notices():
-        arms = tuple(_arm(name.strip(), agents, deal, group_size) for name in topology.split(",") if name.strip())
-        ways = ways_of(context, config, method, limit)
-        run = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
-        with reports(goes_on() if out else "nothing is kept without --out") as report:
-            lines = evaluate(run, settings_for(None, embed, model), report, out, tuple(sys.argv[1:]))
-        if output is Format.JSON:
-            show_json({"rows": [plain(line) for line in lines]})
-        elif len(lines) > 1 or is_shared(lines[0].topology):
-            _show_topologies(lines, ways.limit)
-        else:
-            _show_line(lines[0], ways.limit)
+    arms = tuple(_arm(name.strip(), agents, deal, group_size) for name in topology.split(",") if name.strip())
+    ways = ways_of(context, config, method, limit)
+    run = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
+    with reports(goes_on() if out else "nothing is kept without --out") as report:
+        lines = evaluate(run, settings_for(None, embed, model), report, out, tuple(sys.argv[1:]))
+    if output is Format.JSON:
+        show_json({"rows": [plain(line) for line in lines]})
+    elif len(lines) > 1 or is_shared(lines[0].topology):
+        _show_topologies(lines, ways.limit)
+    else:
+        _show_line(lines[0], ways.limit)
     if unmeasured := next((line for line in lines if not line.questions), None):
         say(f"nothing was measured: no question is left ({_reasons(unmeasured)})", style="red")
         raise typer.Exit(FAILED)

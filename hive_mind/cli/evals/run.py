@@ -12,21 +12,15 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.report import show_report
-from hive_mind.cli.options import Format, examples, settings_for
-from hive_mind.cli.output import ProgressPrinter, progress, say, spell_out_unknown_characters
-from hive_mind.cli.running import FAILED, Stopped, exit_codes, shown_notices
+from hive_mind.cli.options import Format, Group, settings_for
+from hive_mind.cli.output import ProgressPrinter, progress, say
+from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.errors import InvalidInput
 from hive_mind.evals import JOBS
 
 if TYPE_CHECKING:
     from hive_mind.evals.experiments.reading import ReadExperiment
     from hive_mind.evals.experiments.values import Experiment
-
-_EPILOG = examples(
-    "hive-mind eval run quick",
-    "hive-mind eval run standard --data ../shared/data --out runs/today",
-    "hive-mind eval run mine.yaml --subset q01,q02 --mode lexical --no-synthesis",
-)
 
 
 class ModeName(StrEnum):
@@ -38,10 +32,15 @@ class ModeName(StrEnum):
     RECENT = "recent"
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command("run", epilog=_EPILOG)
+@group.called_as(
+    "hive-mind eval run quick",
+    "hive-mind eval run standard --data ../shared/data --out runs/today",
+    "hive-mind eval run mine.yaml --subset q01,q02 --mode lexical --no-synthesis",
+    name="run",
+)
 def run_experiment(
     experiment: Annotated[str, typer.Argument(help="A file, or one that comes along: standard, quick.")],
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets the experiment names.")] = None,
@@ -69,18 +68,16 @@ def run_experiment(
     from hive_mind.evals.experiments.reading import read_experiment
     from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
-    spell_out_unknown_characters()
-    with exit_codes(), shown_notices():
-        read_form = read_experiment(experiment, data)
-        _print_absent(read_form)
-        plan = _asked(read_form.experiment, subset, limit, mode, questions)
-        plan = replace(plan, answerer=plan.answerer if synthesis else "none")
-        plan = replace(plan, judge=plan.judge if judge and synthesis else "none")
-        folder = out or default_folder(plan.name)
-        order = RunOrder(plan, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), read_form.absent)
-        with reports(goes_on("" if out else f" with --out {folder}")) as report:
-            result = run(order, report)
-        show_report(result.folder, output)
+    read_form = read_experiment(experiment, data)
+    _print_absent(read_form)
+    plan = _asked(read_form.experiment, subset, limit, mode, questions)
+    plan = replace(plan, answerer=plan.answerer if synthesis else "none")
+    plan = replace(plan, judge=plan.judge if judge and synthesis else "none")
+    folder = out or default_folder(plan.name)
+    order = RunOrder(plan, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), read_form.absent)
+    with reports(goes_on("" if out else f" with --out {folder}")) as report:
+        result = run(order, report)
+    show_report(result.folder, output)
     if result.failed:
         raise typer.Exit(FAILED)
 

@@ -15,9 +15,8 @@ from hive_mind import backends
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.learning.files import refuse_replacing
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, refuse_ineffective, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, for_copying, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_json
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import database_path, is_kept
@@ -42,17 +41,12 @@ Root = Annotated[
 NewName = Annotated[str, typer.Option("--fleet", help="A fleet: another name for it.", show_default="the one it had")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind backup monday.sqlite",
-        "hive-mind backup ada.sqlite --agent ada",
-        "hive-mind backup research.zip --fleet research",
-    )
+@group.called_as(
+    "hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada", "hive-mind backup research.zip --fleet research"
 )
-@command
 async def backup(
     file: Target,
     agent: Agent = "",
@@ -87,12 +81,9 @@ async def backup(
         show(f"{file}: {counted(facts, 'fact')} of agent {name!r}, {file.stat().st_size >> 10:,} KB, checked")
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind restore monday.sqlite --force", "hive-mind restore research.zip", "hive-mind restore research.zip --fleet copy"
-    )
+@group.called_as(
+    "hive-mind restore monday.sqlite --force", "hive-mind restore research.zip", "hive-mind restore research.zip --fleet copy"
 )
-@command
 async def restore(
     file: Copy,
     agent: Agent = "",

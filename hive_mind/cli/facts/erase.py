@@ -8,9 +8,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, examples, refuse_ineffective, settings_for
+from hive_mind.cli.options import Format, Group, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_json
-from hive_mind.cli.running import FAILED, command
+from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
@@ -40,17 +40,14 @@ Receipts = Annotated[
 Confirmed = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(
-    epilog=examples(
-        'hive-mind erase --subject "Ada Lovelace"',
-        "hive-mind erase --source mail/2024-03.txt --yes",
-        "hive-mind erase --check .hive/receipts/3f9a-1764.json",
-    )
+@group.called_as(
+    'hive-mind erase --subject "Ada Lovelace"',
+    "hive-mind erase --source mail/2024-03.txt --yes",
+    "hive-mind erase --check .hive/receipts/3f9a-1764.json",
 )
-@command
 async def erase(
     subject: Subject = "",
     source: Source = "",

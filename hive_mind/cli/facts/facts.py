@@ -12,9 +12,8 @@ from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import facts_former, facts_transfer
 from hive_mind.cli.facts.facts_asked import AskedFacts, FactId
 from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, refuse_ineffective
+from hive_mind.cli.options import Format, Group, SearchMethod, as_of_field, examples, refuse_ineffective
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
@@ -38,7 +37,7 @@ Limit = Annotated[
     ),
 ]
 
-group = typer.Typer(
+group = Group(
     name="facts",
     help="Look at single facts: list, search, show, retract, supersede, export, import.",
     no_args_is_help=True,
@@ -48,13 +47,12 @@ group.add_typer(facts_transfer.group)
 group.add_typer(facts_former.group)
 
 
-@group.command(
-    "list",
-    epilog=examples(
-        "hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50', "hive-mind facts list --concept D4 --count"
-    ),
+@group.called_as(
+    "hive-mind facts list",
+    'hive-mind facts list --concept "Pump D4" -n 50',
+    "hive-mind facts list --concept D4 --count",
+    name="list",
 )
-@command
 async def list_facts(
     concept: Concept = "",
     count: Annotated[bool, typer.Option("--count", help="Count them.")] = False,
@@ -99,8 +97,7 @@ async def list_facts(
         )
 
 
-@group.command(epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts search D4 --method keyword --explain"))
-@command
+@group.called_as('hive-mind facts search "cooling pump"', "hive-mind facts search D4 --method keyword --explain")
 async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The words to look for.")],
     limit: options.Limit = LIMIT,
@@ -128,8 +125,7 @@ async def search(
     show_note(reply)
 
 
-@group.command("show", epilog=examples("hive-mind facts show 4f1a2b3c"))
-@command
+@group.called_as("hive-mind facts show 4f1a2b3c", name="show")
 async def show_fact(id_: FactId, at: AnyAgent) -> None:
     """Show all that is known about one fact, retracted ones too."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:

@@ -13,9 +13,8 @@ from hive_mind.cli.asking.asked import AnsweringAgent, asked_agent
 from hive_mind.cli.facts.facts_asked import AskedFacts, FactId
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.files import source_named
-from hive_mind.cli.options import Format, examples, is_confirmed
+from hive_mind.cli.options import Format, Group, is_confirmed
 from hive_mind.cli.output import plain, printable, short_id, show, show_json, shown_source
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
@@ -33,11 +32,10 @@ By = Annotated[str, typer.Option("--by", help="The statement that holds now.")]
 SaidBy = Annotated[str, typer.Option("--source", help="The source of the statement.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind facts retract 4f1a2b3c --yes", "hive-mind facts retract --source notes/old.md --yes"))
-@command
+@group.called_as("hive-mind facts retract 4f1a2b3c --yes", "hive-mind facts retract --source notes/old.md --yes")
 async def retract(id_: Retracted = "", source: Source = "", yes: options.Yes = False, *, at: AnyAgent) -> None:
     """Take a fact back, or all that a source said.
 
@@ -79,8 +77,7 @@ async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output:
         show(f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said")
 
 
-@group.command(epilog=examples('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."'))
-@command
+@group.called_as('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."')
 async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgent) -> None:
     """Replace a fact by what holds now; the old one becomes former."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:

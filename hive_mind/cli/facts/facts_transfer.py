@@ -10,9 +10,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.learning.files import STDIN, FileLines, lines_of, refuse_replacing
-from hive_mind.cli.options import Format, examples, for_copying, settings_for
+from hive_mind.cli.options import Format, Group, for_copying, settings_for
 from hive_mind.cli.output import ProgressPrinter, progress, show, show_json
-from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.cli.running import CommandError, Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact
@@ -28,11 +28,10 @@ Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - f
 Origin = Annotated[str, typer.Argument(metavar="FILE", help="The file that `export` wrote; - for standard input.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz"))
-@command
+@group.called_as("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz")
 async def export(file: Target = STDIN, force: options.Force = False, *, at: options.OwnAgent) -> None:
     """Write everything as JSON Lines.
 
@@ -62,8 +61,7 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
         show(f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})")
 
 
-@group.command("import", epilog=examples("hive-mind facts import memory.jsonl --agent copy"))
-@command
+@group.called_as("hive-mind facts import memory.jsonl --agent copy", name="import")
 def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, None]:
     """Take in what `export` wrote.
 

@@ -18,9 +18,8 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, refuse_ineffective, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, for_copying, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, printable, progress, short_id, show, show_document, show_json, show_table
-from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX, Bounds
 from hive_mind.runtime.wiring import open_graph
@@ -142,7 +141,7 @@ Limit = Annotated[
     typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="At most this many.", show_default=f"{_AROUND}, or {PATHS} paths"),
 ]
 
-group = typer.Typer(
+group = Group(
     name="graph",
     help="Explore how facts are connected: around one, between two, or by a query.",
     no_args_is_help=True,
@@ -150,15 +149,12 @@ group = typer.Typer(
 )
 
 
-@group.command(
-    "show",
-    epilog=examples(
-        'hive-mind graph show "Pump D4"',
-        "hive-mind graph show 4f1a2b3c --depth 2 -o svg > d4.svg",
-        'hive-mind graph show "Pump D4" --to "Hall 2" --max-length 6',
-    ),
+@group.called_as(
+    'hive-mind graph show "Pump D4"',
+    "hive-mind graph show 4f1a2b3c --depth 2 -o svg > d4.svg",
+    'hive-mind graph show "Pump D4" --to "Hall 2" --max-length 6',
+    name="show",
 )
-@command
 async def show_around(
     thing: Name,
     depth: Depth = None,
@@ -208,11 +204,10 @@ def _show_paths(paths: Sequence[PathOfEdges], max_length: int, output: Form) -> 
                 show(f"  {_arrow(edge, thing)}", style="dim")
 
 
-@group.command(
+@group.called_as(
     epilog=examples('hive-mind graph query "MATCH (f:Fact)-[:MENTIONS]->(e) RETURN e.name, count(f)"')
     + indent(f"\n\nTables:\n{TABLES}", "  ")
 )
-@command
 async def query(
     cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="The query; it can only read.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most this many rows.")] = ROWS,
@@ -231,8 +226,7 @@ async def query(
         show(f"\n{rows.cut}", style="dim")
 
 
-@group.command(epilog=examples("hive-mind graph build", "hive-mind graph build --keep --every 10"))
-@command
+@group.called_as("hive-mind graph build", "hive-mind graph build --keep --every 10")
 async def build(
     keep: Annotated[bool, typer.Option("--keep", help="Keep it fresh until Ctrl-C.")] = False,
     every_s: Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")] = 2.0,

@@ -2,20 +2,17 @@
 
 import asyncio
 
-import typer
-
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples, for_reading
+from hive_mind.cli.options import Format, Group, for_reading
 from hive_mind.cli.output import ProgressPrinter, progress, show, show_json
-from hive_mind.cli.running import Stopped, command
+from hive_mind.cli.running import Stopped
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.wiring import open_memory
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))
-@command
+@group.called_as("hive-mind reembed", "hive-mind reembed --model models/gte-base")
 async def reembed(at: options.EmbeddingAgent) -> None:
     """Embed everything with the current model, and delete the vectors of the former one.
 

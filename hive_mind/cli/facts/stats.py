@@ -1,22 +1,18 @@
 """`hive-mind stats`: what an agent's memory holds, in figures."""
 
-import typer
-
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, show, show_json, show_table
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.runtime.agent_files import database_path
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind stats", "hive-mind stats --agent archive --output json"))
-@command
+@group.called_as("hive-mind stats", "hive-mind stats --agent archive --output json")
 async def stats(at: AnyEmbeddingAgent) -> None:
     """Count what the agent knows."""
     settings = at.settings()

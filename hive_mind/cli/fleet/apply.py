@@ -17,9 +17,9 @@ from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.shown.plan import show_plan
 from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group
 from hive_mind.cli.output import plain, say
-from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import HiveError, InvalidInput
 
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.planning.plan import Plan
 
-
-_EPILOG = examples(
-    "hive-mind apply -f manifests/flat.yaml",
-    "hive-mind apply -f fleet.yaml --dry-run",
-    "hive-mind apply -f fleet.yaml --gate questions.json",
-    "hive-mind apply -f fleet.yaml --render objects/",
-)
 
 Render = Annotated[
     Path | None,
@@ -58,11 +51,15 @@ GateData = Annotated[
 _PROGRESS_S = 3.0
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind apply -f manifests/flat.yaml",
+    "hive-mind apply -f fleet.yaml --dry-run",
+    "hive-mind apply -f fleet.yaml --gate questions.json",
+    "hive-mind apply -f fleet.yaml --render objects/",
+)
 def apply(
     file: fleets.Manifest,
     allow_data_loss: fleets.DataLoss = False,
@@ -186,10 +183,7 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
         raise typer.Exit(FAILED)
 
 
-@group.command(
-    epilog=examples("hive-mind plan -f fleet.yaml", "hive-mind plan -f fleet.yaml -o json | jq '.actions[].kind'"),
-)
-@command
+@group.called_as("hive-mind plan -f fleet.yaml", "hive-mind plan -f fleet.yaml -o json | jq '.actions[].kind'")
 def plan(
     file: fleets.Manifest, home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
 ) -> Coroutine[Any, Any, None]:

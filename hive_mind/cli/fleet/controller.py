@@ -13,9 +13,9 @@ from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import Ways
 from hive_mind.cli.fleet.fleets import FleetFormat
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group
 from hive_mind.cli.output import say
-from hive_mind.cli.running import Stopped, command
+from hive_mind.cli.running import Stopped
 from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import ConfigError, HiveError
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.manifests.reading import Source
 
-_EPILOG = examples("hive-mind controller -f fleet.yaml", "hive-mind controller --fleet research")
 # Somebody who saves a file looks up after about so long.
 _LOOK_S = 2.0
 
@@ -35,11 +34,10 @@ File = Annotated[
 ]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind controller -f fleet.yaml", "hive-mind controller --fleet research")
 def controller(
     file: File = "",
     allow_data_loss: fleets.DataLoss = False,

@@ -10,26 +10,23 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import under_way
 from hive_mind.cli.fleet.fleets import fleet_names
-from hive_mind.cli.options import examples, is_confirmed
+from hive_mind.cli.options import Group, is_confirmed
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import InvalidInput
-
-_EPILOG = examples(
-    "hive-mind delete -f manifests/flat.yaml", "hive-mind delete research", "hive-mind delete research --purge --yes"
-)
 
 File = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="Its manifest.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: memory, journals, logs. For good.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind delete -f manifests/flat.yaml", "hive-mind delete research", "hive-mind delete research --purge --yes"
+)
 def delete(
     name: Name = "",
     file: File = "",

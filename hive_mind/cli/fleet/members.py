@@ -9,9 +9,8 @@ import typer
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import show_outcome, under_way
 from hive_mind.cli.fleet.fleets import show_as
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group, examples
 from hive_mind.cli.output import plain, say, show, show_table
-from hive_mind.cli.running import command
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 
@@ -29,9 +28,9 @@ Force = Annotated[
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what was found is shown and nothing is changed.")]
 
-group = typer.Typer()
-members_group = typer.Typer(name="members", help=_HELP, no_args_is_help=True)
-fleet_group = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True)
+group = Group()
+members_group = Group(name="members", help=_HELP, no_args_is_help=True)
+fleet_group = Group(name="fleet", help=_FLEET_HELP, no_args_is_help=True)
 group.add_typer(members_group)
 group.add_typer(fleet_group)
 
@@ -45,10 +44,7 @@ def members() -> None:
     """
 
 
-@members_group.command(
-    epilog=examples("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force")
-)
-@command
+@members_group.called_as("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force")
 async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout = 60.0, *, at: fleets.OneFleet) -> None:
     """Evict a member from the hive for good; its partitions get other holders, which copy them from those that have them.
 
@@ -68,8 +64,7 @@ def fleet_commands() -> None:
     """Recover the hive of a fleet when members lost what they had."""
 
 
-@fleet_group.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
-@command
+@fleet_group.called_as("hive-mind fleet refound", "hive-mind fleet refound --yes")
 async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Found the hive again, with the same topology, from the journals that exist.
 

@@ -8,9 +8,8 @@ import typer
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
 from hive_mind.cli.fleet.fleets import agent_names, process_names
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group, examples
 from hive_mind.cli.output import show, show_table
-from hive_mind.cli.running import command
 from hive_mind.control import TIMEOUT_S
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 REVISION_TITLES = ("revision", "applied", "topology", "agents")
 
-group = typer.Typer()
-rollout_group = typer.Typer(
+group = Group()
+rollout_group = Group(
     name="rollout",
     no_args_is_help=True,
     epilog=examples("hive-mind rollout restart", "hive-mind rollout undo"),
@@ -37,15 +36,13 @@ def rollout() -> None:
     """Restart a fleet, or go back to an earlier manifest."""
 
 
-@rollout_group.command(epilog=examples("hive-mind rollout restart", "hive-mind rollout restart ada"))
-@command
+@rollout_group.called_as("hive-mind rollout restart", "hive-mind rollout restart ada")
 async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Stop and start processes, a few at a time, so that the others go on answering."""
     await carry_out(at, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
 
 
-@rollout_group.command(epilog=examples("hive-mind rollout undo"))
-@command
+@rollout_group.called_as("hive-mind rollout undo")
 async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Apply the manifest that was applied before the last one. A second undo takes that back."""
     await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
@@ -80,8 +77,6 @@ def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
     }
 
 
-_SCALE = examples("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")
-
 Entry = Annotated[
     str,
     typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
@@ -89,8 +84,7 @@ Entry = Annotated[
 Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there should be.")]
 
 
-@group.command(epilog=_SCALE)
-@command
+@group.called_as("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")
 async def scale(
     replicas: Count,
     entry: Entry = "",
@@ -115,8 +109,7 @@ Process = Annotated[
 ]
 
 
-@group.command(epilog=examples("hive-mind drain ada"))
-@command
+@group.called_as("hive-mind drain ada")
 async def drain(process: Process, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Let a process finish and end. It stays away until the next apply or rollout restart."""
     await carry_out(at, lambda opened: opened.drain(process, timeout_s=timeout_s))

@@ -14,17 +14,10 @@ from hive_mind.cli.learning.learn_shown import show_learned
 from hive_mind.cli.learning.learners import Learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
 from hive_mind.cli.learning.watching import gone_from, print_gone
-from hive_mind.cli.options import Format, examples, iso_time
+from hive_mind.cli.options import Format, Group, iso_time
 from hive_mind.cli.output import progress, say, show_json, shown_source
-from hive_mind.cli.running import FAILED, command
+from hive_mind.cli.running import FAILED
 from hive_mind.errors import InvalidInput
-
-_EPILOG = examples(
-    "hive-mind learn notes/ report.pdf",
-    "hive-mind learn notes/ --watch",
-    "hive-mind learn call.txt --said-at 2025-03-10",
-    "pbpaste | hive-mind learn - --source 'call with Ana'",
-)
 
 Paths = Annotated[
     list[str], typer.Argument(help="Files, folders (their texts and documents), or - for standard input.", metavar="PATH")
@@ -48,11 +41,15 @@ SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 20
 _NAMED_MAX = 20
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind learn notes/ report.pdf",
+    "hive-mind learn notes/ --watch",
+    "hive-mind learn call.txt --said-at 2025-03-10",
+    "pbpaste | hive-mind learn - --source 'call with Ana'",
+)
 def learn(
     paths: Paths,
     source: Source = "",

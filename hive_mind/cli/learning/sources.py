@@ -9,20 +9,18 @@ import typer
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.learn_shown import left_out_text
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
-from hive_mind.cli.running import command
 from hive_mind.model.content import KnownSource
 from hive_mind.model.decoding import converted
 
 Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))
-@command
+@group.called_as("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json")
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List the sources: when each was learned, its current and former facts, and what was left out."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:

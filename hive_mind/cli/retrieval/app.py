@@ -3,9 +3,7 @@
 Every command works in a workspace, a folder of files. Their readers bring pydantic, so the commands that need it load it.
 """
 
-import typer
-
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group, examples
 from hive_mind.cli.retrieval import compare, deploy, describe, evaluate, history, index, init, query, tune, validate
 
 _EPILOG = examples(
@@ -16,7 +14,7 @@ _EPILOG = examples(
     "hive-mind retrieval deploy better",
 )
 
-group = typer.Typer(
+group = Group(
     name="retrieval",
     help="Tune retrieval: configurations as files, measured before they are used.",
     no_args_is_help=True,

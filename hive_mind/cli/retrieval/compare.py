@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples, refuse_ineffective
+from hive_mind.cli.options import Format, Group, refuse_ineffective
 from hive_mind.cli.output import figure, plain, show, show_indented, show_json, show_table
 from hive_mind.cli.pictures import picture_kind
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
 from hive_mind.cli.retrieval.measured import Plot, draw, plain_evaluation, questions_of, short, signed
-from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.measure.differences import MetricChange
@@ -39,17 +38,14 @@ Moves = Annotated[
 Settings = Annotated[bool, typer.Option("--settings", help="Only show in which settings they differ; nothing is measured.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind retrieval compare v1-naive better",
-        "hive-mind retrieval compare better -o json",
-        "hive-mind retrieval compare better --settings",
-    )
+@group.called_as(
+    "hive-mind retrieval compare v1-naive better",
+    "hive-mind retrieval compare better -o json",
+    "hive-mind retrieval compare better --settings",
 )
-@command
 async def compare(
     a: First,
     b: Second = "",

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples, refuse_ineffective
+from hive_mind.cli.options import Format, Group, refuse_ineffective
 from hive_mind.cli.output import plain, say, say_refused, show, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, plain_grounds, show_comparison
 from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation
-from hive_mind.cli.running import FAILED, USAGE, command
+from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import ConfigVerdict
 
-_EPILOG = examples(
-    "hive-mind retrieval deploy better",
-    "hive-mind retrieval deploy better --dry-run",
-    'hive-mind retrieval deploy --rollback --reason "answers got slower"',
-    'hive-mind retrieval deploy v1-naive --force --reason "the index of better is being rebuilt"',
-)
 _LOSERS_SHOWN = 3
 
 Config = Annotated[
@@ -41,11 +35,15 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may
 By = Annotated[str, typer.Option("--by", help="The person responsible.", show_default="the user of this process")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind retrieval deploy better",
+    "hive-mind retrieval deploy better --dry-run",
+    'hive-mind retrieval deploy --rollback --reason "answers got slower"',
+    'hive-mind retrieval deploy v1-naive --force --reason "the index of better is being rebuilt"',
+)
 async def deploy(
     config: Config = "",
     rollback: Rollback = False,

@@ -6,28 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.contradictions import Description, FieldDescription
     from hive_mind.retrieval.files.collection import Collection as CollectionFile
     from hive_mind.retrieval.files.workspace import Workspace
 
-_EPILOG = examples("hive-mind retrieval describe", "hive-mind retrieval describe handbook -o json")
 _VALUES_SHOWN = 8
 _FINDINGS = 5
 
 Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind retrieval describe", "hive-mind retrieval describe handbook -o json")
 async def describe(
     collection: Collection = "",
     workspace: workspaces.Folder = None,

@@ -7,24 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import say, show_json, shown_source
 from hive_mind.cli.pictures import picture_kind
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.measured import Plot, draw, plain_evaluation, show_evaluation, show_questions
-from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.files.collection import Split
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.measured import Evaluation
-
-_EPILOG = examples(
-    "hive-mind retrieval evaluate v1-naive",
-    "hive-mind retrieval evaluate --questions test --plot evaluation.svg",
-    "hive-mind retrieval evaluate v1-naive -o json",
-)
 
 
 class Questions(StrEnum):
@@ -49,11 +42,14 @@ Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those
 Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number of questions to list, the worst first.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind retrieval evaluate v1-naive",
+    "hive-mind retrieval evaluate --questions test --plot evaluation.svg",
+    "hive-mind retrieval evaluate v1-naive -o json",
+)
 async def evaluate(
     config: workspaces.Config = "",
     questions: Part = Questions.ALL,

@@ -2,25 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.deploy import figures
-from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import Deployment
 
 _WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind retrieval history", "hive-mind retrieval history -n 3 -o json"))
-@command
+@group.called_as("hive-mind retrieval history", "hive-mind retrieval history -n 3 -o json")
 async def history(
     limit: options.Limit = 20,
     workspace: workspaces.Folder = None,

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import plain, show, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.running import Stopped, command
+from hive_mind.cli.running import Stopped
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.indexing.updating import Indexed
 
-_EPILOG = examples("hive-mind retrieval index", "hive-mind retrieval index handbook --embed none")
 
 Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
 
@@ -29,11 +28,10 @@ class _Row:
     done: "Indexed"
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind retrieval index", "hive-mind retrieval index handbook --embed none")
 async def index(
     collection: Collection = "",
     workspace: workspaces.Folder = None,

@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import show, show_indented, show_json, shown_source
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.files.workspace import Workspace
 
-_EPILOG = examples(
-    "hive-mind retrieval init",
-    "hive-mind retrieval init --workspace search/",
-    "hive-mind retrieval init --workspace search/ --from ../hive/workspace",
-)
 
 From = Annotated[
     Path | None,
@@ -27,11 +21,14 @@ From = Annotated[
 ]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind retrieval init",
+    "hive-mind retrieval init --workspace search/",
+    "hive-mind retrieval init --workspace search/ --from ../hive/workspace",
+)
 async def init(
     workspace: workspaces.Folder = None,
     source: From = None,

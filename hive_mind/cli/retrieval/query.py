@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, printable, say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.running import command
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.indexing.searching import QueryResult, Result
 
-_EPILOG = examples(
-    'hive-mind retrieval query "How do I renew a token?"',
-    'hive-mind retrieval query "crane_conflict" --config v1-naive',
-    'hive-mind retrieval query "How do I renew a token?" -o json',
-)
 _PREVIEW_CHARACTERS = 160
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")]
@@ -36,11 +30,14 @@ ConfigOption = Annotated[
 Whole = Annotated[bool, typer.Option("--whole", help="Show the whole text of each result.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    'hive-mind retrieval query "How do I renew a token?"',
+    'hive-mind retrieval query "crane_conflict" --config v1-naive',
+    'hive-mind retrieval query "How do I renew a token?" -o json',
+)
 async def query(
     question: QuestionText,
     config: ConfigOption = "",

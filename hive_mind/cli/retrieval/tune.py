@@ -17,11 +17,11 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.ending import exit_code
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import printable, say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, plain_grounds, show_comparison
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 
 _BLOCK_BYTES = 65_536
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.tuning.loop import Tuned
     from hive_mind.retrieval.tuning.tuner import Step, Tuner
 
-_EPILOG = examples(
-    "hive-mind retrieval tune v1-naive --name better",
-    "hive-mind retrieval tune --rounds 3 --seed 7",
-    "hive-mind retrieval tune --how llm --rounds 5",
-    "hive-mind retrieval tune --how person",
-)
 _ROUNDS = {"search": 8, "llm": 8, "person": 24}
 
 
@@ -120,11 +114,15 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed 
 Name = Annotated[str, typer.Option("--name", help="Name of the best one.", show_default="CONFIG-tuned")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind retrieval tune v1-naive --name better",
+    "hive-mind retrieval tune --rounds 3 --seed 7",
+    "hive-mind retrieval tune --how llm --rounds 5",
+    "hive-mind retrieval tune --how person",
+)
 async def tune(
     config: workspaces.Config = "",
     how: Ways = How.SEARCH,

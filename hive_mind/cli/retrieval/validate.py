@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import plain, show, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.running import USAGE, command
+from hive_mind.cli.running import USAGE
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.validation import Checked, FileFinding
 
-_EPILOG = examples(
-    "hive-mind retrieval validate",
-    "hive-mind retrieval validate better",
-    "hive-mind retrieval validate -o json",
-)
 
 Configs = Annotated[
     list[str] | None,
@@ -34,11 +29,10 @@ Configs = Annotated[
 ]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind retrieval validate", "hive-mind retrieval validate better", "hive-mind retrieval validate -o json")
 async def validate(
     configs: Configs = None,
     workspace: workspaces.Folder = None,

@@ -15,10 +15,10 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.learning.files import STDIN, stdin_text
-from hive_mind.cli.options import Format, examples
+from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person, silences_at
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
 from hive_mind.judge.items import BY_RUN, NOBODY, Decision, Item, ItemKind, ItemView, Reopening, cause, grouped
@@ -217,7 +217,7 @@ Because = Annotated[str, typer.Option("--because", help="Why; kept with the deci
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="The name to decide under.", show_default="your login")]
 Alike = Annotated[bool, typer.Option("--all", help="Decide all that wait for the same cause.")]
 
-group = typer.Typer(
+group = Group(
     name="inbox",
     help="See what agents ask people, and decide.",
     no_args_is_help=True,
@@ -225,8 +225,7 @@ group = typer.Typer(
 )
 
 
-@group.command("list", epilog=examples("hive-mind inbox list", "hive-mind inbox list --all -n 50"))
-@command
+@group.called_as("hive-mind inbox list", "hive-mind inbox list --all -n 50", name="list")
 async def list_items(
     every: Annotated[
         bool, typer.Option("--all", help="Also decided items, each on a line, the most recently changed first.")
@@ -257,8 +256,7 @@ async def list_items(
         say(f"agent {agent} has not answered for {ago(since_ms)}: what it asks lies here when it does", style="yellow")
 
 
-@group.command("show", epilog=examples("hive-mind inbox show 4f1a2b3c"))
-@command
+@group.called_as("hive-mind inbox show 4f1a2b3c", name="show")
 async def show_one(id_: ItemId, at: AtDesk) -> None:
     """Show an item: what it is about, what each signal says, what was decided."""
     async with desk_of(at.home, at.agent) as desk:
@@ -270,16 +268,14 @@ async def show_one(id_: ItemId, at: AtDesk) -> None:
         show_item(view, alike)
 
 
-@group.command(epilog=examples("hive-mind inbox approve 4f1a2b3c", "hive-mind inbox approve 4f1a2b3c --all --as on-call"))
-@command
+@group.called_as("hive-mind inbox approve 4f1a2b3c", "hive-mind inbox approve 4f1a2b3c --all --as on-call")
 async def approve(id_: ItemId, because: Because = "", alike: Alike = False, name: As = "", *, at: AtDesk) -> None:
     """Let it pass as it is."""
     wish = wish_of(JudgmentAction.ACCEPT, name, because=because, is_for_all=alike, kinds=ALL_BUT_QUESTIONS)
     await decide(at, id_, wish)
 
 
-@group.command(epilog=examples('hive-mind inbox reject 4f1a2b3c --because "seal was replaced" --wrong 9c0d1e2f'))
-@command
+@group.called_as('hive-mind inbox reject 4f1a2b3c --because "seal was replaced" --wrong 9c0d1e2f')
 async def reject(
     id_: ItemId,
     because: Because = "",
@@ -294,8 +290,7 @@ async def reject(
     await decide(at, id_, wish)
 
 
-@group.command(epilog=examples('hive-mind inbox answer 4f1a2b3c "Since 2019."', "hive-mind inbox answer 4f1a2b3c - < answer.txt"))
-@command
+@group.called_as('hive-mind inbox answer 4f1a2b3c "Since 2019."', "hive-mind inbox answer 4f1a2b3c - < answer.txt")
 def answer(
     id_: ItemId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads standard input.")],
@@ -309,10 +304,7 @@ def answer(
     return decide(at, id_, wish)
 
 
-@group.command(
-    epilog=examples('hive-mind inbox edit 4f1a2b3c "It leaves at ten."', "hive-mind inbox edit 4f1a2b3c - --json < value.json")
-)
-@command
+@group.called_as('hive-mind inbox edit 4f1a2b3c "It leaves at ten."', "hive-mind inbox edit 4f1a2b3c - --json < value.json")
 def edit(
     id_: ItemId,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The value to use instead; - reads standard input.")],
@@ -328,8 +320,7 @@ def edit(
     return decide(at, id_, wish)
 
 
-@group.command(epilog=examples('hive-mind inbox reopen 4f1a2b3c --because "there is a new report"'))
-@command
+@group.called_as('hive-mind inbox reopen 4f1a2b3c --because "there is a new report"')
 async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDesk) -> None:
     """Let it be decided again.
 

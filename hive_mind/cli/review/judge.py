@@ -11,10 +11,9 @@ from typer.core import TyperGroup
 from hive_mind.agents.judging.decision_log import JudgeRecord, record_of, reset
 from hive_mind.cli import options
 from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
 from hive_mind.cli.output import say, show, show_json, show_table
 from hive_mind.cli.review.inbox_desk import ledger_of
-from hive_mind.cli.running import command
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -32,7 +31,7 @@ class _Shows(TyperGroup):
         return super().parse_args(ctx, args if is_called else ["show", *args])
 
 
-group = typer.Typer(
+group = Group(
     name="judge",
     cls=_Shows,
     help="See how the judge of an agent's facts does: how sure, how right, at what cost.",
@@ -40,8 +39,7 @@ group = typer.Typer(
 )
 
 
-@group.command(name="show", epilog=examples("hive-mind judge show reader-1", "hive-mind judge reader-1 -o json"))
-@command
+@group.called_as("hive-mind judge show reader-1", "hive-mind judge reader-1 -o json", name="show")
 async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Show how often it asks people, how often rules decide, how sure and how right it is, and what it costs.
 
@@ -63,8 +61,7 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
         _show_weights(record)
 
 
-@group.command(name="reset", epilog=examples("hive-mind judge reset reader-1"))
-@command
+@group.called_as("hive-mind judge reset reader-1", name="reset")
 async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
     """Reset how sure it has to be to what the manifest says, and weigh signals alike; earlier decisions no longer count.
 

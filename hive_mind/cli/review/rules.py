@@ -8,10 +8,9 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.file import write_first
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.review.rules_deciding import OfFleet, add_to
-from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.judge import DECISIONS_MIN
@@ -29,7 +28,7 @@ On = Annotated[str, typer.Option("--on", metavar="FILE", help="Facts that `facts
 AtLeast = Annotated[int, typer.Option("--at-least", min=2, max=10_000, help="Decisions that a rule must rest on.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them there, on trial.", show_default=False)]
 
-group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
+group = Group(name="rules", help=_HELP, no_args_is_help=True)
 
 
 @group.callback(
@@ -43,8 +42,7 @@ def rules() -> None:
     """
 
 
-@group.command("list", epilog=examples("hive-mind rules list", "hive-mind rules list --fleet town -o json"))
-@command
+@group.called_as("hive-mind rules list", "hive-mind rules list --fleet town -o json", name="list")
 async def list_rules(at: OfFleet) -> None:
     """List the rules in force in a fleet, in the order in which they are asked."""
     from hive_mind.cli.review.rules_found import at_work, show_rules
@@ -58,8 +56,7 @@ async def list_rules(at: OfFleet) -> None:
         show_rules(evaluation_rules)
 
 
-@group.command("show", epilog=examples("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json"))
-@command
+@group.called_as("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json", name="show")
 async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")], at: OfFleet) -> None:
     """Show a rule in force, as it would stand in a file, and how often people decided as it says."""
     from hive_mind.cli.review.rules_found import agreed, at_work, plainly, review_of, trials_by_people
@@ -77,11 +74,7 @@ async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="It
     say(agreed(trial), style="dim")
 
 
-@group.command(
-    "try",
-    epilog=examples("hive-mind rules try --agent harbour", "hive-mind rules try rules/*.yaml --on facts.jsonl -o json"),
-)
-@command
+@group.called_as("hive-mind rules try --agent harbour", "hive-mind rules try rules/*.yaml --on facts.jsonl -o json", name="try")
 async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> None:
     """Show what each rule would do to what an agent knows, and how often people decided otherwise. Nothing is changed.
 
@@ -100,8 +93,7 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
     _show_trials(trials, len(cases))
 
 
-@group.command(epilog=examples("hive-mind rules propose", "hive-mind rules propose --at-least 20 --out rules/learned.yaml"))
-@command
+@group.called_as("hive-mind rules propose", "hive-mind rules propose --at-least 20 --out rules/learned.yaml")
 async def propose(
     at_least: AtLeast = DECISIONS_MIN,
     out: Out = None,

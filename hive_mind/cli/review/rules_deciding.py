@@ -9,9 +9,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import Fleet
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import show, show_json
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -49,19 +49,16 @@ class _Moved:
     trial: "Trial"
 
 
-def add_to(group: typer.Typer) -> None:
-    group.command(
-        epilog=examples(
-            "hive-mind rules approve --from rules/learned.yaml",
-            "hive-mind rules approve no_prices",
-            "hive-mind rules approve no_prices --of 1 --as ruth",
-        )
+def add_to(group: Group) -> None:
+    group.called_as(
+        "hive-mind rules approve --from rules/learned.yaml",
+        "hive-mind rules approve no_prices",
+        "hive-mind rules approve no_prices --of 1 --as ruth",
     )(approve)
-    group.command(epilog=examples("hive-mind rules shadow no_prices", "hive-mind rules shadow --from rules/new.yaml"))(shadow)
-    group.command(epilog=examples("hive-mind rules retire no_prices"))(retire)
+    group.called_as("hive-mind rules shadow no_prices", "hive-mind rules shadow --from rules/new.yaml")(shadow)
+    group.called_as("hive-mind rules retire no_prices")(retire)
 
 
-@command
 async def approve(ids: Ids = None, source: From = None, share: Share = None, by: By = "", *, at: OfFleet) -> None:
     """Let rules decide in the whole hive: a tenth of the cases at first, more each time they are approved again.
 
@@ -74,7 +71,6 @@ async def approve(ids: Ids = None, source: From = None, share: Share = None, by:
     await _decide(_Wish("active", person(by), share), ids or [], source, at)
 
 
-@command
 async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFleet) -> None:
     """Put rules of the hive on trial: they look at every fact and decide nothing. Facts that they held back are shared."""
     from hive_mind.cli.review.inbox_desk import person
@@ -82,7 +78,6 @@ async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFle
     await _decide(_Wish("shadow", person(by)), ids or [], source, at)
 
 
-@command
 async def retire(
     ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent, fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples
-from hive_mind.cli.running import FAILED, Stopped, command
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group
+from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
 from hive_mind.errors import InvalidInput
 
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from hive_mind.runs.graphs.spec import WorkerSpec
     from hive_mind.tools.base import McpServer
 
-_EPILOG = examples(
-    "hive-mind run incident-review --input notes=incidents/",
-    "hive-mind run workers/review.yaml --name june --input question=@question.txt --wait",
-    "hive-mind run incident-review --input notes=incidents/ -o json",
-)
 _VALUE_BYTES_MAX = 500_000
 
 WorkerName = Annotated[
@@ -62,11 +57,14 @@ Functions = Annotated[
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for people's decisions, instead of returning when the run needs one.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind run incident-review --input notes=incidents/",
+    "hive-mind run workers/review.yaml --name june --input question=@question.txt --wait",
+    "hive-mind run incident-review --input notes=incidents/ -o json",
+)
 async def run(
     worker: WorkerName = "",
     inputs: Inputs = None,

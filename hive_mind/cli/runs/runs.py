@@ -11,10 +11,9 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
-from hive_mind.cli.running import command
 from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
 from hive_mind.cli.runs.run import Functions, Mcp, Wait, again, driven, functions_of, printer_for, servers_of
 from hive_mind.cli.runs.run_in_fleet import show_in_fleet
@@ -43,7 +42,7 @@ class OfAgents:
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
 
-group = typer.Typer(
+group = Group(
     name="runs",
     help=_HELP,
     no_args_is_help=True,
@@ -51,8 +50,7 @@ group = typer.Typer(
 )
 
 
-@group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
-@command
+@group.called_as("hive-mind runs list", "hive-mind runs list -n 100 -o json", name="list")
 async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
     """List runs, the most recently changed first."""
     from hive_mind.cli.runs.run_shown import show_table_of
@@ -98,8 +96,7 @@ def _with_ledgers(home: Path | None) -> list[str]:
     return sorted(path.parent.name for path in folder.glob("*/ledger.sqlite"))
 
 
-@group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
-@command
+@group.called_as("hive-mind runs show 4f1a2b3c", name="show")
 async def show_one(run: RunId, at: options.OwnAgent) -> None:
     """Show a run: where it stands, the values it set, the people it waits for."""
     from hive_mind.agents.runs.executor import RunExecutor
@@ -116,8 +113,7 @@ async def show_one(run: RunId, at: options.OwnAgent) -> None:
         await show_run(executor, at.agent, at.output)
 
 
-@group.command(epilog=examples("hive-mind runs why 4f1a2b3c", "hive-mind runs why 4f1a2b3c -o json"))
-@command
+@group.called_as("hive-mind runs why 4f1a2b3c", "hive-mind runs why 4f1a2b3c -o json")
 async def why(run: RunId, at: options.OwnAgent) -> None:
     """Explain the outcome of a run: its judgements and people's decisions, in order."""
     from hive_mind.agents.runs.run_journal import run_called
@@ -134,8 +130,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
         show(line)
 
 
-@group.command(epilog=examples("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step"))
-@command
+@group.called_as("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step")
 async def watch(run: RunId, at: options.OwnAgent) -> None:
     """Show each step of a run, from the first on, as it comes, until it ends. Ctrl-C stops watching, not the run."""
     from hive_mind.agents.runs.run_journal import run_called
@@ -156,8 +151,7 @@ async def watch(run: RunId, at: options.OwnAgent) -> None:
                     break
 
 
-@group.command(epilog=examples("hive-mind runs resume 4f1a2b3c", "hive-mind runs resume 4f1a2b3c --wait --worker review.yaml"))
-@command
+@group.called_as("hive-mind runs resume 4f1a2b3c", "hive-mind runs resume 4f1a2b3c --wait --worker review.yaml")
 async def resume(
     run: RunId,
     wait: Wait = False,
@@ -195,8 +189,7 @@ async def resume(
             await driven(executor, at.agent, at.output, again(mcp, function, notify))
 
 
-@group.command("say", epilog=examples('hive-mind runs say 4f1a2b3c "to Corrin, at nine"', "hive-mind chat --run 4f1a2b3c"))
-@command
+@group.called_as('hive-mind runs say 4f1a2b3c "to Corrin, at nine"', "hive-mind chat --run 4f1a2b3c", name="say")
 async def say_to_run(
     run: RunId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is said.")],
@@ -226,8 +219,7 @@ async def say_to_run(
     show(f"run {run} hears it as soon as it goes on: hive-mind runs resume {run}{which}")
 
 
-@group.command(epilog=examples("hive-mind runs cancel 4f1a2b3c"))
-@command
+@group.called_as("hive-mind runs cancel 4f1a2b3c")
 async def cancel(
     run: RunId,
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="The name to cancel under.", show_default="your login")] = "",
@@ -243,8 +235,7 @@ async def cancel(
         show(f"run {journal.run}: {state.outcome} — {state.reason}")
 
 
-@group.command(epilog=examples("hive-mind runs prune --dry-run", "hive-mind runs prune --days 90 --keep 20 --agent keeper"))
-@command
+@group.called_as("hive-mind runs prune --dry-run", "hive-mind runs prune --days 90 --keep 20 --agent keeper")
 async def prune(
     days: Annotated[float, typer.Option("--days", min=0, help="Only runs that ended more than this many days ago.")] = 30,
     keep: Annotated[int, typer.Option("--keep", min=0, help="Keep this many of the most recently ended runs, however old.")] = 0,

@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, examples, refuse_ineffective
+from hive_mind.cli.options import Format, Group, refuse_ineffective
 from hive_mind.cli.output import show, show_json, show_table
-from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 
 Named = Annotated[
@@ -18,17 +17,12 @@ Named = Annotated[
 ]
 AsGraph = Annotated[bool, typer.Option("--graph", help="Draw it as a Mermaid flowchart.")]
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind worker",
-        "hive-mind worker incident-review > review.yaml",
-        "hive-mind worker review.yaml --graph > review.mmd",
-    )
+@group.called_as(
+    "hive-mind worker", "hive-mind worker incident-review > review.yaml", "hive-mind worker review.yaml --graph > review.mmd"
 )
-@command
 async def worker(name: Named = "", graph: AsGraph = False, output: options.Output = Format.TEXT) -> None:
     """List the built-in workers, print the file of one, to start from, or draw one.
 

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from hive_mind import backends
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Group, examples, settings_for
 from hive_mind.cli.output import short_id, show
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
@@ -30,7 +28,7 @@ _CONFLICTS_MAX = 3
 _INPUT_BYTES_MAX = 1 << 20
 _INPUT_WAIT_S = 0.5
 
-group = typer.Typer(
+group = Group(
     name="hook",
     help="Hooks for agent programs: what to know when a session begins.",
     no_args_is_help=True,

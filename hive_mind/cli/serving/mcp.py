@@ -14,9 +14,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import examples, settings_for
+from hive_mind.cli.options import Group, examples, settings_for
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import command, exit_codes
+from hive_mind.cli.running import command
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.replacing import write_whole
@@ -84,9 +84,8 @@ _EPILOG = examples(
     "hive-mind mcp --http 8765",
     "hive-mind mcp install claude",
 )
-_INSTALL_EPILOG = examples("hive-mind mcp install cursor", "hive-mind mcp install vscode --agent ines --yes")
 
-group = typer.Typer(name="mcp", epilog=_EPILOG)
+group = Group(name="mcp", epilog=_EPILOG)
 
 Http = Annotated[
     int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve over HTTP on this port.", show_default=False)
@@ -138,16 +137,15 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool,
         await serve_http(server, listener, token)
 
 
-@group.command(epilog=_INSTALL_EPILOG)
+@group.called_as("hive-mind mcp install cursor", "hive-mind mcp install vscode --agent ines --yes")
 def install(client: ForClient, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: options.Yes = False) -> None:
     """Register the memory with a client for this project: shows what it would write, asks, and writes it.
 
     Other servers in the file stay as they are.
     """
-    with exit_codes():
-        file, text = configuration(client, Path.cwd(), arguments(agent, fleet, settings_for(home).home))
-        show(f"{file}:")
-        show(text)
-        if yes or typer.confirm("write it?", err=True):
-            write(file, text)
-            say(f"{file} is written; start {client} anew to use it")
+    file, text = configuration(client, Path.cwd(), arguments(agent, fleet, settings_for(home).home))
+    show(f"{file}:")
+    show(text)
+    if yes or typer.confirm("write it?", err=True):
+        write(file, text)
+        say(f"{file} is written; start {client} anew to use it")

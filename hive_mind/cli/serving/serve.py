@@ -7,24 +7,21 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import say, show, show_json
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
-
-_EPILOG = examples("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
 
 Agent = Annotated[str, typer.Option("--agent", "-a", help="The agent of the memory.", show_default="default")]
 Stop = Annotated[bool, typer.Option("--stop", help="End that process; what its agents know stays.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
 async def serve(
     agent: Agent = "",
     stop: Stop = False,

@@ -9,14 +9,13 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import say, show, show_json
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.cli.serving.resident_agent import ResidentAgent, resident_agent
 from hive_mind.console import PREFIX
 from hive_mind.console.sessions import LINK_S
 
-_EPILOG = examples("hive-mind ui", "hive-mind ui --open", "hive-mind ui --fleet town", "hive-mind ui --evaluations runs/today")
 _ASK_S = 10.0
 
 Evaluations = Annotated[
@@ -26,11 +25,10 @@ Evaluations = Annotated[
 Open = Annotated[bool, typer.Option("--open", help="Open the link in the browser of this machine.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind ui", "hive-mind ui --open", "hive-mind ui --fleet town", "hive-mind ui --evaluations runs/today")
 async def ui(
     open_: Open = False,
     agent: Agent = "",

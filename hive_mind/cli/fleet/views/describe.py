@@ -10,9 +10,8 @@ from hive_mind.cli.fleet.fleets import agent_names, show_as
 from hive_mind.cli.fleet.shown.sizes import ago, megabytes
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents, show_conditions
 from hive_mind.cli.fleet.views.get import agent_called
-from hive_mind.cli.options import examples, refuse_ineffective
+from hive_mind.cli.options import Group, refuse_ineffective
 from hive_mind.cli.output import Cell, show, show_table
-from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Kind(StrEnum):
     AGENT = "agent"
 
 
-group = typer.Typer()
+group = Group()
 
 KindName = Annotated[Kind, typer.Argument(metavar="KIND", help="hive or agent.", parser=fleets.noun_of(Kind))]
 Name = Annotated[
@@ -38,10 +37,7 @@ Name = Annotated[
 ]
 
 
-@group.command(
-    epilog=examples("hive-mind describe hive", "hive-mind describe hive research -o yaml", "hive-mind describe agent ada")
-)
-@command
+@group.called_as("hive-mind describe hive", "hive-mind describe hive research -o yaml", "hive-mind describe agent ada")
 async def describe(kind: KindName, name: Name = "", *, at: fleets.OneFleet) -> None:
     """Describe one fleet, or one agent with its process and its node."""
     if kind is Kind.HIVE:

@@ -17,9 +17,9 @@ from hive_mind.cli.fleet.rollout import revisions_of, show_revisions
 from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents
 from hive_mind.cli.fleet.views.logs import processes_of
-from hive_mind.cli.options import examples, refuse_ineffective
+from hive_mind.cli.options import Group, refuse_ineffective
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
-from hive_mind.cli.running import FAILED, CommandError, command
+from hive_mind.cli.running import FAILED, CommandError
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 _LIMIT = 20
 FIELDS = ("group", "domain", "phase", "process")
 
-group = typer.Typer()
+group = Group()
 
 KindName = Annotated[
     Kind, typer.Argument(metavar="KIND", help=f"{', '.join(Kind)}; singular or plural.", parser=fleets.noun_of(Kind))
@@ -80,18 +80,15 @@ Limit = Annotated[
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="agents: keep showing them until Ctrl-C.")]
 
 
-@group.command(
-    epilog=examples(
-        "hive-mind get hives -o name",
-        "hive-mind get agents -l group=north,phase!=ready",
-        "hive-mind get agents -w -o wide",
-        "hive-mind get facts ada -n 20",
-        "hive-mind get events",
-        "hive-mind get members -o json | jq '.[] | select(.state != \"alive\")'",
-        "hive-mind get revisions -o yaml",
-    )
+@group.called_as(
+    "hive-mind get hives -o name",
+    "hive-mind get agents -l group=north,phase!=ready",
+    "hive-mind get agents -w -o wide",
+    "hive-mind get facts ada -n 20",
+    "hive-mind get events",
+    "hive-mind get members -o json | jq '.[] | select(.state != \"alive\")'",
+    "hive-mind get revisions -o yaml",
 )
-@command
 async def get(
     kind: KindName,
     name: Name = "",

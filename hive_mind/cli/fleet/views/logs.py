@@ -12,15 +12,13 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.fleet.shown.log_lines import latest_lines
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder
 
-_EPILOG = examples("hive-mind logs ada", "hive-mind logs ada -f -n 100", "hive-mind logs")
 
 Agent = Annotated[
     str,
@@ -30,11 +28,10 @@ Follow = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new 
 Lines = Annotated[int, typer.Option("--lines", "--tail", "-n", min=0, max=100_000, help="How many of the last lines.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as("hive-mind logs ada", "hive-mind logs ada -f -n 100", "hive-mind logs")
 async def logs(
     agent: Agent = "", follow: Follow = False, lines: Lines = 50, fleet: fleets.Fleet = "", home: options.Home = None
 ) -> None:

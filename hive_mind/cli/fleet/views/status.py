@@ -10,21 +10,18 @@ from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.fleet.shown.live import watched
 from hive_mind.cli.fleet.shown.status import show_agents, show_conditions, show_fleet_line
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group
 from hive_mind.cli.output import show
-from hive_mind.cli.running import FAILED, command
+from hive_mind.cli.running import FAILED
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import FleetStatus
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(
-    epilog=examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase"),
-)
-@command
+@group.called_as("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase")
 async def status(watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Show how a fleet is: its phase, its conditions, and every agent.
 

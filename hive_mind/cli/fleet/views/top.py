@@ -13,9 +13,8 @@ from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.fleet.shown.live import LOG_LINES, PROCESS_FIGURES, PROCESS_TITLES, Rates, process_rows, watched
 from hive_mind.cli.fleet.shown.log_lines import LogLine, latest_lines
 from hive_mind.cli.fleet.shown.status import show_agents, show_fleet_line
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group
 from hive_mind.cli.output import plain, show, show_table
-from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
 Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching; the default without a terminal.")]
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=examples("hive-mind top", "hive-mind top --once"))
-@command
+@group.called_as("hive-mind top", "hive-mind top --once")
 async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
     async with at.opened() as controller:

@@ -11,19 +11,14 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.shown.status import fleet_line
 from hive_mind.cli.fleet.views.get import agent_called
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import Group
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import Condition, FleetStatus
 
-_EPILOG = examples(
-    "hive-mind wait --for=condition=Ready",
-    "hive-mind wait --for=condition=Ready agent/ada --timeout 30",
-    "hive-mind wait --for=delete",
-)
 # A look costs every process a request.
 _POLL_S = 0.3
 
@@ -42,11 +37,14 @@ class Wish:
     value: str = "true"
 
 
-group = typer.Typer()
+group = Group()
 
 
-@group.command(epilog=_EPILOG)
-@command
+@group.called_as(
+    "hive-mind wait --for=condition=Ready",
+    "hive-mind wait --for=condition=Ready agent/ada --timeout 30",
+    "hive-mind wait --for=delete",
+)
 async def wait(
     subject: Subject = "",
     for_: For = "condition=Ready",
