@@ -1,4 +1,4 @@
-"""`hive-mind retrieval deploy`: put a configuration into use, if it finds better than what is in use now."""
+"""`hive-mind retrieval deploy|history`: put a configuration into use, if it finds better than what is in use now."""
 
 import getpass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,18 +7,18 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, refuse_ineffective
-from hive_mind.cli.output import plain, say, say_refused, show, show_json
+from hive_mind.cli.output import plain, say, say_refused, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.compare import plain_comparison, plain_grounds, show_comparison
-from hive_mind.cli.retrieval.measured import plain_evaluation, show_evaluation
+from hive_mind.cli.retrieval.compare import plain_comparison, plain_evaluation, plain_grounds, show_comparison, show_evaluation
 from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.deployment import DeploymentResult
+    from hive_mind.retrieval.deployment import Deployment, DeploymentResult
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import ConfigVerdict
+
 
 _LOSERS_SHOWN = 3
 
@@ -196,3 +196,40 @@ def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:
         "evaluation": plain_evaluation(verdict.candidate, with_questions=False) if verdict.candidate else None,
         "comparison": plain_comparison(verdict.comparison) if verdict.comparison else None,
     }
+
+
+_WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
+
+
+@group.called_as("hive-mind retrieval history", "hive-mind retrieval history -n 3 -o json")
+async def history(
+    limit: options.Limit = 20,
+    workspace: workspaces.Folder = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Show the deployments, the latest first: person, time, reason and figures."""
+    from hive_mind.retrieval.deployment import read_deployments
+
+    folder = workspaces.opened(workspace)
+    entries = read_deployments(folder)[::-1][:limit]
+    if output is Format.JSON:
+        show_json([plain(entry) for entry in entries])
+        return
+    if not entries:
+        show("Nothing was deployed yet: hive-mind retrieval deploy CONFIG")
+    for deployment in entries:
+        _show_deployment(deployment)
+
+
+def _show_deployment(deployment: "Deployment") -> None:
+    forced = " against the gate" if deployment.forced else ""
+    former = f" in place of {deployment.former}" if deployment.former else ""
+    by = f" by {deployment.by}" if deployment.by else ""
+    when = deployment.at[:19].replace("T", " ") or "at an unknown time"
+    show(f"{when}  {_WHAT[deployment.what]} {deployment.config}{former}{forced}{by}", style="yellow" if deployment.forced else "")
+    if deployment.figures:
+        show_indented(figures(deployment.figures), style="dim")
+    if deployment.why:
+        show_indented(f"reason: {deployment.why}")
+    for message in deployment.overruled:
+        show_indented(f"overruled: {message}", style="yellow")

@@ -2,8 +2,14 @@
 
 import msgspec
 
-from hive_mind.cli.retrieval.compare import plain_comparison, show_comparison
-from hive_mind.cli.retrieval.measured import plain_evaluation, questions_of, show_evaluation, show_questions
+from hive_mind.cli.retrieval.compare import (
+    plain_comparison,
+    plain_evaluation,
+    questions_of,
+    show_comparison,
+    show_evaluation,
+    show_questions,
+)
 from hive_mind.retrieval.measuring.verdict import compare
 from tests.unit.retrieval.measurements import evaluation
 

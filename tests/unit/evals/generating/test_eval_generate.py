@@ -5,14 +5,14 @@ import json
 import typer
 from typer.testing import CliRunner, Result
 
-from hive_mind.cli.evals import generate as command
+from hive_mind.cli.evals import app as command
 from hive_mind.evals.datasets import load_jsonl
 from hive_mind.evals.generating import generate
 
 
 def ran(*words: str) -> Result:
     app = typer.Typer()
-    app.add_typer(command.group)
+    app.add_typer(command.first)
     # A second command, or Typer leaves out the first one's name.
     app.command("other")(lambda: None)
     return CliRunner().invoke(app, ["generate", *words])
