@@ -30,7 +30,7 @@ from tests.servers.home_guard import HomeGuard
 
 QUESTION = "Where does valve 7 stand?"
 PATIENCE_S = 60.0
-_REQUEST = f"from hive_mind.cli.serving.quick_ask import _given, _reply; _reply(_given(['ask', {QUESTION!r}]))"
+_REQUEST = f"from hive_mind.cli.asking.quick_ask import _given, _reply; _reply(_given(['ask', {QUESTION!r}]))"
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "the request alone": ["-c", _REQUEST],

@@ -42,7 +42,7 @@ def _is_answered(arguments: list[str]) -> bool:
         return True
     if arguments[:1] != ["ask"]:
         return False
-    from hive_mind.cli.serving.quick_ask import asked_and_answered
+    from hive_mind.cli.asking.quick_ask import asked_and_answered
 
     return asked_and_answered(arguments)
 

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.output import say
-from hive_mind.cli.running import exit_codes
+from hive_mind.cli.running import ending_signals, exit_codes
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:

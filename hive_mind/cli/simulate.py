@@ -21,12 +21,11 @@ from typing import Annotated, NamedTuple
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import ProgressPrinter as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.pictures import picture_kind, write_picture
-from hive_mind.cli.running import FAILED, exit_codes
+from hive_mind.cli.running import FAILED, ending_signals, exit_codes
 from hive_mind.drawing.palette import COLOURS, MARKERS
 from hive_mind.errors import InvalidInput
 from hive_mind.sim.faults import FAULTS, parse

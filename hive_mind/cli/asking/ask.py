@@ -5,12 +5,10 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.answer_shown import show_reply
-from hive_mind.cli.asking.asked import asked_agent
-from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
-from hive_mind.cli.options import Format, Group, SearchMethod, as_of_field
+from hive_mind.cli.asking.asked import AnyEmbeddingAgent, asked_agent
+from hive_mind.cli.asking.quick_ask import show_reply
+from hive_mind.cli.options import ConfigFile, Format, Group, SearchMethod, as_of_field, ways_of
 from hive_mind.cli.output import printable, say
-from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.model.query import LIMIT
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")]

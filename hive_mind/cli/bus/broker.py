@@ -18,10 +18,9 @@ import msgspec
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import say, show
-from hive_mind.cli.running import Stopped
+from hive_mind.cli.running import Stopped, ending_signals
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
 from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S
 from hive_mind.devbroker.config import apply, read_config

@@ -156,8 +156,7 @@ async def demo(
     needed or touched.
     """
     # They bring what reads workers and manifests, which only this command needs.
-    from hive_mind.cli.demo.processes import ProcessesPlan, show_processes
-    from hive_mind.cli.demo.review import review, show_review
+    from hive_mind.cli.demo.processes import ProcessesPlan, review, show_processes, show_review
 
     is_text = output is Format.TEXT
     if topology not in NAMES:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.asking.answer_shown import show_answer
+from hive_mind.cli.asking.quick_ask import show_answer
 from hive_mind.cli.output import plain, show, show_prose, show_table
 from hive_mind.evals.demo import DemoQuestion, DemoResult, Summary, outcome
 from hive_mind.model.answer import Answer

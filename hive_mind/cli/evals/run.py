@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.asking.asked import Agent, Fleet, fleet_agent
 from hive_mind.cli.evals.compare import show_report
-from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, ConfigFile, Format, Group, settings_for, ways_of
 from hive_mind.cli.output import ProgressPrinter, figure, plain, progress, say, show, show_json, show_prose, show_table
-from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput

@@ -1,15 +1,134 @@
-"""`hive-mind stats`: what an agent's memory holds, in figures."""
+"""`hive-mind stats`, `sources` and `reembed`: what an agent's memory holds, in figures, its sources and its vectors.
 
-from hive_mind.cli.asking.asked import asked_agent
-from hive_mind.cli.facts.facts_asked import AskedFacts
-from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
-from hive_mind.cli.options import Format, Group
-from hive_mind.cli.output import plain, show, show_json, show_table
+How files that were learned look stands here, too: the reasons for what was left out are those of their sources.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.asking.asked import AnyAgent, AnyEmbeddingAgent, AskedFacts, asked_agent
+from hive_mind.cli.options import Format, Group, for_reading
+from hive_mind.cli.output import (
+    ProgressPrinter,
+    plain,
+    printable,
+    progress,
+    show,
+    show_indented,
+    show_json,
+    show_table,
+    shown_source,
+)
+from hive_mind.cli.running import Stopped
 from hive_mind.counted import counted
 from hive_mind.model.aggregation import MemoryStatistics
+from hive_mind.model.content import KnownSource
+from hive_mind.model.decoding import converted
 from hive_mind.runtime.agent_files import database_path
 
+if TYPE_CHECKING:
+    from hive_mind.memory.cognitive import CognitiveMemory
+
+Reply = Mapping[str, Any]
+
+# How many of a reason are written, where an s more does not do.
+_REASONS = {
+    "page without text": ("page without text", "pages without text"),
+    "header or footer": ("header or footer", "headers and footers"),
+    "set of comments": ("set of comments", "sets of comments"),
+    "a question": ("question", "questions"),
+    "a greeting or thanks": ("greeting or thanks", "greetings or thanks"),
+    "too few words": ("remark of too few words", "remarks of too few words"),
+    "the address of a link": ("address of a link", "addresses of links"),
+    "said before": ("repetition", "repetitions"),
+    "a log line like others": ("log line like others", "log lines like others"),
+}
+
+# Counted apart.
+_UNSURE = "too unsure"
+
+# As much as anybody reads. A book has thousands.
+_LINES_MAX = 100
+
+
+def show_learned(files: Sequence[Reply]) -> None:
+    for file in files:
+        show(f"{shown_source(str(file['file']))}: {_figures(file)}")
+        _show_lines(file.get("lines", ()))
+    if len(files) > 1:
+        new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
+        show(f"{counted(len(files), 'file')}: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
+
+
+def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
+    """The first that were kept and the first that were not, and how many more there are."""
+    for is_kept in (True, False):
+        those = [line for line in lines if (line["what"] == "kept") is is_kept]
+        for line in those[:_LINES_MAX]:
+            show_indented(f"{line['what']}: {line['text']}", style="" if is_kept else "dim")
+        if rest := len(those) - min(len(those), _LINES_MAX):
+            verb = "kept" if is_kept else "left out"
+            show_indented(f"… and {rest:,} more {verb}: all of them with --output json", style="dim")
+
+
+def _figures(file: Reply) -> str:
+    parts = [f"{counted(file['facts'], 'fact')}, {file['added']:,} of them new"]
+    parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
+    parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
+    parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
+    left = left_out_text(file["left_out"])
+    return ", ".join(parts) + (f"; left out: {left}" if left else "")
+
+
+def left_out_text(reasons: Mapping[str, int]) -> str:
+    """The reasons for omissions and how often each occurred, "" for nothing; except those that were too unsure."""
+    return ", ".join(counted(times, *_REASONS.get(reason, (reason,))) for reason, times in reasons.items() if reason != _UNSURE)
+
+
+Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path.")]
+
+
 group = Group()
+
+
+@group.called_as("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json")
+async def sources(below: Below = "", *, at: AnyAgent) -> None:
+    """List the sources: when each was learned, its current and former facts, and what was left out."""
+    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+        known_sources = converted((await agent.call("sources", query=printable(below)))["sources"], list[KnownSource])
+    if at.output is Format.JSON:
+        show_json([_row(source) for source in known_sources])
+    elif not known_sources:
+        show("No sources yet.")
+    else:
+        _show(known_sources)
+
+
+def _show(known_sources: Sequence[KnownSource]) -> None:
+    rows = [
+        (
+            shown_source(source.source),
+            f"{source.facts:,}",
+            f"{source.former:,}",
+            f"{_when(source):%Y-%m-%d %H:%M}",
+            left_out_text(source.left_out),
+        )
+        for source in known_sources
+    ]
+    show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
+
+
+def _row(source: KnownSource) -> Mapping[str, object]:
+    return {**plain(source), "learned_at": _when(source).isoformat(timespec="seconds")}
+
+
+def _when(source: KnownSource) -> datetime:
+    return datetime.fromtimestamp(source.learned_at_us / 1e6, UTC)
 
 
 @group.called_as("hive-mind stats", "hive-mind stats --agent archive --output json")
@@ -43,3 +162,36 @@ def _rows(figures: MemoryStatistics) -> list[tuple[str, str, str]]:
         ("entities", f"{figures.entities:,}", "names mentioned"),
         ("vectors", f"{figures.vectors:,}", embedding + lacking),
     ]
+
+
+@group.called_as("hive-mind reembed", "hive-mind reembed --model models/gte-base")
+async def reembed(at: options.EmbeddingAgent) -> None:
+    """Embed everything with the current model, and delete the vectors of the former one.
+
+    If it is interrupted, the next call goes on where it stopped.
+    """
+    from hive_mind.runtime.wiring import open_memory
+
+    async with await open_memory(for_reading(at.settings(), at.agent), at.agent) as memory:
+        with progress("texts") as report:
+            count = await _reembed(memory, report)
+        figures = await memory.get_statistics()
+    if at.output is Format.JSON:
+        show_json({"agent": at.agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors})
+    else:
+        show(f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
+
+
+async def _reembed(memory: "CognitiveMemory", report: ProgressPrinter) -> int:
+    reached = 0, 0
+
+    def show(done: int, total: int) -> None:
+        nonlocal reached
+        reached = done, total
+        report(done, total, "embedding")
+
+    try:
+        return await memory.reembed(show)
+    except asyncio.CancelledError:
+        number, total = reached
+        raise Stopped(f"stopped; {number} of {total} texts embedded, all kept: run it again to go on") from None

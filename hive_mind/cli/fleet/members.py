@@ -1,21 +1,28 @@
-"""`hive-mind members` and `fleet`: how members look, evicting one that is dead or hostile, founding a hive again."""
+"""`hive-mind members`, `fleet`, `rollout`, `scale`, `drain`, `delete`: evict, found again, restart, resize, stop."""
 
 import time
+from collections.abc import Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.apply import show_outcome, under_way
-from hive_mind.cli.fleet.fleets import show_as
-from hive_mind.cli.options import Group, examples
+from hive_mind.cli.fleet.apply import carry_out, show_outcome, under_way
+from hive_mind.cli.fleet.fleets import agent_names, fleet_names, process_names, show_as
+from hive_mind.cli.options import Group, examples, is_confirmed
 from hive_mind.cli.output import plain, say, show, show_table
+from hive_mind.cli.running import CommandError
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
+from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.evicting import Evicted, HiveMember, Remains
+    from hive_mind.control.state import FleetFolder
+
 
 _FLEET_HELP = "Recover the hive of a fleet when members lost what they had."
 _HELP = "Evict dead or hostile members from a fleet's hive."
@@ -136,3 +143,140 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
     last_heard = "never" if row["last_heard_s"] is None else f"{row['last_heard_s']:.0f} s ago"
     certificate = row["certificate"] or "not asked for"
     return row["name"], state, certificate, last_heard, str(row["epoch"] or ""), str(row["partitions"]), str(alone or "")
+
+
+REVISION_TITLES = ("revision", "applied", "topology", "agents")
+
+rollout_group = Group(
+    name="rollout",
+    no_args_is_help=True,
+    epilog=examples("hive-mind rollout restart", "hive-mind rollout undo"),
+)
+group.add_typer(rollout_group)
+
+AgentName = Annotated[
+    str, typer.Argument(metavar="AGENT", show_default="all", help="Only this agent's process.", autocompletion=agent_names)
+]
+
+
+@rollout_group.callback()
+def rollout() -> None:
+    """Restart a fleet, or go back to an earlier manifest."""
+
+
+@rollout_group.called_as("hive-mind rollout restart", "hive-mind rollout restart ada")
+async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
+    """Stop and start processes, a few at a time, so that the others go on answering."""
+    await carry_out(at, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
+
+
+@rollout_group.called_as("hive-mind rollout undo")
+async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
+    """Apply the manifest that was applied before the last one. A second undo takes that back."""
+    await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
+
+
+def revisions_of(folder: "FleetFolder") -> list[dict[str, Any]]:
+    """The manifests that were applied and are kept, the last ten."""
+    return [_revision(folder, number) for number in folder.kept_revisions()]
+
+
+def show_revisions(revisions: list[dict[str, Any]]) -> None:
+    rows = [tuple(str(revision[title]) for title in REVISION_TITLES) for revision in revisions]
+    show_table(REVISION_TITLES, rows, right=(0, 3))
+    if not revisions:
+        show("nothing was applied yet")
+
+
+def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
+    from hive_mind.control.manifests.expansion import expanded
+    from hive_mind.control.manifests.reading import read_text
+
+    text = folder.manifest_text(number)
+    manifest = read_text(text, folder.path, f"revision {number}").manifest
+    changed = (folder.revisions / f"{number:04d}.yaml").stat().st_mtime
+    applied = datetime.fromtimestamp(changed, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return {
+        "revision": number,
+        "applied": applied,
+        "topology": manifest.spec.topology.kind,
+        "agents": len(expanded(manifest)),
+        "manifest": text,
+    }
+
+
+Entry = Annotated[
+    str,
+    typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
+]
+Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there should be.")]
+
+
+@group.called_as("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")
+async def scale(
+    replicas: Count,
+    entry: Entry = "",
+    allow_data_loss: fleets.DataLoss = False,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
+    *,
+    at: fleets.OneFleet,
+) -> None:
+    """Change how many agents an entry with a count stands for.
+
+    Those that leave hand over what they hold first. The manifest the fleet keeps is changed; your own file is not, so change it
+    too before you apply it again.
+    """
+    await carry_out(
+        at, lambda opened: opened.scale(entry or None, replicas, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
+    )
+
+
+Process = Annotated[
+    str,
+    typer.Argument(metavar="PROCESS", help="As shown by hive-mind get agents.", autocompletion=process_names),
+]
+
+
+@group.called_as("hive-mind drain ada")
+async def drain(process: Process, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
+    """Let a process finish and end. It stays away until the next apply or rollout restart."""
+    await carry_out(at, lambda opened: opened.drain(process, timeout_s=timeout_s))
+
+
+File = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="Its manifest.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
+Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: memory, journals, logs. For good.")]
+
+
+@group.called_as(
+    "hive-mind delete -f manifests/flat.yaml", "hive-mind delete research", "hive-mind delete research --purge --yes"
+)
+def delete(
+    name: Name = "",
+    file: File = "",
+    purge: Purge = False,
+    yes: options.Yes = False,
+    timeout: fleets.Timeout = TIMEOUT_S,
+    home: options.Home = None,
+) -> Coroutine[Any, Any, None]:
+    """Stop every process of a fleet, each after it has finished.
+
+    Learned facts stay and are there again after the next apply. With --purge they are gone for good.
+    """
+    if name and file:
+        raise InvalidInput("give the fleet's name or its manifest, not both")
+    folder = fleets.home_of(home)
+    fleet = fleets.chosen_fleet(folder, fleets.named_in(file) if file else name, named_by="")
+    if purge and not yes and not is_confirmed("purge", f"stop fleet {fleet!r} and forget all it ever learned, for good?"):
+        raise CommandError("nothing was done")
+    return _delete(folder, fleet, timeout, is_purging=purge)
+
+
+async def _delete(home: Path, fleet: str, timeout_s: float, *, is_purging: bool) -> None:
+    async with fleets.opened(home, fleet, is_reporting=True) as controller, under_way(controller):
+        outcome = await controller.delete(purge=is_purging, timeout_s=timeout_s)
+    if not outcome.is_converged:
+        raise CommandError(f"fleet {fleet} is not wholly stopped: {'; '.join(outcome.problems)}; run it again to go on")
+    show(f"fleet {fleet} is stopped, and all it knew is gone" if is_purging else f"fleet {fleet} is stopped; its memory stays")
+    if not is_purging:
+        say(f"to run it again: hive-mind apply -f MANIFEST; to forget it: hive-mind delete {fleet} --purge")

@@ -16,12 +16,11 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import set_by_signals
-from hive_mind.cli.ending import exit_code
 from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import printable, say, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, plain_grounds, show_comparison
-from hive_mind.cli.running import CommandError
+from hive_mind.cli.running import CommandError, exit_code
 from hive_mind.errors import InvalidInput
 
 _BLOCK_BYTES = 65_536

@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.shown.sizes import ago
+from hive_mind.cli.fleet.shown import ago
 from hive_mind.cli.learning.files import STDIN, stdin_text
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_table

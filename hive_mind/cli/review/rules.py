@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.asking.asked import AnyAgent
 from hive_mind.cli.file import write_first
-from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.review.rules_deciding import OfFleet, add_to

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Fleet
+from hive_mind.cli.asking.asked import Fleet
 from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.cli.running import CommandError

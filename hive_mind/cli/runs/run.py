@@ -1,25 +1,84 @@
-"""`hive-mind run`: start a worker, follow what it does, and stop where it has ended or waits for a person."""
+"""`hive-mind run` and `worker`: start a worker, follow it until it has ended or waits for a person; list and draw them."""
 
 import asyncio
 import secrets
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli.fleet.agents import AnyEmbeddingAgent, fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, Format, Group
+from hive_mind.cli import options
+from hive_mind.cli.asking.asked import AnyEmbeddingAgent, fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective
+from hive_mind.cli.output import say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, Stopped
-from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from hive_mind.agents.notices import Deliver
     from hive_mind.agents.runs.executor import RunExecutor
+    from hive_mind.agents.runs.performer import RunParts
     from hive_mind.cli.runs.run_shown import StepPrinter
     from hive_mind.runs.graphs.spec import WorkerSpec
     from hive_mind.tools.base import McpServer
+
+
+Notify = Annotated[
+    str,
+    typer.Option(
+        "--notify",
+        metavar="URL|COMMAND",
+        help="Send a notice of each item that waits for a person: to a webhook, or to a command's standard input.",
+        show_default="none",
+    ),
+]
+
+
+def refuse_notify(notify: str) -> None:
+    """Raises `InvalidInput` where a fleet says who gets notices."""
+    if notify:
+        raise InvalidInput("a fleet runs here, and its manifest says who gets notices (spec.notify): leave out --notify")
+
+
+def check_notify(notify: str) -> None:
+    """Raises `InvalidInput` for a notice that could go nowhere, before anything is done."""
+    if notify:
+        _delivery(notify)
+
+
+def _delivery(notify: str) -> "Deliver":
+    from hive_mind.agents.notices import delivery
+    from hive_mind.runtime.settings import environment_without_secrets, secret
+
+    return delivery(notify, secret("HOOK_SECRET"), environment_without_secrets())
+
+
+@asynccontextmanager
+async def notifying(notify: str, parts: "RunParts") -> AsyncIterator[None]:
+    """Send notices while a run is driven, and of what waits at its end; one that could not be sent is sent when it is resumed."""
+    if not notify:
+        yield
+        return
+    from hive_mind.agents.notices import Notices
+
+    notices = Notices(parts.ledger, _delivery(notify), clock_ms=parts.clock_ms)
+    following = asyncio.create_task(notices.follow(), name="notices")
+    try:
+        yield
+    except Stopped:
+        raise
+    except typer.Exit:
+        await notices.send_due()
+        raise
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+        if not following.cancelled() and (error := following.exception()):
+            say(f"notices stopped: {error}", style="yellow")
+
 
 _VALUE_BYTES_MAX = 500_000
 
@@ -85,7 +144,7 @@ async def run(
     `hive-mind inbox`. Exit code 1 unless the run ended as accepted.
     """
     from hive_mind.agents.runs.executor import RunExecutor
-    from hive_mind.cli.runs.run_in_fleet import run_in_fleet
+    from hive_mind.cli.runs.run_shown import run_in_fleet
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     options, settings = inputs_of(inputs or ()), at.settings()
@@ -207,3 +266,42 @@ def _text_of(name: str) -> str:
             f"{name} has {size:,} bytes: an input has at most {_VALUE_BYTES_MAX:,}; give the name of the file instead"
         )
     return path.read_text("utf-8", "replace")
+
+
+Named = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER", help="The name of a built-in worker; with --graph also a file of kind Worker.", show_default="list them"
+    ),
+]
+AsGraph = Annotated[bool, typer.Option("--graph", help="Draw it as a Mermaid flowchart.")]
+
+
+@group.called_as(
+    "hive-mind worker", "hive-mind worker incident-review > review.yaml", "hive-mind worker review.yaml --graph > review.mmd"
+)
+async def worker(name: Named = "", graph: AsGraph = False, output: options.Output = Format.TEXT) -> None:
+    """List the built-in workers, print the file of one, to start from, or draw one.
+
+    A worker is a graph: nodes that do something (a model with tools, one call, a question to a person), and edges between them.
+    `hive-mind file validate` checks one.
+    """
+    from hive_mind.agents.workers import bundled, text_of
+    from hive_mind.runtime.workers.runs import worker_named
+
+    if not name:
+        if graph:
+            raise InvalidInput("--graph draws one worker: name it, or give its file")
+        specs = [worker_named(name) for name in bundled()]
+        if output is Format.JSON:
+            show_json([{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs])
+        else:
+            show_table(["worker", "what for"], [(spec.id, spec.description) for spec in specs])
+        return
+    refuse_ineffective("the file or the drawing of a worker", output=output is Format.JSON)
+    if graph:
+        from hive_mind.runs.graphs.worker_file import mermaid
+
+        show(mermaid(worker_named(name)))
+    else:
+        show(text_of(name).rstrip())

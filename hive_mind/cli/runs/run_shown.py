@@ -1,19 +1,27 @@
-"""A run as people see it: its steps as they come, where it is, its outcome, and why."""
+"""A run as people see it, also where a fleet's process carries it out: its steps as they come, its outcome, and talk about it."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+import typer
 
 from hive_mind.agents.runs.run_journal import document_of
+from hive_mind.cli.asking.asked import FleetAgent
 from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
+from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
 from hive_mind.runs import steps as s
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.prompt import one_line
 from hive_mind.runs.reports import node_of, step_text
 
 if TYPE_CHECKING:
+    from hive_mind.agents.goal_seeking import GoalSeekingAgent
     from hive_mind.agents.runs.executor import RunExecutor
 
 
@@ -155,3 +163,145 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
                 yield text
             case s.Ended():
                 yield f"ended: {step.outcome}: {step.reason}"
+
+
+_LOOK_S = 0.2
+
+
+async def run_in_fleet(
+    agent: FleetAgent,
+    worker: WorkerSpec | None,
+    inputs: Mapping[str, Any],
+    name: str,
+    output: Format,
+    *,
+    stream: str,
+    is_waiting: bool,
+) -> None:
+    """Begin one there, and look on. Raises `BackendError`, and `InvalidInput` for what the agent refuses."""
+    form = worker.model_dump(mode="json", by_alias=True, exclude_defaults=True) if worker else {}
+    await agent.call("run", worker=form, inputs=dict(inputs), run=name, stream=stream)
+    await look_on(agent, name, output, is_waiting=is_waiting)
+
+
+async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bool) -> None:
+    """Until it has ended or, unless we wait for that too, a person is asked."""
+    steps_seen: tuple[str, ...] = ()
+    printer = StepPrinter(is_silent=output is not Format.TEXT)
+    saying_heard = Heard(printer)
+    try:
+        while True:
+            document = await agent.call("run_shown", run=run)
+            saying_heard.show_new(document.get("saying", ()))
+            if (at := tuple(document["at"])) != steps_seen:
+                printer.line(f"at {', '.join(at)}" if at else "at its end")
+                steps_seen = at
+            if document["status"] != "unfinished" and not (document["status"] == "parked" and is_waiting):
+                break
+            await asyncio.sleep(_LOOK_S)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        raise Stopped(f"the run goes on without you; look at it with: hive-mind runs show {run} --agent {agent.name}") from None
+    printer.end_line()
+    show_in_fleet(agent, document, output)
+    if document["status"] != "accepted":
+        raise typer.Exit(FAILED)
+
+
+def show_in_fleet(agent: FleetAgent, document: Mapping[str, Any], output: Format) -> None:
+    if output is Format.JSON:
+        show_json({"fleet": agent.fleet, "agent": agent.name, **document})
+    else:
+        show_document(document, agent.name, goes_on=True)
+
+
+Document = Mapping[str, Any]
+
+
+class TalkingRun(Protocol):
+    """A run, wherever it is driven."""
+
+    @property
+    def agent(self) -> str:
+        """Its agent's name."""
+        ...
+
+    async def look(self) -> Document:
+        """The run as it is once it waits for somebody, or has ended."""
+        ...
+
+    async def say(self, text: str) -> Document:
+        """The same after this was said."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunOfFleet:
+    """It goes on in a process of its fleet."""
+
+    running: FleetAgent
+    run: str
+
+    @property
+    def agent(self) -> str:
+        return self.running.name
+
+    async def look(self, after: int = 0) -> Document:
+        """`after`: once it has heard as many messages, if it waits for one."""
+        while True:
+            document: Document = await self.running.call("run_shown", run=self.run)
+            is_behind = document["status"] == "parked" and document.get("listening") and document["heard"] < after
+            if document["status"] != "unfinished" and not is_behind:
+                return document
+            await asyncio.sleep(_LOOK_S)
+
+    async def say(self, text: str, key: str = "") -> Document:
+        """`key`: of a text that may be said again."""
+        told_reply = await self.running.call("run_told", run=self.run, text=text, key=key)
+        return await self.look(told_reply["number"])
+
+
+@dataclass(frozen=True, slots=True)
+class RunHere:
+    """This process drives it."""
+
+    opened: "GoalSeekingAgent"
+    run: str
+
+    @property
+    def agent(self) -> str:
+        return self.opened.name
+
+    async def look(self) -> Document:
+        return await self._document(await self.opened.resume(self.run))
+
+    async def say(self, text: str) -> Document:
+        return await self._document(await self.opened.say(self.run, text))
+
+    async def _document(self, state: Any) -> Document:
+        from hive_mind.agents.runs.run_journal import document_of
+
+        return await document_of(self.run, state, self.opened.desk)
+
+
+async def talk(run: TalkingRun) -> None:
+    """Until the run has ended or waits for a decision, or there is nothing more to say."""
+    from hive_mind.agents.goal_seeking import lines_of
+
+    lines = lines_of(sys.stdin)
+    document = await run.look()
+    while document.get("listening"):
+        show_said(document)
+        line = await anext(lines, None)
+        if line is None:
+            say(f"go on with: hive-mind chat {run.agent} --run {document['run']}", style="dim")
+            return
+        document = await run.say(line)
+    show_document(document, run.agent)
+    if document["status"] not in ("accepted", "parked", "paused"):
+        raise typer.Exit(FAILED)
+
+
+def show_said(document: Document) -> None:
+    """The last words of the nodes that wait for an answer."""
+    for node_listening in document["listening"]:
+        show_indented(printable(node_listening["text"]), lead=f"{node_listening['node']}:")

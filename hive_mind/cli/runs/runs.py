@@ -9,14 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.asking.asked import fleet_agent
 from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
-from hive_mind.cli.runs.notify_option import Notify, check_notify, notifying, refuse_notify
-from hive_mind.cli.runs.run import Functions, Mcp, Wait, again, driven, functions_of, printer_for, servers_of
-from hive_mind.cli.runs.run_in_fleet import show_in_fleet
+from hive_mind.cli.runs.run import (
+    Functions,
+    Mcp,
+    Notify,
+    Wait,
+    again,
+    check_notify,
+    driven,
+    functions_of,
+    notifying,
+    printer_for,
+    refuse_notify,
+    servers_of,
+)
+from hive_mind.cli.runs.run_shown import show_in_fleet
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
@@ -168,7 +180,7 @@ async def resume(
     """
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.runs.run_in_fleet import look_on
+    from hive_mind.cli.runs.run_shown import look_on
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     check_notify(notify)
@@ -202,7 +214,7 @@ async def say_to_run(
     Where a fleet runs the agent, the reply is shown; else `hive-mind runs resume`, or `hive-mind chat --run`, goes on with it.
     """
     from hive_mind.agents.runs.run_journal import run_called, say_to
-    from hive_mind.cli.runs.run_talk import RunOfFleet
+    from hive_mind.cli.runs.run_shown import RunOfFleet
 
     async with _ledger(at.home, at.agent) as ledger:
         run = await run_called(ledger, run)

@@ -11,8 +11,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from hive_mind.cli.serving.direct import is_to_be_started, resident
-from hive_mind.cli.serving.resident_agent import ResidentAgent
+from hive_mind.cli.asking.asked import is_to_be_started, resident
+from hive_mind.cli.asking.serve import ResidentAgent
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.file_lock import try_lock
 from hive_mind.runtime.settings import Settings

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from hive_mind.cli.ending import ending_on_signals, ending_signals
-from hive_mind.cli.running import command, exit_codes
+from hive_mind.cli.running import command, ending_on_signals, ending_signals, exit_codes
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 HANDLED = [number for number, _ in CODES]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hive_mind import __version__
-from hive_mind.cli.serving import quick_ask
-from hive_mind.cli.serving.quick_ask import _given, asked_and_answered
+from hive_mind.cli.asking import quick_ask
+from hive_mind.cli.asking.quick_ask import _given, asked_and_answered
 from hive_mind.runtime import worker_http
 
 REPLY = {

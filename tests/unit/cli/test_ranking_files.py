@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hive_mind.cli.ranking_files import ConfigFile, Ways, ways_of
+from hive_mind.cli.options import ConfigFile, Ways, ways_of
 from hive_mind.errors import InvalidInput, WorkspaceError
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.unit.retrieval.workspaces import workspace

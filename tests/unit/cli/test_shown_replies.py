@@ -1,6 +1,6 @@
 """Where a fact comes from: the agents that said it, and the process that shows it."""
 
-from hive_mind.cli.asking.answer_shown import provenance, show_note
+from hive_mind.cli.asking.quick_ask import provenance, show_note
 
 HIT = {
     "content": "Pump D4 cools the transformers.",

@@ -104,13 +104,13 @@ def test_a_command_says_that_it_starts_a_process_before_it_loads_what_starts_one
     code = f"""
 import sys
 from hive_mind.cli import app
-from hive_mind.cli.serving import resident_agent
+from hive_mind.cli.asking import serve
 
 def say(text, **_):
     print(text, *sys.modules, sep="\\n")
     sys.exit()
 
-resident_agent.say = say
+serve.say = say
 sys.argv = ["hive-mind", "serve", "--home", {str(tmp_path)!r}]
 app.main()
 """
@@ -136,8 +136,8 @@ def test_what_starts_a_process_loads_nothing_of_what_that_runs():
 
 
 # Commands that put requests, wherever the memory is open. An engine is loaded where it turns out to be this process.
-CLIENTS = ("asking.ask", "asking.chat", "facts.facts", "facts.stats", "fleet.apply", "learning.learn", "learning.sources")
-CLIENTS += ("review.inbox", "runs.run", "serving.direct", "serving.mcp", "serving.serve", "serving.ui")
+CLIENTS = ("asking.ask", "asking.chat", "facts.facts", "facts.stats", "fleet.apply", "learning.learn")
+CLIENTS += ("review.inbox", "runs.run", "asking.mcp", "asking.serve")
 ENGINE = ("agents", "cognition", "embed", "hive", "journal", "ledger", "ranking", "store", "memory.cognitive", "api.requests")
 
 

@@ -6,9 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.shown.log_lines import latest_lines
-from hive_mind.cli.fleet.views import logs
+from hive_mind.cli.fleet import fleets, logs
+from hive_mind.cli.fleet.logs import latest_lines
 from hive_mind.control.processes.process_files import ProcessFiles
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from hive_mind.cli.learning import learners
-from hive_mind.cli.learning.learners import Learner, parts_of
+from hive_mind.cli.learning import pieces
+from hive_mind.cli.learning.pieces import Learner, parts_of
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, KnownSource
 
@@ -47,7 +47,7 @@ def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
 
 
 def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
-    monkeypatch.setattr(learners, "PART_CHARACTERS", 10)
+    monkeypatch.setattr(pieces, "PART_CHARACTERS", 10)
     agent, told = Agent(), []
     text = Content("one\ntwo\nthree\nfour\n", "notes")
 
@@ -60,7 +60,7 @@ def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
 
 
 def test_a_long_text_goes_as_one_where_there_is_no_wire(monkeypatch):
-    monkeypatch.setattr(learners, "PART_CHARACTERS", 10)
+    monkeypatch.setattr(pieces, "PART_CHARACTERS", 10)
     agent = Agent()
     agent.fleet = ""
 
@@ -70,7 +70,7 @@ def test_a_long_text_goes_as_one_where_there_is_no_wire(monkeypatch):
 
 
 def test_a_whole_that_goes_in_parts_is_said_to_be_the_whole_when_all_of_it_is_kept(monkeypatch):
-    monkeypatch.setattr(learners, "PART_CHARACTERS", 10)
+    monkeypatch.setattr(pieces, "PART_CHARACTERS", 10)
     agent = Agent()
     long, short = (Content(text, "notes", is_whole=True) for text in ("one\ntwo\nthree\n", "one\n"))
 
@@ -84,7 +84,7 @@ def test_a_whole_that_goes_in_parts_is_said_to_be_the_whole_when_all_of_it_is_ke
 
 
 def test_parts_are_the_text_also_where_a_line_is_longer_than_a_part(monkeypatch):
-    monkeypatch.setattr(learners, "PART_CHARACTERS", 4)
+    monkeypatch.setattr(pieces, "PART_CHARACTERS", 4)
     assert parts_of("abcdefghij\nk\nl") == ["abcd", "efgh", "ij\n", "k\nl"]
     assert parts_of("") == [""]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.learning.watching import FolderWatcher
+from hive_mind.cli.learning.learn import FolderWatcher
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.store.base import Change

@@ -8,19 +8,22 @@ from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.asking.asked import Agent, Fleet
+from hive_mind.cli.asking.serve import resident_agent
 from hive_mind.cli.options import Group, examples, settings_for
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
-from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.replacing import write_whole
 from hive_mind.runtime.settings import secret, settings_given
+
+if TYPE_CHECKING:
+    pass
 
 
 class Client(StrEnum):

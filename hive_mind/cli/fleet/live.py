@@ -1,30 +1,47 @@
-"""A screen that shows a fleet as it is now: agents, facts, lag, messages per second, memory, CPU, and what was logged last.
+"""`hive-mind status` and `top`: a fleet as it is now: agents, facts, lag, messages, memory, CPU, and what was logged last.
 
-It is drawn anew in place on a terminal, and never scrolls. Where not all has room, what is in trouble is shown first.
+A screen is drawn anew in place on a terminal, and never scrolls. Where not all has room, what is in trouble is shown first.
 """
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, NoReturn, Self
 
-from rich.console import Console, Group, RenderableType
+import typer
+from rich.console import Console, RenderableType
+from rich.console import Group as Stack
 from rich.live import Live
 from rich.text import Text
 
-from hive_mind.cli.fleet.shown.log_lines import LogLine, latest_lines
-from hive_mind.cli.fleet.shown.sizes import megabytes
-from hive_mind.cli.fleet.shown.status import AGENT_FIGURES, AGENT_TITLES, agent_rows, fleet_line, phase_cell
-from hive_mind.cli.output import Cell, printable
-from hive_mind.cli.running import Stopped
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.fleet.logs import LogLine, latest_lines
+from hive_mind.cli.fleet.shown import (
+    AGENT_FIGURES,
+    AGENT_TITLES,
+    agent_rows,
+    fleet_line,
+    megabytes,
+    phase_cell,
+    show_agents,
+    show_conditions,
+    show_fleet_line,
+)
+from hive_mind.cli.options import Group
+from hive_mind.cli.output import Cell, plain, printable, show, show_table
+from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.cli.styled import table_of
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.status.fleet_status import FleetStatus, ProcessView
+
 
 PROCESS_TITLES = ("process", "phase", "pid", "agents", "memory", "cpu", "messages/s", "restarts", "error")
 PROCESS_FIGURES = (2, 3, 4, 5, 6, 7)
@@ -103,7 +120,7 @@ def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], heigh
     processes, agents = process_rows(status, rates), agent_rows(status.agents)
     top = fitting(processes, [process.is_ready for process in status.processes], max(left - len(agents), left // 2))
     bottom = fitting(agents, [agent.is_ready for agent in status.agents], left - len(top))
-    return Group(
+    return Stack(
         Text(f"{fleet_line(status)} · {now}", style="bold"),
         *wrong,
         Text(),
@@ -149,3 +166,72 @@ def _log_line(line: LogLine) -> Text:
 
 def _share(cores: float | None) -> str:
     return "" if cores is None else f"{cores:.0%}"
+
+
+Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching; the default without a terminal.")]
+
+
+group = Group()
+
+
+@group.called_as("hive-mind top", "hive-mind top --once")
+async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
+    """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
+    async with at.opened() as controller:
+        if at.output.is_table and sys.stdout.isatty() and not once:
+            await watched(controller, every, controller.folder.path)
+        await _show_once(controller, every, at.output, controller.folder.path)
+
+
+async def _show_once(controller: "HiveController", every_s: float, output: FleetFormat, folder: Path) -> None:
+    """Two looks, because rates need two."""
+    rates, clock = Rates(), asyncio.get_running_loop().time
+    rates.see(await controller.status(), clock())
+    await asyncio.sleep(every_s)
+    status = await controller.status()
+    rates.see(status, clock())
+    lines = await latest_lines(folder, [process.name for process in status.processes], LOG_LINES)
+    value = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
+    value["lines"] = [asdict(line) for line in lines]
+    show_as(output, value, [process.name for process in status.processes], lambda: _show(status, rates, lines))
+
+
+def _show(status: "FleetStatus", rates: Rates, lines: list[LogLine]) -> None:
+    show_fleet_line(status)
+    show()
+    show_table(PROCESS_TITLES, process_rows(status, rates), right=PROCESS_FIGURES)
+    show()
+    show_agents(status.agents)
+    if lines:
+        show("\nlast lines", style="bold")
+        show_table(["", ""], [(line.process, line.text) for line in lines])
+
+
+@group.called_as("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase")
+async def status(watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
+    """Show how a fleet is: its phase, its conditions, and every agent.
+
+    Exit code 1 means that something is broken: the phase is then Degraded, and the conditions say why.
+    """
+    async with at.opened() as controller:
+        if watch and at.output.is_table and sys.stdout.isatty():
+            await watched(controller, every)
+        show_status(now := await controller.status(), at.output)
+        while watch:
+            sys.stdout.flush()
+            await asyncio.sleep(every)
+            show_status(now := await controller.status(), at.output)
+    if now.phase == "Degraded":
+        raise typer.Exit(FAILED)
+
+
+def show_status(status: "FleetStatus", output: FleetFormat) -> None:
+    """The fleet, its conditions and its agents, in the form that was asked for."""
+
+    def show_table() -> None:
+        show_fleet_line(status)
+        show_conditions(status.conditions)
+        show()
+        show_agents(status.agents)
+
+    show_as(output, status, [f"hive/{status.name}"], show_table)

@@ -1,8 +1,10 @@
-"""`hive-mind logs`: what the process of an agent logged, and goes on to log."""
+"""`hive-mind logs`: what the process of an agent logged, and goes on to log, from its files: also where it crashed."""
 
 import asyncio
 import sys
+from collections.abc import Iterable
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +13,49 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import say, show
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder
+
+
+_TIME = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line with the time that stands in it, "" for none, and whose it is."""
+
+    time: str
+    process: str
+    text: str
+
+
+async def latest_lines(folder: Path, processes: Iterable[str], count: int) -> list[LogLine]:
+    """The last lines of all these processes together, the oldest first. `folder` is that of the fleet."""
+    return await asyncio.to_thread(_latest, folder, tuple(processes), count)
+
+
+def _latest(folder: Path, processes: tuple[str, ...], count: int) -> list[LogLine]:
+    from hive_mind.control.processes.log_reading import last_lines
+    from hive_mind.control.processes.process_files import ProcessFiles
+
+    lines: list[LogLine] = []
+    for process in processes:
+        time = ""
+        for text in last_lines(ProcessFiles(folder, process).log, count):
+            # A line without a time, such as one of a traceback, belongs to the one before it.
+            time = _time_in(text) or time
+            lines.append(LogLine(time, process, text))
+    return sorted(lines, key=lambda line: line.time)[-count:]
+
+
+def _time_in(text: str) -> str:
+    match = _TIME.search(text[:100])
+    return match[0].replace(" ", "T").replace(",", ".") if match else ""
 
 
 Agent = Annotated[

@@ -1,14 +1,42 @@
 """How a fleet's status looks: one line for the fleet, a line for each agent and process, and conditions."""
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.output import Cell, Styled, show, show_table
 from hive_mind.counted import IN_A_LINE, counted, first_of
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus
+
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
+
+
+def ago(then_ms: int, now_ms: int | None = None) -> str:
+    """How long ago, such as 5s, 12m, 3h or 2d; "" for never."""
+    if not then_ms:
+        return ""
+    return span((now_ms if now_ms is not None else int(time.time() * 1000)) / 1000 - then_ms / 1000)
+
+
+def span(seconds: float) -> str:
+    """A length of time, of which only the largest unit counts."""
+    seconds = max(seconds, 0.0)
+    if seconds < _MINUTE_S:
+        return f"{seconds:.0f}s"
+    if seconds < _HOUR_S:
+        return f"{seconds // _MINUTE_S:.0f}m"
+    if seconds < 2 * _DAY_S:
+        return f"{seconds // _HOUR_S:.0f}h"
+    return f"{seconds // _DAY_S:.0f}d"
+
+
+def megabytes(count: int) -> str:
+    """A number of bytes; "" where unknown."""
+    return f"{count / 1e6:.0f} MB" if count else ""
+
 
 AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
 AGENT_FIGURES = (4, 5, 6, 7, 8)

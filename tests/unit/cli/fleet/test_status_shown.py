@@ -6,11 +6,10 @@ import json
 import pytest
 from rich.console import Console
 
+from hive_mind.cli.fleet import describe, get, live
+from hive_mind.cli.fleet import shown as status_shown
 from hive_mind.cli.fleet.fleets import FleetFormat
-from hive_mind.cli.fleet.shown import live
-from hive_mind.cli.fleet.shown import status as status_shown
-from hive_mind.cli.fleet.shown.log_lines import LogLine
-from hive_mind.cli.fleet.views import describe, get, status
+from hive_mind.cli.fleet.logs import LogLine
 from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.runtime.workers.status import NodeStatus
 
@@ -84,7 +83,7 @@ def test_conditions_say_since_when_and_why(capsys):
 
 @pytest.mark.parametrize(("output", "begin"), [(FleetFormat.JSON, "{"), (FleetFormat.YAML, "name: research\n")])
 def test_programs_get_everything(output, begin, capfdbinary):
-    status.show_status(a_status(), output)
+    live.show_status(a_status(), output)
 
     out = capfdbinary.readouterr().out.decode()
     assert out.startswith(begin)
@@ -94,7 +93,7 @@ def test_programs_get_everything(output, begin, capfdbinary):
 
 
 def test_names_alone_are_what_other_commands_take(capsys):
-    status.show_status(a_status(), FleetFormat.NAME)
+    live.show_status(a_status(), FleetFormat.NAME)
     assert capsys.readouterr().out == "hive/research\n"
 
 

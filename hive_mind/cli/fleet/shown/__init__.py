@@ -1,1 +1,0 @@
-"""How a fleet is shown: plans, status, logs, what changes while somebody looks."""

@@ -1,1 +1,0 @@
-"""Commands that show a fleet and change nothing."""

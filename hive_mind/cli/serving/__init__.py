@@ -1,1 +1,0 @@
-"""Commands that keep agents open for other programs."""
