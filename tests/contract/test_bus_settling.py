@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from hive_mind.bus.base import EVERYONE, Delivery, admin_of
+from hive_mind.bus.base import EVERYONE, BusAdmin, Delivery
 from hive_mind.bus.codec import encode
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.runtime.secrets.keys import KeyFolder
@@ -145,7 +145,7 @@ async def test_what_can_not_be_handled_is_put_aside_at_once_and_its_broker_has_i
     await bob.inbox.close()
     again = await world.listener()
     assert await again.has_nothing()
-    assert await admin_of(world.bus).dead_letters(world.hive) in ([], ())
+    assert not isinstance(world.bus, BusAdmin) or not await world.bus.dead_letters(world.hive)
 
 
 async def test_of_a_sender_that_is_not_proven_one_message_is_kept_and_all_are_taken_off(world: World) -> None:
