@@ -12,10 +12,9 @@ from hive_mind.bus.base import EVERYONE, Envelope
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.identity.certificate import Certificate, Revocations, Revoked, issued
-from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.epochs import Signing
 from hive_mind.identity.keyring import Keyring
-from hive_mind.identity.keys import PrivateKey
+from hive_mind.identity.keys import Certificate, PrivateKey, Revocations, Revoked, issued
 from hive_mind.model.messages import (
     Announce,
     AppMessage,

@@ -227,7 +227,7 @@ def _disk(settings: Settings, agent: str) -> Check:
             detail = f"{folder} can't be written to ({error.strerror}): it can be asked, and learns nothing"
             return Check("disk", ABSENT, detail, "to let it learn, give this user the right to write there, or another --home")
         return Check("disk", PROBLEM, f"{folder} takes no more ({error.strerror})", "make room there, or raise the quota")
-    from hive_mind.control.status.hindrances import shortage
+    from hive_mind.control.status.conditions import shortage
 
     for room in rooms([folder]):
         if short := shortage(room):

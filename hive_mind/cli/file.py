@@ -24,8 +24,7 @@ from hive_mind.regex import regex
 if TYPE_CHECKING:
     from re import Pattern
 
-    from hive_mind.forms.explaining import Explained
-    from hive_mind.forms.form import Form
+    from hive_mind.forms.form import Explained, Form
 
 _HELP = "Start a manifest, a goal or rules, check files, and look up their fields."
 STDOUT = Path("-")
@@ -130,7 +129,7 @@ async def explain(kind: Kind, path: Place = "", schema: Schema = False, output: 
             raise InvalidInput(f"--schema is about the whole file: leave {path!r} out")
         show_json(schema_of(_form(kind)))
         return
-    from hive_mind.forms.explaining import explained
+    from hive_mind.forms.form import explained
 
     show_explained(explained(path, _form(kind)), _CALLED[kind], output)
 
@@ -166,7 +165,7 @@ def _first(kind: KindName, place: str, topology: TopologyName | None, name: str 
         raise InvalidInput(f"--name is about a manifest or a goal; {_CALLED[kind]} has none")
     match kind:
         case "manifest":
-            from hive_mind.control.manifests.starting import first_manifest
+            from hive_mind.control.manifests.reading import first_manifest
 
             return first_manifest(topology or DEFAULT, _name("my-fleet" if name is None else name, *_FLEET), place)
         case "worker":

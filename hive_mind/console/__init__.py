@@ -2,3 +2,5 @@
 
 PREFIX = "/ui"
 """Where they are, at a worker."""
+LINK_S = 300.0
+"""For how long a link is good: enough to go from a terminal to a browser, also that of a phone."""

@@ -21,18 +21,17 @@ import msgspec
 from aiohttp import web
 
 from hive_mind.console import PREFIX
-from hive_mind.console.decisions import Decisions
 from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
-from hive_mind.console.pages import ask, evaluations, facts, fleet_map, messages, queues, runs
-from hive_mind.console.sessions import SESSION_S, Session, Sessions
-from hive_mind.console.visit import Console, Handler, Page, Visit
+from hive_mind.console.fleet_map import PAGE as FLEET
+from hive_mind.console.pages import ASK, EVALUATIONS, FACTS, MESSAGES, QUEUES, RUNS
+from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page, Session, Sessions, Visit
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder
 
 _log = logging.getLogger(__name__)
 
-PAGES: tuple[Page, ...] = (fleet_map.PAGE, ask.PAGE, facts.PAGE, queues.PAGE, runs.PAGE, messages.PAGE, evaluations.PAGE)
+PAGES: tuple[Page, ...] = (FLEET, ASK, FACTS, QUEUES, RUNS, MESSAGES, EVALUATIONS)
 """In the order in which they are offered."""
 
 POLICY = (

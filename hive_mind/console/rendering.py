@@ -1,60 +1,18 @@
 """Values into HTML. Everything a template shows is escaped; what a fact, a source or a log says is text and never markup.
 
 Loaded with the first page: a worker that nobody looks at holds no templates.
-
-A list in pages, with where one is in it.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hive_mind.counted import counted
 from hive_mind.regex import regex
-
-PER_PAGE = 50
-
-_Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Paged(Generic[_Item]):
-    """One page. `count`: of all items; `number` counts from 1."""
-
-    items: Sequence[_Item]
-    count: int
-    number: int
-    per_page: int = PER_PAGE
-
-    @property
-    def last(self) -> int:
-        """The number of the last page."""
-        return max(1, -(-self.count // self.per_page))
-
-    @property
-    def first_item(self) -> int:
-        """The place of its first item in the whole list, from 1."""
-        return (self.number - 1) * self.per_page + 1 if self.count else 0
-
-    @property
-    def last_item(self) -> int:
-        """The place of its last item."""
-        return min(self.number * self.per_page, self.count)
-
-
-def paged(items: Sequence[_Item], number: int, per_page: int = PER_PAGE) -> Paged[_Item]:
-    """The page of this number, or the last one where there are fewer."""
-    last = max(1, -(-len(items) // per_page))
-    number = min(number, last)
-    return Paged(items[(number - 1) * per_page : number * per_page], len(items), number, per_page)
-
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _DRIVE = regex(r"[A-Za-z]:\\")

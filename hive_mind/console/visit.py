@@ -1,10 +1,21 @@
-"""One request for a page: the session, the values that came along, and the ways to answer."""
+"""One request for a page: its session, the values that came along, the ways to answer, and the record of what was decided.
+
+Sessions are of browsers that followed a link which was good once; only a program with the worker's token gets such a link. They
+are in memory, so they end with the process. A decision is a line of JSON in a file of the fleet, on disk before the page says
+that it is done; of the person who decided only the session is known, and of that a digest is kept.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import hmac
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -12,12 +23,180 @@ from aiohttp import web
 
 from hive_mind import __version__
 from hive_mind.agents.runs.event_streams import beating
-from hive_mind.console import PREFIX
-from hive_mind.console.decisions import Decisions
+from hive_mind.console import LINK_S, PREFIX
 from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
-from hive_mind.console.sessions import Session
-from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.model.decoding import json_decoder
+
+SESSION_S = 12 * 3600.0
+# Beyond these the oldest goes.
+LINKS_MAX, SESSIONS_MAX = 20, 100
+_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A browser. `csrf` is what its forms send along, which no other page knows."""
+
+    cookie: str
+    csrf: str
+    until_s: float
+
+    def knows(self, csrf: str) -> bool:
+        """Whether a form is one of ours."""
+        return hmac.compare_digest(csrf.encode("utf-8", "replace"), self.csrf.encode())
+
+
+@dataclass(slots=True)
+class Sessions:
+    """All browsers that were let in. `clock_s` only goes forward."""
+
+    clock_s: Callable[[], float]
+    _links: dict[str, float] = field(default_factory=dict)
+    _sessions: dict[str, Session] = field(default_factory=dict)
+
+    def link(self) -> str:
+        """A code that lets one browser in, once."""
+        code = secrets.token_urlsafe(_BYTES)
+        self._links[code] = self.clock_s() + LINK_S
+        _keep_newest(self._links, LINKS_MAX)
+        return code
+
+    def enter(self, code: str) -> Session | None:
+        """The session that a code begins; None for one that was used, is too old or never was."""
+        link_kept = next((link for link in self._links if _same(link, code)), "")
+        if self.clock_s() >= self._links.pop(link_kept, 0.0):
+            return None
+        session = Session(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES), self.clock_s() + SESSION_S)
+        self._sessions[session.cookie] = session
+        _keep_newest(self._sessions, SESSIONS_MAX)
+        return session
+
+    def find(self, cookie: str) -> Session | None:
+        """The session of a cookie; None where it has none any more."""
+        session = next((session_kept for token, session_kept in self._sessions.items() if _same(token, cookie)), None)
+        if session is not None and self.clock_s() >= session.until_s:
+            del self._sessions[session.cookie]
+            return None
+        return session
+
+
+def _same(expected: str, presented: str) -> bool:
+    return hmac.compare_digest(expected.encode(), presented.encode("utf-8", "replace"))
+
+
+def _keep_newest(entries_by_key: dict[str, float] | dict[str, Session], most: int) -> None:
+    while len(entries_by_key) > most:
+        del entries_by_key[next(iter(entries_by_key))]
+
+
+_BYTES_SHOWN_MAX = 256 << 10
+
+
+class DecisionLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One of them. `outcome`: begun, done, or failed and why. A line that was begun and has no other was cut short."""
+
+    at_ms: int
+    session: str
+    agent: str
+    did: str
+    about: str
+    reason: str
+    outcome: str
+
+
+class Decisions:
+    """The file. None: they are kept while the process runs, for one that keeps nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._kept = path, list[DecisionLine]()
+        self._turn = asyncio.Lock()
+
+    async def note(self, session: str, agent: str, did: str, about: str, reason: str, outcome: str) -> None:
+        """Keep one. Raises `BackendError` where that can't be."""
+        line = DecisionLine(
+            time.time_ns() // 1_000_000, sha256(session.encode()).hexdigest()[:8], agent, did, about, reason, outcome
+        )
+        async with self._turn:
+            if self._path is None:
+                self._kept = [*self._kept[-999:], line]
+                return
+            try:
+                await asyncio.to_thread(_append, self._path, msgspec.json.encode(line) + b"\n")
+            except OSError as error:
+                raise BackendError("decisions", f"{self._path} can't be written: {error.strerror}; nothing was done") from error
+
+    async def last(self, limit: int) -> list[DecisionLine]:
+        """The last ones, the newest first."""
+        lines = self._kept if self._path is None else await asyncio.to_thread(_read, self._path)
+        return lines[: -limit - 1 : -1]
+
+
+def _append(path: Path, line: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, line)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> list[DecisionLine]:
+    """Those at the end of the file. A line that was cut off is left out."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _BYTES_SHOWN_MAX))
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    return [line for text in lines if (line := _line(text)) is not None]
+
+
+def _line(text: bytes) -> DecisionLine | None:
+    try:
+        return json_decoder(DecisionLine)(text)
+    except msgspec.MsgspecError:
+        return None
+
+
+PER_PAGE = 50
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Paged(Generic[_Item]):
+    """One page. `count`: of all items; `number` counts from 1."""
+
+    items: Sequence[_Item]
+    count: int
+    number: int
+    per_page: int = PER_PAGE
+
+    @property
+    def last(self) -> int:
+        """The number of the last page."""
+        return max(1, -(-self.count // self.per_page))
+
+    @property
+    def first_item(self) -> int:
+        """The place of its first item in the whole list, from 1."""
+        return (self.number - 1) * self.per_page + 1 if self.count else 0
+
+    @property
+    def last_item(self) -> int:
+        """The place of its last item."""
+        return min(self.number * self.per_page, self.count)
+
+
+def paged(items: Sequence[_Item], number: int, per_page: int = PER_PAGE) -> Paged[_Item]:
+    """The page of this number, or the last one where there are fewer."""
+    last = max(1, -(-len(items) // per_page))
+    number = min(number, last)
+    return Paged(items[(number - 1) * per_page : number * per_page], len(items), number, per_page)
+
 
 _AGENTS_OFFERED_MAX = 1000
 # A reader that went away is only noticed by writing to it.

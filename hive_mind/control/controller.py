@@ -17,14 +17,13 @@ from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.converging import ConvergenceResult, Converging
 from hive_mind.control.evicting import Evicted, HiveMember, Members, Remains, hive_members, remains
-from hive_mind.control.issuing import shut_out
-from hive_mind.control.manifests.missing import refuse_uninstalled
+from hive_mind.control.manifests.named_files import refuse_uninstalled
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, scaled, settled
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.planning import plan as plans
 from hive_mind.control.planning.plan import Plan, summary
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
-from hive_mind.control.remembering import Remembered
+from hive_mind.control.remembering import Remembered, shut_out
 from hive_mind.control.removal import refuse_taken_names
 from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock, fleets
 from hive_mind.control.status.conditions import fleet_status

@@ -18,16 +18,15 @@ from dataclasses import dataclass, field
 import msgspec
 
 from hive_mind.control.applying import Applying
-from hive_mind.control.issuing import movers_seal, renew
 from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.planning.plan import Action, Plan, plan
 from hive_mind.control.platforms.base import Platform, Running
-from hive_mind.control.remembering import Remembered
+from hive_mind.control.remembering import Remembered, movers_seal, renew
 from hive_mind.control.removal import discard_former
-from hive_mind.control.status.hindrances import shortcomings
+from hive_mind.control.status.conditions import shortcomings
 from hive_mind.control.surroundings import MoveFacts, Report, Surroundings
 from hive_mind.control.waiting import Patience, behind, is_done, until
 from hive_mind.counted import counted

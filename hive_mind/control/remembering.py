@@ -4,13 +4,13 @@ Besides the state that is the configuration of every process with nodes in the h
 change, or never begun, is a member all the same: with its configuration it can be started to hand over what it holds.
 
 A fleet in a cloud remembers itself by what was rendered before: its hive as founded, and the place of each agent.
-
 A hive is founded once. Rendering again into the same folder must give its members the same founding data, and tell
-newcomers that they join; so the folder belongs into version control, like the manifest.
+newcomers that they join; so the folder belongs into version control, like the manifest. Certificates are issued where processes
+are started; the root is made with the first of them.
 """
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,19 @@ from typing import Any
 import msgspec
 
 from hive_mind.control.files import checked_name
+from hive_mind.control.planning.allocation import founders_of
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.resettling import founders_of
 from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms.in_containers import NO_KEYS, Keys
 from hive_mind.control.state import FleetFolder, FleetState, Restarts
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.topology.spec import SINGLE, is_shared
+from hive_mind.identity.keyring import KeySeal
 from hive_mind.regex import regex
 from hive_mind.replacing import write_whole
 from hive_mind.retry import RetrySettings, delay_s
+from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 # A process that ran so long before it crashed did not crash because it was started.
@@ -152,3 +156,75 @@ def remembered(configs: Mapping[str, WorkerConfig]) -> FleetState:
         # A founder that was taken away is a newcomer when it comes back.
         left=tuple(sorted(set(founders_of(hive)) - set(nodes))),
     )
+
+
+# Renewed while there is time to notice that it can't be.
+_DAYS_LEFT = 30
+
+
+def issue_for(config: WorkerConfig, keys: KeyFolder | None = None) -> None:
+    """Issue the keys with which it proves its identity, where it has to; into `keys` where its own folder is in a container.
+
+    Raises `ConfigError` where the root's key is not here.
+    """
+    if config.identity.mode == "off":
+        return
+    keys = keys or KeyFolder(Path(config.identity.folder), config.fleet)
+    if not keys.is_founded:
+        keys.found()
+    also = sorted({node.name for node in config.nodes} | {agent.name for agent in config.agents})
+    if not keys.is_issued(config.process, also, days_left=_DAYS_LEFT):
+        keys.issue(config.process, also)
+    if config.identity.encryption:
+        if not getattr(keys.certificate(config.process), "box", b""):
+            # Of an earlier version.
+            keys.issue(config.process, also)
+        keys.advance()
+        keys.admit(config.process)
+
+
+def issued_for(configs: Mapping[str, WorkerConfig], keys: KeyFolder, *, is_given: bool) -> Keys:
+    """The keys with which processes in containers prove their identity; `is_given`: a person issues, and brings each its key.
+
+    Raises `ConfigError` where the root's key, or all of it, is not here.
+    """
+    proving = {name: config for name, config in configs.items() if config.identity.mode != "off"}
+    if not proving:
+        return NO_KEYS
+    for config in proving.values():
+        if not is_given:
+            issue_for(config, keys)
+        elif config.identity.encryption:
+            keys.advance()
+            keys.admit(config.process)
+    ids = {name: keys.key_of(name)[0] for name in proving} if not is_given else {}
+    return Keys(keys.published(), ids)
+
+
+def shut_out(member: str, keys: KeyFolder, report: Callable[[str], None]) -> None:
+    """Encrypt for all but the process of a member that was put out, where anything is encrypted."""
+    try:
+        keys.advance(member)
+    except ConfigError as error:
+        report(f"{member} still reads what is sent: {error}; then hive-mind keys revoke {member}")
+
+
+def renew(processes: Iterable[WorkerConfig], report: Callable[[str], None]) -> None:
+    """Issue again what ends soon, for processes that run on as they are: they look into the folder by themselves."""
+    for config in processes:
+        keys = KeyFolder(Path(config.identity.folder), config.fleet)
+        try:
+            if config.identity.mode != "off" and keys.certificate(config.process) is not None:
+                issue_for(config)
+        except ConfigError as error:
+            report(f"{config.process} can't be issued another certificate: {error}")
+
+
+def movers_seal(config: WorkerConfig) -> Seal:
+    """The seal of the mover of facts to the hive of this process, under the names of all their authors."""
+    if not config.hive.is_sealed:
+        return UNSEALED
+    keys = KeyFolder(Path(config.identity.folder), config.fleet)
+    if not keys.is_founded:
+        keys.found()
+    return KeySeal(keys.mover(), config.hive.id, is_required=True)

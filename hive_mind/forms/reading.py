@@ -1,7 +1,8 @@
-"""From a file to a value, or to everything that is wrong with its form."""
+"""From a file to a value, or to everything that is wrong with its form, in our own words: where, which, and the remedy."""
 
 import pathlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -9,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hive_mind.errors import InvalidInput, Problem
-from hive_mind.forms.form import SCHEMA_KEY, Form
+from hive_mind.forms.form import SCHEMA_KEY, Form, everywhere, fields, section
 from hive_mind.forms.json_tree import json_tree
-from hive_mind.forms.tree import Finding, Tree, spelled
-from hive_mind.forms.wording import worded
+from hive_mind.forms.tree import Finding, Path, Tree, spelled
 from hive_mind.forms.yaml_tree import yaml_tree
+from hive_mind.suggestions import did_you_mean, similar
 
 # Nobody reads on; a file that is wrong a thousand times is another kind of file.
 PROBLEMS_MAX = 100
@@ -92,3 +93,120 @@ def text_of(path: pathlib.Path, form: Form[Any]) -> tuple[str, tuple[Problem, ..
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return "", (Problem(form.name, line, "this is not UTF-8; save the file as UTF-8"),)
+
+
+_CALLED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+}
+_YAML = {
+    "list_type": "a list (lines that begin with -)",
+    "dict_type": "a mapping (key: value)",
+    "model_type": "a section (key: value)",
+}
+_JSON = {"list_type": "a list […]", "dict_type": "an object {…}", "model_type": "an object {…}"}
+_MESSAGES: Mapping[str, Callable[[Any], str]] = {
+    "missing": lambda _: "is missing; add it",
+    "greater_than": lambda ctx: f"has to be more than {ctx['gt']:g}",
+    "greater_than_equal": lambda ctx: f"has to be at least {ctx['ge']:g}",
+    "less_than": lambda ctx: f"has to be less than {ctx['lt']:g}",
+    "less_than_equal": lambda ctx: f"has to be at most {ctx['le']:g}",
+    "string_too_short": lambda _: "is empty; give it a value",
+    "string_too_long": lambda ctx: f"is longer than {ctx['max_length']} characters; shorten it",
+    "too_short": lambda _: "is an empty list; name at least one",
+    "too_long": lambda ctx: f"has more than {ctx['max_length']:,} entries, which is the most",
+    # The refusal of a model of ours, in its own words.
+    "value_error": lambda ctx: str(ctx["error"]),
+}
+
+
+def worded(error: ErrorDetails, tree: Tree, form: Form[Any]) -> Problem:
+    """One error of pydantic with the line it is about."""
+    path = tuple(step for step in error["loc"] if step != "[key]")
+    found_tree, there = tree.at(path)
+    if error["type"] == "extra_forbidden":
+        return Problem(spelled(path, form.name), found_tree.line, _unknown(path, form))
+    if error["type"] == "missing":
+        return Problem(spelled(path, form.name), found_tree.line, _MESSAGES["missing"](None))
+    return Problem(spelled(there, form.name), found_tree.line, _message(error, found_tree, there, form))
+
+
+def suggested(path: Path, form: Form[Any]) -> str:
+    """The key that was meant instead of an unknown one, or ""."""
+    here, name = section(form.model, path[:-1]), str(path[-1])[:64]
+    names = list(fields(here)) if here else []
+    alike = {_bare(name): name for name in names}
+    return alike.get(similar(_bare(name), alike), "")
+
+
+def _bare(name: str) -> str:
+    """A name without its fashion: topK, top-k and top_k are one."""
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
+def _unknown(path: Path, form: Form[Any]) -> str:
+    suggestion, name = suggested(path, form), str(path[-1])
+    if suggestion:
+        return f"is not known; did you mean {suggestion}?"
+    elsewhere = [place for place, _ in everywhere(form.model) if _bare(place.split(".")[-1]) == _bare(name)]
+    if elsewhere:
+        return f"is not known here; did you mean {' or '.join(elsewhere)}?"
+    if form.syntax == "json" and (model := section(form.model, path[:-1])):
+        return f"is not known; allowed here: {', '.join(fields(model))}"
+    return f"is not known; see {form.help} {_explained(path[:-1])}".rstrip()
+
+
+def _message(error: ErrorDetails, tree: Tree, path: Path, form: Form[Any]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if tree.value is None:
+        return "has no value; give it one, or leave the line out"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        return _other_word(str(context["expected"]), tree, form)
+    if kind == "string_type" and not tree.parts and tree.written:
+        return _no_text(tree, path, form)
+    if kind == "string_pattern_mismatch" and context["pattern"] in form.patterns:
+        return form.patterns[context["pattern"]]
+    called = _CALLED | (_YAML if form.syntax == "yaml" else _JSON)
+    if kind in called:
+        return f"has to be {called[kind]}, not {_shown(tree, form)}"
+    if kind in _MESSAGES:
+        return _MESSAGES[kind](context)
+    return f"can't be {_shown(tree, form)}; see {form.help}"
+
+
+def _other_word(expected: str, tree: Tree, form: Form[Any]) -> str:
+    words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
+    suggestion = did_you_mean(tree.written, words)
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return f"has to be {listed}, not {_shown(tree, form)}" + (f"; {suggestion}" if suggestion else "")
+
+
+def _no_text(tree: Tree, path: Path, form: Form[Any]) -> str:
+    if path[-1] in form.secret:
+        return "has to be text; write a reference, ${env:NAME} or ${credential:NAME}"
+    hint = f", and YAML takes {tree.written} for {_taken_for(tree.value)}" if form.syntax == "yaml" else ""
+    return f'has to be text{hint}; put it in quotes: "{tree.written}"'
+
+
+def _taken_for(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "a number"
+
+
+def _shown(tree: Tree, form: Form[Any]) -> str:
+    """The value that stands there; text in short, since it may be long."""
+    if isinstance(tree.value, dict):
+        return "a mapping" if form.syntax == "yaml" else "an object"
+    if isinstance(tree.value, list):
+        return "a list"
+    text = tree.written if len(tree.written) <= 40 else f"{tree.written[:40]}…"
+    return f'the text "{text}"' if isinstance(tree.value, str) else text
+
+
+def _explained(path: Path) -> str:
+    return ".".join(str(step) for step in path if isinstance(step, str))

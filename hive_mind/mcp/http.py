@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 from starlette.requests import Request
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.mcp.messages import MESSAGE_BYTES_MAX, Refused, message_of, too_long
+from hive_mind.mcp.stdio import MESSAGE_BYTES_MAX, Refused, message_of, too_long
 
 HOST, PATH = "127.0.0.1", "/mcp"
 _NAMES = (HOST, "localhost", "[::1]")

@@ -5,8 +5,7 @@ from typing import Annotated, get_args, get_origin
 
 import pytest
 
-from hive_mind.control.manifests.manifest import HiveManifest
-from hive_mind.control.manifests.sections import ManifestSection
+from hive_mind.control.manifests.manifest import HiveManifest, ManifestSection
 from hive_mind.control.planning.changes import READ
 from hive_mind.forms.form import everywhere, section_of
 from hive_mind.model.setting import Setting

@@ -19,7 +19,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.epochs import Signing
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import FactsReply, ListReply, Message, PoolReply, Replicate, SyncState, SyncStep
 from hive_mind.model.probe import EvidenceColumns, Pool

@@ -176,7 +176,7 @@ MADE = {
     "retrieval/files/starting.py:_take_config",
     "retrieval/tuning/loop.py:check_name",
     "retrieval/tuning/loop.py:step_name",
-    "runtime/texts/documents/columns.py:with_tables",
+    "runtime/texts/documents/table.py:with_tables",
 }
 
 

@@ -18,11 +18,10 @@ from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.replication.taken import Taken
 from hive_mind.hive.trust import ratings, trust_book
-from hive_mind.identity import envelopes
-from hive_mind.identity.certificate import Certificate
-from hive_mind.identity.envelopes import Signing
-from hive_mind.identity.keyring import EXPIRED, REVOKED, Keyring
-from hive_mind.identity.seals import KeySeal
+from hive_mind.identity import epochs
+from hive_mind.identity.epochs import Signing
+from hive_mind.identity.keyring import EXPIRED, REVOKED, Keyring, KeySeal
+from hive_mind.identity.keys import Certificate
 from tests.sim.mutants import Mutant, all_of, registered
 
 PROTECTIONS: dict[str, Mutant] = {}
@@ -41,9 +40,9 @@ def overlooking(reason: str):
 
 def paid_out(field: str, value: object):
     """Envelopes are signed without one of their fields."""
-    payload = envelopes._payload
+    payload = epochs._payload
     return patch.object(
-        envelopes, "_payload", lambda envelope, data: payload(msgspec.structs.replace(envelope, **{field: value}), data)
+        epochs, "_payload", lambda envelope, data: payload(msgspec.structs.replace(envelope, **{field: value}), data)
     )
 
 

@@ -16,8 +16,7 @@ from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
 from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import CommandError
-from hive_mind.console import PREFIX
-from hive_mind.console.sessions import LINK_S
+from hive_mind.console import LINK_S, PREFIX
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput

@@ -42,8 +42,8 @@ _SUFFIXES = frozenset({".yaml", ".yml", ".json", ".bicep", ".bicepparam"})
 
 async def render_into(source: "Source", folder: Path, home: Path) -> None:
     """Write the files. Other files of the folder stay. `home` has the keys of the fleet. Raises `ConfigError`."""
-    from hive_mind.control.issuing import issued_for
     from hive_mind.control.platforms.in_containers import USER, secret_files
+    from hive_mind.control.remembering import issued_for
     from hive_mind.control.state import FleetFolder
     from hive_mind.runtime.secrets.keys import KeyFolder
 

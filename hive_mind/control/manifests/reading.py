@@ -3,7 +3,7 @@
 A manifest with a fault in its form is mended where that is possible (the field left out, a name made up), so that what
 contradicts itself elsewhere is found in the same go. The mended one is never given to anybody.
 
-Another number of agents, written into a manifest that was applied before.
+Besides: another number of agents, written into a manifest that was applied before, and a first manifest to go on from.
 """
 
 import copy
@@ -21,12 +21,11 @@ from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.control.manifests.checking import contradictions
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
-from hive_mind.control.manifests.missing import missing, text_findings, unresolved
-from hive_mind.control.manifests.named_files import file_findings, with_named_files
+from hive_mind.control.manifests.named_files import file_findings, missing, text_findings, unresolved, with_named_files
 from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, WorkerFileError, WorkspaceError
-from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, text_of, tree_of, validated
+from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, suggested, text_of, tree_of, validated, worded
 from hive_mind.forms.tree import Finding, Path, Tree, spelled
-from hive_mind.forms.wording import suggested, worded
+from hive_mind.hive.topology.spec import SPECS, TopologyName, reads
 
 _COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made from are lost.\n"
 
@@ -208,3 +207,50 @@ def _with_count(source: Source, at: int, count: int) -> str:
     data["spec"]["agents"][at]["count"] = count
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
     return _COMMENT + text
+
+
+_HEAD = """\
+# A fleet for hive-mind. Look at what would happen, then let it happen:
+#     hive-mind plan -f {file}
+#     hive-mind apply -f {file}
+# Other fields: hive-mind file explain manifest
+apiVersion: hive-mind/v1
+kind: Hive
+metadata:
+  name: {name}
+spec:
+"""
+
+_ALONE = "Every agent has its own memory and nobody shares."
+
+_AGENTS = """\
+  agents:
+    - name: ada{group_of_ada}
+      # sources: [notes/*.md]       # files, folders and globs to learn, relative to this file
+    - name: reader-{{n}}              # reader-1, reader-2
+      count: 2{group_of_readers}
+"""
+
+_TAIL = """\
+  # Several processes need a bus. Left out, they get a private Redis server, if redis-server is installed.
+  # bus: redis://127.0.0.1:6379
+  embedding:
+    kind: none                      # keywords only; sentence_transformers finds by meaning
+  # llm:
+  #   model: openai:gpt-5-mini      # without one, agents read and answer by quoting
+  #   key: ${env:OPENAI_API_KEY}    # a secret is named here and never written out
+"""
+
+
+def first_manifest(topology: TopologyName, name: str, file: str) -> str:
+    has_groups = reads(topology, "groups")
+    agents = _AGENTS.format(
+        group_of_ada="\n      group: north" if has_groups else "",
+        group_of_readers="\n      group: south" if has_groups else "",
+    )
+    return _HEAD.format(name=name, file=file) + _topology(topology) + agents + _TAIL
+
+
+def _topology(name: TopologyName) -> str:
+    about, example = (SPECS[name].about, SPECS[name].example) if name in SPECS else (_ALONE, "")
+    return f"  # {name}: {about}\n" + (f"  topology:\n    kind: {name}\n{example}" if example else f"  topology: {name}\n")

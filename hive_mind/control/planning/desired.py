@@ -19,11 +19,20 @@ import msgspec
 
 from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import expanded, names_of
-from hive_mind.control.manifests.manifest import Agent, HiveManifest, Mcp, Promotion, Retrieval, Spec, Trigger
-from hive_mind.control.manifests.sections import IdentityMode, ManifestSection, Notify
+from hive_mind.control.manifests.manifest import (
+    Agent,
+    HiveManifest,
+    IdentityMode,
+    ManifestSection,
+    Mcp,
+    Notify,
+    Promotion,
+    Retrieval,
+    Spec,
+    Trigger,
+)
 from hive_mind.control.manifests.sources import roots_of
-from hive_mind.control.planning.allocation import Allocation, allocate
-from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
+from hive_mind.control.planning.allocation import Allocation, Hives, allocate, founders_of, why_to_move
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.membership.membership import MembershipSettings

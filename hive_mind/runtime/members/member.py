@@ -26,9 +26,8 @@ from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.holdings import holding_of
-from hive_mind.identity.cipher import Cipher
-from hive_mind.identity.envelopes import Signing
-from hive_mind.identity.seals import KeySeal
+from hive_mind.identity.epochs import Cipher, Signing
+from hive_mind.identity.keyring import KeySeal
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory

@@ -21,7 +21,7 @@ from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Acknowledge, Effect, Node, Now, Outcome, Record, SearchLocal
 from hive_mind.hive.performer import Performer, Ports
-from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock

@@ -1,4 +1,4 @@
-"""A bus on which all that this process sends is encrypted, and nothing is heard that is not. See `identity.cipher`.
+"""A bus on which all that this process sends is encrypted, and nothing is heard that is not. See `identity.epochs`.
 
 It stands between a node and its bus, so no kind of message can be forgotten: questions, replies, facts, beats, and with them what
 the bus keeps, lists and puts aside.
@@ -22,7 +22,7 @@ from hive_mind.bus.base import (
     Subscription,
     Watch,
 )
-from hive_mind.identity.cipher import LOCKED, OVERHEAD_BYTES, Cipher
+from hive_mind.identity.epochs import LOCKED, OVERHEAD_BYTES, Cipher
 from hive_mind.runtime.routes import Routed
 
 # A new key comes within seconds. A message that waits longer is sent again by its sender, or of no use any more.

@@ -11,7 +11,7 @@ from hive_mind.bus.base import Delivery, Envelope, Inbox
 from hive_mind.bus.dead_letters import hand_of
 from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
-from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.epochs import Signing
 from hive_mind.model.messages import Encrypted
 from hive_mind.runtime.node.effect_executor import EffectExecutor, PutAside, unique_ids
 from hive_mind.runtime.node.in_hand import KILLED, InHand

@@ -32,7 +32,7 @@ from hive_mind.hive.effects import (
     Tick,
 )
 from hive_mind.hive.replication.damage import with_damage_set_aside
-from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock

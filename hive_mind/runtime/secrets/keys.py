@@ -17,11 +17,9 @@ from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Epoch, Revocations, Revoked, issued, read
-from hive_mind.identity.envelopes import Mode, Signing
-from hive_mind.identity.epochs import EpochKeys, handed_out
+from hive_mind.identity.epochs import EpochKeys, Mode, Signing, handed_out
 from hive_mind.identity.keyring import Keyring
-from hive_mind.identity.keys import KEY_BYTES, PrivateKey
+from hive_mind.identity.keys import KEY_BYTES, REVOKED_MAX, Certificate, Epoch, PrivateKey, Revocations, Revoked, issued, read
 from hive_mind.model.aggregation import DAY_MS
 from hive_mind.private import private_folder
 from hive_mind.replacing import write_whole

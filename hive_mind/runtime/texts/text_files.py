@@ -1,16 +1,21 @@
-"""A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it."""
+"""A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it.
 
+Transcripts with times, WebVTT (.vtt) and SubRip (.srt), become who said what: captions are cut to the width of a screen, so those
+of one speaker are joined again; their times are places on a tape and go.
+"""
+
+import html
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from hive_mind.runtime.texts.captions import text_of_captions
+from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.documents.reading import read_apart
 from hive_mind.runtime.texts.documents.register import format_of, suffixes
 from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
-from hive_mind.runtime.texts.python_text import text_of_python
-from hive_mind.runtime.texts.source_text import is_source, text_of_source
+from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 
 # Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
@@ -195,3 +200,48 @@ def _guessed(body: bytes) -> str | None:
     text = str(best) if best is not None else ""
     is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)
     return text if is_text else None
+
+
+_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
+_TIMES = regex(rf"\s*{_TIME}\s*-->\s*{_TIME}\b.*")
+_VOICE = regex(r"<v(?:\.[^\s>]{0,40})?\s+(?P<who>[^>]{1,60})>")
+_TAG = regex(r"</?[^<>]{0,80}>")
+# ">> ANA:" of broadcasters, "- " before a change of speaker.
+_NAMED = regex(r"(?:>>\s*|-\s+)?(?P<who>[^\W\d_][\w .'’-]{0,40}):\s+(?P<said>\S.*)")
+
+
+def text_of_captions(text: str) -> str:
+    """A paragraph for each turn, with its speaker where the captions name one."""
+    turns: list[tuple[str, list[str]]] = []
+    for who, said in _said(text.splitlines()):
+        if turns and who in (turns[-1][0], ""):
+            # Captions that roll up show a line again.
+            if said != turns[-1][1][-1]:
+                turns[-1][1].append(said)
+        else:
+            turns.append((who, [said]))
+    return "\n\n".join(f"{who}: {' '.join(said)}" if who else " ".join(said) for who, said in turns) + "\n"
+
+
+def _said(lines: list[str]) -> Iterator[tuple[str, str]]:
+    is_caption = False
+    for place, line in enumerate(lines):
+        if _TIMES.fullmatch(line):
+            is_caption = True
+        elif not line.strip():
+            is_caption = False
+        elif is_caption:
+            # The number of the next caption may follow without a line between.
+            if line.strip().isdecimal() and place + 1 < len(lines) and _TIMES.fullmatch(lines[place + 1]):
+                continue
+            yield from _spoken(line)
+
+
+def _spoken(line: str) -> Iterator[tuple[str, str]]:
+    voice = _VOICE.search(line)
+    said = " ".join(html.unescape(_TAG.sub("", line)).split())
+    named = None if voice else _NAMED.fullmatch(said)
+    who = voice["who"].strip() if voice else named["who"].strip() if named else ""
+    said = named["said"] if named else said
+    if said:
+        yield who, said

@@ -16,8 +16,8 @@ import msgspec
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.identity.envelopes import Signing
-from hive_mind.identity.seals import KeySeal
+from hive_mind.identity.epochs import Signing
+from hive_mind.identity.keyring import KeySeal
 from hive_mind.model.messages import Message
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS
 from hive_mind.sim.machine import START_MS

@@ -5,7 +5,7 @@ another key, another payload or a bit that changed, at a twentieth of the price.
 
 Mail between machines that prove their identity: signed by the sender, checked by the receiver.
 
-As a runner does it, by `identity.envelopes`. Membership is not simulated; of its beats there is what brings certificates and
+As a runner does it, by `identity.epochs`. Membership is not simulated; of its beats there is what brings certificates and
 revocations to everybody.
 """
 
@@ -14,11 +14,9 @@ from hashlib import blake2b
 
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
-from hive_mind.identity.certificate import Certificate, Revocations, Revoked, issued
-from hive_mind.identity.envelopes import Signing
-from hive_mind.identity.keyring import Keyring
-from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, key_id
-from hive_mind.identity.seals import KeySeal
+from hive_mind.identity.epochs import Signing
+from hive_mind.identity.keyring import Keyring, KeySeal
+from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, Certificate, Revocations, Revoked, issued, key_id
 from hive_mind.model.messages import Heartbeat, Message
 from hive_mind.sim.faults import HOUR_MS, YEAR_MS
 from hive_mind.sim.machine import START_MS

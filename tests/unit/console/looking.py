@@ -13,8 +13,8 @@ from yarl import URL
 
 from hive_mind.console import PREFIX
 from hive_mind.console.app import console
-from hive_mind.console.decisions import Decisions
 from hive_mind.console.fleet import FleetOverHttp
+from hive_mind.console.visit import Decisions
 from hive_mind.runtime.workers.health import serve_worker
 from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import Worker

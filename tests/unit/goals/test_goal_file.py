@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from hive_mind.errors import GoalError
-from hive_mind.forms.explaining import explained
-from hive_mind.forms.form import everywhere, schema_of
+from hive_mind.forms.form import everywhere, explained, schema_of
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.goals.goal_file import GOAL, GoalFile, first_goal, goal_of
 from hive_mind.goals.satisfaction import satisfaction

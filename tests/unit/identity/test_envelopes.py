@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.bus.base import Envelope
-from hive_mind.identity.envelopes import Signing
+from hive_mind.identity.epochs import Signing
 from hive_mind.identity.keyring import FORGED, REVOKED, UNKNOWN, UNSIGNED
 from hive_mind.model import wire
 from hive_mind.model.messages import Heartbeat, Receipt

@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.certificate import Certificate, Revocations, Revoked, issued, read
-from hive_mind.identity.keyring import EXPIRED, FORGED, REVOKED, SEAL_BYTES, UNKNOWN, UNSIGNED, Keyring
-from hive_mind.identity.keys import PrivateKey
-from hive_mind.identity.seals import KeySeal
+from hive_mind.identity.keyring import EXPIRED, FORGED, REVOKED, SEAL_BYTES, UNKNOWN, UNSIGNED, Keyring, KeySeal
+from hive_mind.identity.keys import Certificate, PrivateKey, Revocations, Revoked, issued, read
 
 ROOT, ADA, BOB = (PrivateKey(bytes([number]) * 32) for number in range(3))
 DAY_MS = 24 * 3600 * 1000

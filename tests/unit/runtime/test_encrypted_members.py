@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import Envelope, type_of
-from hive_mind.identity.cipher import LOCKED, PLAIN, UNREADABLE
+from hive_mind.identity.epochs import LOCKED, PLAIN, UNREADABLE
 from hive_mind.model.messages import Encrypted, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof

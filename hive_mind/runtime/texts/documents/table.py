@@ -1,6 +1,13 @@
-"""Rows of cells as a table of Markdown, which keeps each row with the titles of its columns."""
+"""Tables of documents: rows of cells as Markdown, which keeps each row with the titles of its columns.
 
+In the text of a page that was set for print, rows are found by the gaps between their cells. The words come in the order of the
+page; where a table's words stand in it cell by cell, the table takes their place.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 
 from hive_mind.regex import regex
 
@@ -37,3 +44,99 @@ def are_titles(cells: Sequence[str]) -> bool:
         and len(set(names)) == len(names)
         and sum(bool(_DIGIT.search(n)) for n in names) * 2 < len(names)
     )
+
+
+_CELL = regex(r"\S+(?:\s\S+)*")
+_ROWS_MIN, _COLUMNS_MAX = 3, 20
+# The first cell says what a row is about; where it is longer, a page is set in two columns.
+_FIRST_CHARS_MEAN_MAX = 20
+_TABLE_WORDS_MAX = 3_000
+# Lines of which this share fills all columns are rows each; otherwise they are a row with cells of several lines.
+_FULL_SHARE_MIN = 0.5
+_LINE_CHARS_MAX, _STOPS = 100, (".", "!", "?", ":", ",", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    start: int
+    end: int
+
+
+_Line = Sequence[_Cell]
+_Group = Sequence[_Line]
+
+
+def may_have_table(text: str) -> bool:
+    """Whether some lines of a page's text, one after the other, are no sentences: only then are gaps worth a look."""
+    run = 0
+    for line in text.splitlines():
+        run = run + 1 if line.strip() and len(line) <= _LINE_CHARS_MAX and not line.rstrip().endswith(_STOPS) else 0
+        if run >= _ROWS_MIN:
+            return True
+    return False
+
+
+def with_tables(text: str, laid_out: str) -> str:
+    """The text of a page with its tables between bars; `laid_out` is the same with its gaps."""
+    for rows in _tables(laid_out):
+        words = " ".join(cell for row in rows for cell in row).split()
+        if len(words) > _TABLE_WORDS_MAX:
+            continue
+        place = re.search(r"(?<!\S)" + r"\s{0,200}".join(map(re.escape, words)) + r"(?!\S)", text)
+        if place is not None:
+            table = "\n".join(table_lines(rows)).strip("\n")
+            text = f"{text[: place.start()].rstrip()}\n\n{table}\n\n{text[place.end() :].lstrip()}".strip()
+    return text
+
+
+def _tables(laid_out: str) -> Iterator[list[list[str]]]:
+    groups = [
+        [[_Cell(match.group(), *match.span()) for match in _CELL.finditer(line)] for line in run]
+        for has_words, run in groupby(laid_out.splitlines(), key=lambda line: bool(line.strip()))
+        if has_words
+    ]
+    for is_table, run in groupby(groups, key=lambda group: any(len(line) > 1 for line in group)):
+        if is_table and (rows := _rows(list(run))) is not None:
+            yield rows
+
+
+def _rows(groups: Sequence[_Group]) -> list[list[str]] | None:
+    """The cells of each row; None where the columns overlap, or there are too few rows."""
+    lines = [line for group in groups for line in group]
+    count = max(len(line) for line in lines)
+    full = [line for line in lines if len(line) == count]
+    is_prose = sum(len(line[0].text) for line in full) > _FIRST_CHARS_MEAN_MAX * len(full)
+    if count > _COLUMNS_MAX or len(full) < 2 or is_prose:
+        return None
+    spans = [(min(cell.start for cell in column), max(cell.end for cell in column)) for column in zip(*full, strict=True)]
+    if any(left[1] > right[0] for left, right in pairwise(spans)):
+        return None
+    rows: list[list[str]] = []
+    for group in groups:
+        placed = [_placed(line, spans) for line in group]
+        if any(cells is None for cells in placed):
+            return None
+        cells_of_lines = [cells for cells in placed if cells is not None]
+        if sum(len(line) == count for line in group) >= _FULL_SHARE_MIN * len(group):
+            for cells in cells_of_lines:
+                # Without a first cell it goes on with the row above.
+                rows.append(_merged([rows.pop(), cells]) if rows and not cells[0] else cells)
+        else:
+            rows.append(_merged(cells_of_lines))
+    return rows if len(rows) >= _ROWS_MIN else None
+
+
+def _placed(line: _Line, spans: Sequence[tuple[int, int]]) -> list[str] | None:
+    """The cells of a line by their columns; None where one stands in no column, or two in the same."""
+    cells = [""] * len(spans)
+    for cell in line:
+        columns = [number for number, (start, end) in enumerate(spans) if cell.start < end and start < cell.end]
+        if len(columns) != 1 or cells[columns[0]]:
+            return None
+        cells[columns[0]] = cell.text
+    return cells
+
+
+def _merged(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [" ".join(filter(None, column)) for column in zip(*rows, strict=True)]

@@ -7,11 +7,9 @@ import pytest
 import yaml
 
 from hive_mind.control.manifests.manifest import MANIFEST, HiveManifest
-from hive_mind.control.manifests.reading import read_text
-from hive_mind.control.manifests.starting import first_manifest
+from hive_mind.control.manifests.reading import first_manifest, read_text
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.explaining import explained
-from hive_mind.forms.form import everywhere, schema_of, section_of
+from hive_mind.forms.form import everywhere, explained, schema_of, section_of
 from hive_mind.hive.topology.spec import NAMES
 
 ROOT = Path(__file__).parents[4]

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.planning.allocation import Hives, why_to_move
 from hive_mind.control.planning.desired import desired
-from hive_mind.control.planning.resettling import Hives, why_to_move
 from hive_mind.control.state import FleetState
 from hive_mind.forms.form import everywhere, section_of
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig

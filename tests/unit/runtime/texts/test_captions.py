@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.runtime.texts.captions import text_of_captions
+from hive_mind.runtime.texts.text_files import text_of_captions
 from tests.growth import costly
 
 VTT = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document, Refused
-from hive_mind.runtime.texts.documents.columns import may_have_table, with_tables
+from hive_mind.runtime.texts.documents.table import may_have_table, with_tables
 
 if TYPE_CHECKING:
     from pypdf import PageObject

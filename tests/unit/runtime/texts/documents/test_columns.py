@@ -3,8 +3,8 @@
 import pytest
 from fpdf import FPDF
 
-from hive_mind.runtime.texts.documents.columns import may_have_table, with_tables
 from hive_mind.runtime.texts.documents.formats.pdf import read
+from hive_mind.runtime.texts.documents.table import may_have_table, with_tables
 from tests.growth import costly
 
 ROWS = [

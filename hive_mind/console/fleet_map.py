@@ -9,8 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from hive_mind.console.fleet import ProcessSeen
-from hive_mind.console.rendering import Paged, paged
-from hive_mind.console.visit import Page, Visit
+from hive_mind.console.visit import Page, Paged, Visit, paged
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
 
 _LOOK_EVERY_S = 2.0

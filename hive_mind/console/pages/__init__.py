@@ -1,1 +1,0 @@
-"""One file per page. Each has `PAGE`, which `console.app` lists."""
