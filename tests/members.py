@@ -125,7 +125,7 @@ class Network:
             joins=machine.group if machine.wants_in else None,
             seal=keyring(name) if self._is_sealed else UNSEALED,
         )
-        machine.process = OnlyMembership(membership) if self._only_beats else Member(self._node_of(name), membership)
+        machine.process = OnlyMembership(membership) if self._only_beats else Member(self._node_of(name), membership, Random(1))
         kept = [Put(table, key, value) for (table, key), value in machine.kept.items()]
         self._perform(name, machine.process.start(kept, self._now(name)))
 

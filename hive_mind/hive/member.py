@@ -1,6 +1,7 @@
 """A node together with its part in the membership: the unit a process runs.
 
-Events about members go to `Membership`, everything else to the node; a newly received topology reaches the node in the same step.
+Events about members go to `Membership`, those of applications to `AppMessages`, everything else to the node; a newly received
+topology reaches the node in the same step.
 The node is built only when it is known which topology holds: a topology in a journal is newer than any file, and a node that
 joins with nothing but the address of a bus has to ask first.
 """
@@ -8,6 +9,7 @@ joins with nothing but the address of a bus has to ask first.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
     Effect,
@@ -21,13 +23,23 @@ from hive_mind.hive.effects import (
     Rearrange,
     Received,
     Reconnected,
+    Say,
     Tick,
 )
 from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import Topology
-from hive_mind.model.messages import Heartbeat, SearchReply, SearchRequest, TopologyRequest, TopologyUpdate
+from hive_mind.model.messages import (
+    AppMessage,
+    AppMessageReceipt,
+    Heartbeat,
+    SearchReply,
+    SearchRequest,
+    TopologyRequest,
+    TopologyUpdate,
+)
 
 NewNode = Callable[[Topology, bool], HiveNode]
 """Builds the node for a topology; whether the hive begins with it."""
@@ -36,8 +48,14 @@ NewNode = Callable[[Topology, bool], HiveNode]
 class Member:
     """The part a runner runs. Call `start` once, then `handle` for each event; perform the effects in their order."""
 
-    def __init__(self, new_node: NewNode, membership: Membership) -> None:
+    def __init__(self, new_node: NewNode, membership: Membership, chance: Chance) -> None:
         self.membership = membership
+        self.app_messages = AppMessages(
+            membership.name,
+            lambda: membership.topology.nodes if membership.topology else (),
+            chance,
+            is_there=lambda name, now: name not in membership.suspects and membership.is_known(name, now),
+        )
         self._new_node = new_node
         self._node: HiveNode | None = None
         self._journal: list[Kept] = []
@@ -60,7 +78,7 @@ class Member:
 
     def start(self, journal: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept. Once, before the first event."""
-        records = list(journal)
+        records = self.app_messages.start(journal, now)
         membership_records = [record for record in records if record.table == MEMBERSHIP and isinstance(record, Put)]
         self._journal = [record for record in records if record.table != MEMBERSHIP]
         effects = self.membership.start(membership_records, now)
@@ -69,6 +87,8 @@ class Member:
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """Effects of an event, in this order. A `HiveError` refuses it and has changed nothing."""
         match event:
+            case Say() | Received(_, AppMessage() | AppMessageReceipt()):
+                return self.app_messages.handle(event, now)
             case Received(sender, Heartbeat() | TopologyUpdate() | TopologyRequest() as message, delivery):
                 effects = self._followed(self.membership.receive(sender, message, now), now)
                 return [*effects, Acknowledge(delivery)] if delivery else effects
@@ -79,10 +99,10 @@ class Member:
                 self.membership.refuse("a question from a node that is not a member and sends no heartbeat")
                 return [Acknowledge(delivery)] if delivery else []
             case Tick():
-                effects = self._followed(self.membership.tick(now), now)
+                effects = [*self.app_messages.handle(event, now), *self._followed(self.membership.tick(now), now)]
                 return effects if self._node is None else [*effects, *self._node.handle(event, now)]
             case Reconnected():
-                effects = self.membership.beat(now)
+                effects = [*self.app_messages.handle(event, now), *self.membership.beat(now)]
                 return effects if self._node is None else [*effects, *self._node.handle(event, now)]
             case Rearrange(topology):
                 return self._followed(self.membership.adopt(topology, now), now)
@@ -106,7 +126,8 @@ class Member:
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
-        wake_ms = self.membership.wake_at_ms(now)
+        wake_ms, again_ms = self.membership.wake_at_ms(now), self.app_messages.wake_at_ms()
+        wake_ms = wake_ms if again_ms is None else min(wake_ms, again_ms)
         return wake_ms if self._node is None else min(wake_ms, self._node.wake_at_ms(now))
 
     def leave(self, now: Now) -> list[Effect]:

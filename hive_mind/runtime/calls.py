@@ -377,7 +377,7 @@ def _of_node(member: "RunningMember") -> Reply:
     return {
         "epoch": node.topology.epoch,
         "outbox": len(node.outbox),
-        "unconfirmed": member.app_messages.unconfirmed,
+        "unconfirmed": member.member.app_messages.unconfirmed,
         "is_busy": member.is_busy,
         "silent": list(member.silent()),
         "figures": asdict(member.runner.figures),

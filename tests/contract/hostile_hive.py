@@ -15,7 +15,6 @@ from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, Members
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.seal import UNSEALED, Seal
-from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.placement import first_placement
@@ -63,7 +62,7 @@ class Tapped:
 class Counted:
     """A node, and how many messages it was given by the bus."""
 
-    def __init__(self, node: AppMessages) -> None:
+    def __init__(self, node: Member) -> None:
         self._node, self.received = node, 0
         self.name, self.start, self.search = node.name, node.start, node.search
         self.index_some, self.prepare, self.wake_at_ms = node.index_some, node.prepare, node.wake_at_ms
@@ -86,11 +85,12 @@ class Attacked:
                 name, topology, chance=chance, settings=_SETTINGS, seal=seal, is_founding=founding
             ),
             self.membership,
+            chance,
         )
-        self.app_messages = AppMessages(self.member, lambda: NODES, chance)
+        self.app_messages = self.member.app_messages
         self.log = AppMessageLog(lambda: self.app_messages.kept)
         self.app_messages.deliver_to(self.log.write)
-        self.journal, self.counted = MemoryJournal(kept), Counted(self.app_messages)
+        self.journal, self.counted = MemoryJournal(kept), Counted(self.member)
         self.runner = NodeRunner(self.counted, self.journal, bus, settings=RunnerSettings(hive), knows=NODES.__contains__)
 
     def believes(self) -> tuple[Any, ...]:

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Effect, Event, Now, Received
+from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.model.messages import Receipt, Replicate, SearchReply, SearchRequest
 from hive_mind.runtime.members.member import MemberPlan, open_member
 from hive_mind.runtime.settings import Settings
 from tests.servers.azure_pace import hasten
 
 POISON = "poison"
-_handle, _search = AppMessages.handle, HiveNode.search
+_handle, _search = Member.handle, HiveNode.search
 
 
-def handle(self: AppMessages, event: Event, now: Now) -> list[Effect]:
+def handle(self: Member, event: Event, now: Now) -> list[Effect]:
     if isinstance(event, Received) and isinstance(event.message, Replicate) and event.message.batch == POISON:
         os.kill(os.getpid(), signal.SIGKILL)
     return _handle(self, event, now)
@@ -35,7 +35,7 @@ def search(self: HiveNode, request: SearchRequest, now: Now) -> SearchReply | No
 
 
 async def main(home: Path, bus: str, hive: str) -> None:
-    AppMessages.handle, HiveNode.search = handle, search  # type: ignore[method-assign]
+    Member.handle, HiveNode.search = handle, search  # type: ignore[method-assign]
     hasten()
     plan = MemberPlan("ada", bus, hive, members=("ada", "ben"))
     async with asyncio.timeout(100):

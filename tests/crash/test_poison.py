@@ -15,7 +15,7 @@ from hive_mind.bus.dead_letters import DeadLetterFile, file_of
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Effect, Event, Now, Received
-from hive_mind.hive.replication.app_messages import AppMessages
+from hive_mind.hive.member import Member
 from hive_mind.model.messages import FactsRequest, Message, Receipt, Replicate
 from hive_mind.runtime.members.member import MemberPlan, open_bus, open_member
 from hive_mind.runtime.node.in_hand import KILLED, InHand
@@ -93,9 +93,9 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("CRITICAL")
-    handle = AppMessages.handle
+    handle = Member.handle
 
-    def breaking(self: AppMessages, event: Event, now: Now) -> list[Effect]:
+    def breaking(self: Member, event: Event, now: Now) -> list[Effect]:
         if isinstance(event, Received) and isinstance(event.message, Replicate):
             raise ZeroDivisionError("a defect")
         return handle(self, event, now)
@@ -119,7 +119,7 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
 
     async def whole() -> None:
         assert await boot()
-        monkeypatch.setattr(AppMessages, "handle", breaking)
+        monkeypatch.setattr(Member, "handle", breaking)
         bus = await open_bus(plan.bus)
         await bus.publish([Envelope("poison", hive, "ben", ("ada",), "replicate", Replicate("parcel", ()))])
         await bus.close()

@@ -1,9 +1,6 @@
-"""Messages between applications through a hive: each is acted on once, and in order, whatever is lost or repeated.
+"""Messages between applications through a hive: each is acted on once, and in order, whatever is lost or repeated."""
 
-A node around a node: it handles these messages, and everything else passes through.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from hive_mind.errors import BackendThrottled, InvalidInput
@@ -14,7 +11,6 @@ from hive_mind.hive.effects import (
     Effect,
     Event,
     Kept,
-    Node,
     Now,
     Persist,
     Put,
@@ -36,7 +32,7 @@ from hive_mind.hive.replication.reliable_channels import (
     Sender,
 )
 from hive_mind.hive.topology.codec import EVERYBODY, is_name
-from hive_mind.model.messages import AppMessage, AppMessageReceipt, SearchReply, SearchRequest
+from hive_mind.model.messages import AppMessage, AppMessageReceipt
 
 APPLICATION = "app."
 """How the names of an application's own tables in the journal begin."""
@@ -45,18 +41,18 @@ KIND_CHARACTERS_MAX = 1_000
 
 
 class AppMessages:
-    """`members` receive broadcasts. `is_there` tells which members are alive: only they get retransmissions."""
+    """Of one node. `members` receive broadcasts. `is_there` tells which members are alive: only they get retransmissions."""
 
     def __init__(
         self,
-        node: Node,
+        name: str,
         members: Callable[[], Iterable[str]],
         chance: Chance,
         settings: ChannelSettings | None = None,
         *,
         is_there: Callable[[str, Now], bool] = lambda *_: True,
     ) -> None:
-        self.node, self._members, self.is_there = node, members, is_there
+        self.name, self._members, self.is_there = name, members, is_there
         self._settings = settings or ChannelSettings()
         self._sender, self._receiver = Sender(self._settings, chance), Receiver(self._settings)
         self._handler: Act | None = None
@@ -64,10 +60,6 @@ class AppMessages:
         """The application's records when the node started."""
         self.failed = 0
         """How often the handler raised; then nothing was written, and it is not asked again."""
-
-    @property
-    def name(self) -> str:
-        return self.node.name
 
     def deliver_to(self, handler: Act | None) -> None:
         """Maps a message to the application's writes. Without a handler nothing is confirmed."""
@@ -78,31 +70,21 @@ class AppMessages:
         """How much was said and not yet confirmed."""
         return self._sender.unconfirmed()
 
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        return self.node.search(request, now)
+    def wake_at_ms(self) -> int | None:
+        """When something is to be said again, if anything is."""
+        return self._sender.wake_at_ms()
 
-    def index_some(self, now: Now) -> bool:
-        return self.node.index_some(now)
-
-    def prepare(self, event: Event, now: Now) -> Iterator[None]:
-        return self.node.prepare(event, now)
-
-    def wake_at_ms(self, now: Now) -> int:
-        """When something is to be said again, or the node wants a tick."""
-        own_ms, its = self._sender.wake_at_ms(), self.node.wake_at_ms(now)
-        return its if own_ms is None else min(own_ms, its)
-
-    def start(self, journal: Iterable[Kept], now: Now) -> list[Effect]:
-        """Take back what was kept, and start the node with what is its own."""
+    def start(self, journal: Iterable[Kept], now: Now) -> list[Kept]:
+        """Take back what was kept; the records of others."""
         records = list(journal)
         puts = [record for record in records if isinstance(record, Put)]
         self.kept = tuple(record for record in puts if record.table.startswith(APPLICATION))
         self._sender.load(puts, now.mono_ms)
         self._receiver.load(puts)
-        return self.node.start([record for record in records if not _is_ours(record.table)], now)
+        return [record for record in records if not _is_ours(record.table)]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """Effects of an event, in this order."""
+        """Effects of an event on what is said and heard, in this order."""
         match event:
             case Say():
                 return self._say(event, now.mono_ms)
@@ -116,11 +98,10 @@ class AppMessages:
                 records, sends = self._sender.confirmed(sender, receipt, now.mono_ms)
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Tick():
-                said_again = self._sender.due(now.mono_ms, lambda name: self.is_there(name, now))
-                return [*said_again, *self.node.handle(event, now)]
+                return [*self._sender.due(now.mono_ms, lambda name: self.is_there(name, now))]
             case Reconnected():
                 self._sender.hasten(now.mono_ms)
-        return self.node.handle(event, now)
+        return []
 
     def _say(self, event: Say, mono_ms: int) -> list[Effect]:
         to = self._receivers(event)

@@ -23,7 +23,6 @@ from hive_mind.hive.member import Member
 from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.policy.authority import LIMITS
 from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.holdings import holding_of
 from hive_mind.identity.epochs import Cipher, Signing
@@ -72,7 +71,6 @@ class RunningMember:
 
     plan: MemberPlan
     member: Member
-    app_messages: AppMessages
     message_log: AppMessageLog
     desk_pages: DeskPages
     runner: NodeRunner
@@ -177,7 +175,7 @@ class RunningMember:
         if not self.member.is_ready:
             return True
         node = self.member.node
-        is_open = len(node.outbox) or self.app_messages.unconfirmed or node.replica.is_behind
+        is_open = len(node.outbox) or self.member.app_messages.unconfirmed or node.replica.is_behind
         return bool(is_open or self._news.is_busy or self.runner.is_busy)
 
     @property
@@ -380,13 +378,9 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
                 plan.name, topology, tuned, settings, embedder, is_founding=is_founding, seal=seal
             ),
             membership,
-        )
-        app_messages = AppMessages(
-            member,
-            lambda: membership.topology.nodes if membership.topology else (),
             chance,
-            is_there=lambda name, now: name not in membership.suspects and membership.is_known(name, now),
         )
+        app_messages = member.app_messages
         message_log = AppMessageLog(lambda: app_messages.kept)
         # Before anything can come.
         desk_pages = DeskPages(
@@ -395,7 +389,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         app_messages.deliver_to(desk_pages.write)
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
-            app_messages,
+            member,
             journal,
             carrier,
             settings=replace(plan.runner, hive=plan.hive),
@@ -408,7 +402,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         await release()
         raise
     is_kept = settings.store != "memory"
-    return RunningMember(plan, member, app_messages, message_log, desk_pages, runner, release, signing, unread, is_kept)
+    return RunningMember(plan, member, message_log, desk_pages, runner, release, signing, unread, is_kept)
 
 
 def _signing(plan: MemberPlan) -> Signing | None:

@@ -101,7 +101,7 @@ class Requests(ABC):
     async def tell(self, to: Sequence[str], kind: str, data: bytes) -> Sequence[str]:
         """Tell other nodes, or `EVERYONE`, an application's message; returns the recipients. Durable here when this returns.
 
-        It reaches each of them, is acted on once, and in the order in which it was said. Needs `AppMessages`.
+        It reaches each of them, is acted on once, and in the order in which it was said. Needs a `hive.member.Member`.
         """
         request = next(self._ids)
         return cast("tuple[str, ...]", await self._answer(request, Say(request, tuple(to), kind, data)))

@@ -18,6 +18,7 @@ from hive_mind.hive.effects import (
     Rearrange,
     Received,
     Reconnected,
+    Say,
     SearchLocal,
     Send,
     Tick,
@@ -28,7 +29,16 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import HELD
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import Announce, AnnouncedTopology, Heartbeat, ListRequest, Replicate, SyncOffer, TopologyUpdate
+from hive_mind.model.messages import (
+    Announce,
+    AnnouncedTopology,
+    AppMessage,
+    Heartbeat,
+    ListRequest,
+    Replicate,
+    SyncOffer,
+    TopologyUpdate,
+)
 from tests.hives import PUMP, Hive, federated, promotion, sharded
 from tests.members import STEP_MS, Network, announced
 
@@ -47,7 +57,7 @@ class Built(list):
 
 def member(topology=ABC, kept=(), **more) -> tuple[Member, Built, list]:
     built = Built()
-    made = Member(built, Membership("a", b"boot one", topology, MembershipSettings(), Random(1), **more))
+    made = Member(built, Membership("a", b"boot one", topology, MembershipSettings(), Random(1), **more), Random(2))
     return made, built, made.start(kept, START)
 
 
@@ -366,3 +376,21 @@ def test_who_is_no_member_itself_puts_nobody_out():
     one, _, _ = member(Flat(("b", "c")))
     with pytest.raises(InvalidInput, match="is not a member itself"):
         one.handle(Evict("b"), later(10))
+
+
+@pytest.mark.parametrize("topology", [None, ABC])
+def test_what_applications_say_passes_whether_there_is_a_node_yet_and_is_said_again_to_a_member(topology):
+    one, _, _ = member(topology=topology, kept=[Put("app.log", b"1", b"kept")])
+    one.app_messages.deliver_to(lambda heard: [Put("app.log", heard.id.encode(), heard.data)])
+
+    said = one.handle(Say("request", ("b",), "note", b"hello"), START)
+    taken = one.handle(Received("b", AppMessage(b"12345678", 1, 1, "note", b"x"), "delivery"), START)
+    again_ms = one.app_messages.wake_at_ms()
+    assert again_ms is not None
+    assert one.wake_at_ms(START) <= again_ms
+    again = one.handle(Tick(), later(again_ms))
+
+    assert [type(effect) for effect in said] == [Persist, Send, Done]
+    assert [type(effect) for effect in taken] == [Persist, Send, Acknowledge]
+    assert (said[1] in again) == bool(topology)
+    assert [record.value for record in one.app_messages.kept] == [b"kept"]

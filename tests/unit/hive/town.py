@@ -1,50 +1,16 @@
 """Nodes that tell one another, over journals that last; each dies after as many effects as a test says."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Record, Say, Send, Tick
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.reliable_channels import ChannelSettings, IncomingMessage
-from hive_mind.model.messages import Message, SearchReply, SearchRequest
+from hive_mind.model.messages import Message
 
 LOG = "app.log"
 SETTINGS = ChannelSettings(window=4, unconfirmed_max=50, first_retry_ms=100, last_retry_ms=800)
-
-
-class Plain:
-    """A node that is nothing but its name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.events: list[Event] = []
-        self.kept: list[Put] = []
-
-    def start(self, kept: Iterable[Put], now: Now) -> list[Effect]:
-        del now
-        self.kept = list(kept)
-        return []
-
-    def handle(self, event: Event, now: Now) -> list[Effect]:
-        del now
-        self.events.append(event)
-        return []
-
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        del request, now
-        return None
-
-    def index_some(self, now: Now) -> bool:
-        del now
-        return False
-
-    def prepare(self, event: Event, now: Now) -> Iterator[None]:
-        del event, now
-        return iter(())
-
-    def wake_at_ms(self, now: Now) -> int:
-        return now.mono_ms + 60_000
 
 
 class Town:
@@ -62,11 +28,11 @@ class Town:
 
     def boot(self, name: str) -> None:
         self.dies_after.pop(name, None)
-        node = AppMessages(Plain(name), lambda: self.names, Random(self.chance.getrandbits(32)), SETTINGS)
+        node = AppMessages(name, lambda: self.names, Random(self.chance.getrandbits(32)), SETTINGS)
         node.deliver_to(self.writer(name))
         self.nodes[name] = node
         kept = [Put(table, key, value) for (table, key), value in sorted(self.journals[name].items())]
-        self.perform(name, node.start(kept, self.now))
+        node.start(kept, self.now)
 
     def writer(self, name: str):
         """Says how often something was acted on, and as which thing of its sender."""
@@ -115,7 +81,7 @@ class Town:
     def pass_(self, ms: int) -> None:
         self.now_ms += ms
         for name in list(self.nodes):
-            if self.nodes[name].wake_at_ms(self.now) <= self.now_ms:
+            if (wake_ms := self.nodes[name].wake_at_ms()) is not None and wake_ms <= self.now_ms:
                 self.handle(name, Tick())
 
     def settle(self) -> None:

@@ -9,7 +9,7 @@ from hive_mind.hive.effects import Now, Persist, Put, Received, Reconnected, Rec
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
-from tests.unit.hive.town import LOG, SETTINGS, Plain, Town
+from tests.unit.hive.town import LOG, SETTINGS, Town
 
 
 def test_what_is_said_is_acted_on_and_confirmed_and_forgotten_by_its_sender() -> None:
@@ -202,24 +202,20 @@ def test_waiting_grows_longer_while_nobody_answers() -> None:
     assert 6 < sum(sent) < 30
 
 
-def test_the_node_is_started_with_its_own_records_and_hears_of_all_else() -> None:
+def test_of_a_journal_only_its_own_records_are_taken_back() -> None:
     town = Town("ann", "bob")
     town.say("ann", "bob", "hello")
     town.deliver()
-    town.journals["bob"]["dots", b"k"] = b"v"
-    town.boot("bob")
-    node = town.nodes["bob"].node
-    assert isinstance(node, Plain)
+    kept = [Put(table, key, value) for (table, key), value in town.journals["bob"].items()]
+    again = AppMessages("bob", tuple, Random(1), SETTINGS)
 
-    assert node.kept == [Put("dots", b"k", b"v")]
-    assert [record.table for record in town.nodes["bob"].kept] == [LOG]
-    town.handle("bob", Tick())
-    assert node.events == [Tick()]
+    assert again.start([*kept, Put("dots", b"k", b"v")], town.now) == [Put("dots", b"k", b"v")]
+    assert [record.table for record in again.kept] == [LOG]
 
 
 def test_who_is_away_is_told_once_and_again_when_it_is_heard() -> None:
     heard: set[str] = set()
-    ann = AppMessages(Plain("ann"), tuple, Random(1), SETTINGS, is_there=lambda name, _: name in heard)
+    ann = AppMessages("ann", tuple, Random(1), SETTINGS, is_there=lambda name, _: name in heard)
 
     first = ann.handle(Say("request", ("bob",), "note", b"hello"), Now(0, 1_000))
     assert [effect.to for effect in first if isinstance(effect, Send)] == [("bob",)]

@@ -145,7 +145,7 @@ async def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tow
 
     again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
     assert [(one.sender, one.text, one.times) for one in again.message_log.entries()] == [("ann", "hello", 1)]
-    await until(lambda: not ann.app_messages.unconfirmed)
+    await until(lambda: not ann.member.app_messages.unconfirmed)
 
 
 # ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────────
