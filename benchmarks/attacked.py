@@ -28,7 +28,9 @@ from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.host import open_member
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.attacking import addressed, said_in_a_twin

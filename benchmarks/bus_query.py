@@ -22,18 +22,18 @@ from benchmarks.hive import Prose, RandomVectors, promotions
 from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings, EventBus
-from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import Query
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.runtime.members.fleet import HostedNode
-from hive_mind.runtime.members.nodes import Borrowed, make_node
+from hive_mind.runtime.members.host import Borrowed, Host
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
-from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.servers.redis_server import RedisServer
@@ -42,6 +42,7 @@ SHARDS, LIMIT, DEPTH, WORDS, PARTITIONS = 20, 10, 100, 8, 1024
 BACK_ENDS = ("memory", "redis")
 # The first question after everything was filled finds cold indexes; and as a member over a broker waits for its sends.
 PATIENT = RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000, outgoing=OutgoingSettings(wait_s=5.0))
+_STILL = MembershipSettings(beat_ms=0)
 Row = dict[str, str | float]
 
 
@@ -121,7 +122,7 @@ async def timed(case: str, what: str, work: Callable[[str], Awaitable[None]], te
 
 
 @asynccontextmanager
-async def running(case: Case, address: BusAddress, language: Prose) -> AsyncIterator[dict[str, HostedNode]]:
+async def running(case: Case, address: BusAddress, language: Prose) -> AsyncIterator[dict[str, RunningMember]]:
     """The nodes, started."""
     names = [f"node-{number:02}" for number in range(SHARDS * case.replicas)]
     topology = Sharded(first_placement(names, case.replicas, PARTITIONS))
@@ -136,17 +137,14 @@ async def running(case: Case, address: BusAddress, language: Prose) -> AsyncIter
         bus = await opened()
         nodes = {}
         for name in names:
-            node = make_node(name, topology, HiveSettings(), Settings(), RandomVectors(language))
-            journal = await backends.load("journal", "memory").open()
             own = bus if case.is_shared else await opened()
-            hosted = HostedNode(node, NodeRunner(node, journal, own, settings=PATIENT))
-            stack.push_async_callback(hosted.close)
-            await hosted.runner.start()
-            nodes[name] = hosted
+            host = Host[DistributedCognitiveMemory](Settings(store="memory"), RandomVectors(language), own)
+            stack.push_async_callback(host.close)
+            nodes[name] = await host.open_node(MemberPlan(name, "", membership=_STILL, runner=PATIENT), topology)
         yield nodes
 
 
-async def settled(nodes: dict[str, HostedNode]) -> None:
+async def settled(nodes: dict[str, RunningMember]) -> None:
     while any(one.is_busy for one in nodes.values()):  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.01)
 

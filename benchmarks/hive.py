@@ -113,7 +113,7 @@ async def promote_row(what: str, facts: int, home: Path | None, *, is_indexed: b
     async with await fleet_of("flat", 1, language, home) as fleet:
         (hosted,) = fleet.nodes.values()
         if not is_indexed:
-            hosted.node.index_some = lambda _: False  # type: ignore[method-assign]
+            hosted.member.node.index_some = lambda _: False  # type: ignore[method-assign]
         batches = list(promotions(language, "agent-000", facts, with_vectors=with_vectors))
         began_s, began_cpu_s = time.perf_counter(), time.process_time()
         for batch in batches:

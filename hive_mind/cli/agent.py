@@ -25,7 +25,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS
 from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.host import open_member
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.observing.logs import log_as_json
 from hive_mind.runtime.observing.metrics import serve as serve_metrics

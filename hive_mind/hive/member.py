@@ -134,6 +134,11 @@ class Member:
         """Let others take over, and be a member no more. When `has_handed_over`, the process may end."""
         return self.membership.leave(now)
 
+    def presume_silent(self, names: Iterable[str], now: Now) -> None:
+        """These members have stopped, as a host knows that hosted them; questions go to others from now on."""
+        self.membership.presume_silent(names, now)
+        self.node.questions.latencies.suspects = self.membership.suspects
+
     def has_handed_over(self, now: Now) -> bool:
         """Whether there is nothing here that others still need. Those that are suspected get it from those that have it."""
         if self._node is None:

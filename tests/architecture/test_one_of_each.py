@@ -1,8 +1,16 @@
 """What stands once: a second client, a second verdict or a wider bus would be the same design written again."""
 
 import ast
+import sys
 
+import pytest
+
+from hive_mind import FleetPlan, Settings, open_fleet
 from hive_mind.bus.base import BusAdmin, EventBus
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.hive.effects import Effect, Event, Now, Received
+from hive_mind.hive.node import HiveNode
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from tests.architecture.test_rules import SOURCES
 
 CLIENTS = {"OpenedAgent", "ProcessAgent"}
@@ -76,3 +84,57 @@ def test_decoders_are_made_in_one_place() -> None:
     }
 
     assert others == {"decoding.py"}
+
+
+def test_only_the_host_opens_nodes_and_the_simulations_that_carry_them_out_themselves() -> None:
+    """Resettlement and document 004's graph have nodes that are on no bus."""
+    assert users_of("NodeRunner") == {"host.py"}
+    assert users_of("RunningMember") == {"host.py"}
+    assert users_of("HiveNode") == {"host.py", "resettlement.py", "graph.py", "simulated.py"}
+
+
+def users_of(name: str) -> set[str]:
+    """Files in which something of this class is made."""
+    return {
+        source.path.name
+        for source in SOURCES
+        for node in source.nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name
+    }
+
+
+OWNERS_MAX = 3
+ROOMS = ("hive_mind.runtime.", "hive_mind.hive.")
+
+
+async def test_at_most_three_objects_stand_between_a_host_and_its_node_when_a_message_comes_and_when_an_agent_shares(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of all whose methods wait for the node: from the runner's task, or from the agent's memory, which is not the host's."""
+    stations: dict[str, set[str]] = {}
+    handle = HiveNode.handle
+
+    def noted(self: HiveNode, event: Event, now: Now) -> list[Effect]:
+        subject = type(event.message).__name__ if isinstance(event, Received) else type(event).__name__
+        stations.setdefault(subject, _objects_on_the_way_here())
+        return handle(self, event, now)
+
+    monkeypatch.setattr(HiveNode, "handle", noted)
+    plan = FleetPlan("sharded", ("ada", "ben"), replicas=2, gate=PromotionSettings(is_open=True))
+    async with await open_fleet(Settings(store="memory"), plan, NoEmbedder()) as fleet:
+        await fleet.memory("ada").store_fact("pump", "The pump is red.")
+        await fleet.settled()
+
+    assert stations["Promote"] == {"NodeRunner", "Member"}
+    assert stations["Replicate"] == {"NodeRunner", "Intake", "Member"}
+    assert max(map(len, stations.values())) <= OWNERS_MAX
+
+
+def _objects_on_the_way_here() -> set[str]:
+    """Classes of the objects of `runtime` and `hive` whose methods are under way."""
+    classes, frame = set[str](), sys._getframe(2)
+    while frame is not None:
+        if "self" in frame.f_locals and str(frame.f_globals.get("__name__")).startswith(ROOMS):
+            classes.add(type(frame.f_locals["self"]).__name__)
+        frame = frame.f_back
+    return classes

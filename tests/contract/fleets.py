@@ -24,7 +24,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.runtime.members.fleet import FleetPlan, HostedNode
+from hive_mind.runtime.members.fleet import FleetPlan
 from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import BagOfWords, Home
@@ -53,6 +53,26 @@ AGENTS = ("ada", "ben", "cleo", "dan", "eve", "finn", "gil", "hana")
 def plan_of(topology: TopologyName, agents: int = 4, **options: Any) -> FleetPlan:
     """Agents in pairs: a group each, or replicas of the same facts."""
     return FleetPlan(topology, AGENTS[:agents], **{"group_size": 2, "replicas": 2, "partitions": 64, **options})
+
+
+class HostedNode:
+    """A node without members beside it that it would have to hear of, what runs it, and memories that hear of their facts."""
+
+    def __init__(self, node: HiveNode, runner: NodeRunner) -> None:
+        self.node, self.runner = node, runner
+        self._notices: set[asyncio.Task[None]] = set()
+
+    def attach(self, memory: DistributedCognitiveMemory) -> None:
+        self.runner.on_shared(lambda fact_ids: self._notices.add(asyncio.ensure_future(memory.on_shared(fact_ids))))
+
+    @property
+    def is_busy(self) -> bool:
+        is_notifying = any(not notice.done() for notice in self._notices)
+        return bool(len(self.node.outbox) or is_notifying or self.runner.is_busy or self.node.replica.is_behind)
+
+    async def stop(self) -> None:
+        await self.runner.close()
+        await asyncio.gather(*self._notices)
 
 
 class Members:
@@ -94,7 +114,7 @@ class Members:
 
     async def stop(self, *names: str) -> None:
         """As if their machines went away."""
-        await asyncio.gather(*(self.hosted[name].close() for name in names))
+        await asyncio.gather(*(self.hosted[name].stop() for name in names))
 
     async def settled(self) -> None:
         """Return when everything that was written is where it belongs, and its authors know."""

@@ -24,7 +24,9 @@ from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.evidence import Assertion, Head, Stamp, Statement, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, Replicate
-from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
+from hive_mind.runtime.members.host import open_member
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.attacking import (

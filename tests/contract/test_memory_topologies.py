@@ -17,10 +17,9 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
-from hive_mind.runtime.members.fleet import HostedNode
 from hive_mind.runtime.node.runner import RunnerSettings
 from tests.builders import Home, found, run, said
-from tests.contract.fleets import AGENTS, SHARING, Door, Members, plan_of
+from tests.contract.fleets import AGENTS, SHARING, Door, HostedNode, Members, plan_of
 from tests.contract.scenarios_of_agents import DEADLINE_MS, among
 
 pytestmark = pytest.mark.usefixtures("loop_of_its_own")

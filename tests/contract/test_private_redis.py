@@ -102,7 +102,7 @@ async def test_it_is_started_once_and_answers_with_its_password(place: Place) ->
 
 
 async def test_a_bus_opens_with_what_it_says(place: Place) -> None:
-    from hive_mind.runtime.members.member import open_bus
+    from hive_mind.runtime.buses import open_bus
 
     config = await place.ensure()
     bus = await open_bus(config.url, None, resolved_here(config.credential))

@@ -21,7 +21,7 @@ from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import FAILED
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, InvalidInput
 from hive_mind.model.messages import Receipt
-from hive_mind.runtime.members.member import open_bus
+from hive_mind.runtime.buses import open_bus
 from hive_mind.runtime.settings import Settings
 
 T = TypeVar("T")

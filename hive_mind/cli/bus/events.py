@@ -24,7 +24,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX
-from hive_mind.runtime.members.member import open_bus
+from hive_mind.runtime.buses import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 

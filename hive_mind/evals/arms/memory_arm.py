@@ -31,7 +31,7 @@ from hive_mind.model.scores import ComponentScores, Contributions
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.members.host import Borrowed
 from hive_mind.runtime.wiring import memory_with
 
 

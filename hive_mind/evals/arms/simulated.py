@@ -37,7 +37,7 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequest
 from hive_mind.ranking.vector import VectorArm
-from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.members.host import Borrowed
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.requests import Requests
 from hive_mind.runtime.wiring import vector_arms

@@ -46,10 +46,10 @@ from hive_mind.ranking.fusion import RRF_K
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.seed import Collected, seed_federated
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.runtime.members.fleet import Fleet, FleetPlan, HostedNode, open_fleet
-from hive_mind.runtime.members.nodes import Borrowed
+from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.host import Borrowed
+from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.requests import ByDomain
-from hive_mind.runtime.node.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 
@@ -75,12 +75,6 @@ class TrainedFleet:
         askers = [agent for agent in self.fleet.memories if self.fleet.plan.node_of(agent) not in self.down]
         return askers[self.places.get(question.id, 0) % len(askers)]
 
-    def node_of(self, agent: str) -> HostedNode:
-        """An agent's node, which knows the nodes that are down."""
-        hosted = self.fleet.nodes[self.fleet.plan.node_of(agent)]
-        hosted.node.questions.latencies.suspects = self.down
-        return hosted
-
     def begin(self) -> None:
         """A question's messages are counted from now on."""
         self.scales.is_on = True
@@ -104,7 +98,6 @@ async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> As
 
     async def ask(question: LabelledQuestion, limit: int) -> ArmResult:
         agent = trained.asker(question)
-        trained.node_of(agent)
         memory = trained.fleet.memory(agent)
         trained.begin()
         return await outcome_of(lambda: search(memory, question.text, limit), cost)
@@ -145,6 +138,8 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
         documents, traffic = documents_by_fact(scope.documents), scales.weighed(only_questions=False)
         for name in sorted(down):
             await fleet.stop(name)
+        for name in set(fleet.nodes) - down:
+            fleet.nodes[name].member.presume_silent(down, system_clock())
     except BaseException:
         await fleet.close()
         raise
@@ -228,10 +223,10 @@ class RoutedArm:
         return tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
 
     def _coordinator(self, agent: str) -> DistributedCognitiveMemory:
-        hosted = self._trained.node_of(agent)
+        fleet = self._trained.fleet
         if agent not in self._coordinators:
             settings, embedder = Settings(store="memory", ann=self._means.settings.ann), Borrowed(self._means.embedder)
-            chosen = ByDomain(hosted.runner, lambda _: self._chosen)
+            chosen = ByDomain(fleet.nodes[fleet.plan.node_of(agent)].runner, lambda _: self._chosen)
             local = memory_with(settings, f"coordinator-at-{agent}", embedder, self._ranking)
             self._coordinators[agent] = DistributedCognitiveMemory(local, chosen, agent=agent)
         return self._coordinators[agent]

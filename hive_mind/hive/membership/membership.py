@@ -47,6 +47,7 @@ ALL = (EVERYBODY,)
 # Silent strangers stay visible for this multiple of the suspicion time-out.
 _REMEMBERED = 20
 _FINDINGS_MAX = 100
+_NEVER_MS = 1 << 62
 _TOO_FAR = "an epoch that no hive can have reached yet"
 
 
@@ -214,6 +215,11 @@ class Membership:
         """Count what was not believed."""
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
+    def presume_silent(self, names: Iterable[str], now: Now) -> None:
+        """These members have stopped, as a host knows that hosted them: none is waited for until it is heard."""
+        self._known_ms |= dict.fromkeys(names, now.mono_ms - self.settings.suspect_after_ms - 1)
+        self._look_round(now)
+
     def silent_ms(self, name: str, now: Now) -> int:
         """For how long nothing was heard of a member; where nothing ever was, since this node knows that it is one."""
         last = self._heartbeats.get(name)
@@ -323,7 +329,10 @@ class Membership:
     # ── speaking ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def beat(self, now: Now) -> list[Effect]:
-        """Say now that this node lives, whenever the next beat was due."""
+        """Say now that this node lives, whenever the next beat was due. Without beats nothing is, and nobody is suspected."""
+        if not self.settings.beat_ms:
+            self._beat_at_ms = _NEVER_MS
+            return []
         # A tenth of jitter either way: nodes that started together would otherwise always beat together.
         self._beat_at_ms = now.mono_ms + int(self.settings.beat_ms * self._chance.uniform(0.9, 1.1))
         return [Send(ALL, self._said(now))]

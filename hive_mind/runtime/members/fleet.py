@@ -5,7 +5,7 @@ no hive at all. The agents are the same in each of them and can't tell.
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -14,7 +14,7 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.node import HiveNode
+from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
@@ -25,11 +25,11 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.members.nodes import Borrowed, News, make_node, open_journal
+from hive_mind.runtime.members.host import Host
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import RunnerSettings
-from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with, open_embedder
+from hive_mind.runtime.wiring import open_embedder
 
 # The one node of a flat hive in one process.
 GROUP_SIZE = 5
@@ -84,33 +84,36 @@ class FleetPlan:
         founding = Founding(groups, self.domains, self.broadcast_threshold, replicas=self.replicas, partitions=self.partitions)
         return spec_of(self.topology).build(founding)
 
+    def member(self, node: str) -> MemberPlan:
+        """A node as a member of a hive that is all in this process: if one is silent, all are, so nobody beats."""
+        still = MembershipSettings(beat_ms=0)
+        return MemberPlan(node, "memory", self.runner.hive, gate=self.gate, nodes=self.hive, membership=still, runner=self.runner)
+
     @property
     def _node_per(self) -> Literal["hive", "group", "agent"]:
         return "hive" if self.topology == SINGLE else spec_of(self.topology).node_per
 
 
-class Fleet:
-    """Open agents' memories by name, over the nodes of their hive. Close it, or use it with `async with`."""
+class Fleet(Host[CognitiveMemory | DistributedCognitiveMemory]):
+    """The host of a plan: its agents are memories. Close it, or use it with `async with`."""
 
-    def __init__(
-        self,
-        plan: FleetPlan,
-        memories: Mapping[str, CognitiveMemory | DistributedCognitiveMemory],
-        nodes: Mapping[str, "HostedNode"],
-        bus: EventBus,
-    ) -> None:
-        self.plan, self.memories, self.nodes, self.bus = plan, memories, nodes, bus
-        self._own_embedder: Embedder | None = None
+    bus: EventBus
 
-    def closes(self, embedder: Embedder) -> None:
-        """It is the fleet's own: close it with the fleet."""
-        self._own_embedder = embedder
+    def __init__(self, plan: FleetPlan, settings: Settings, embedder: Embedder, bus: EventBus) -> None:
+        super().__init__(settings, embedder, bus)
+        self.plan = plan
+        self.owns(bus)
+
+    @property
+    def memories(self) -> Mapping[str, CognitiveMemory | DistributedCognitiveMemory]:
+        """The agents' memories by name."""
+        return self.agents
 
     def memory(self, agent: str) -> CognitiveMemory | DistributedCognitiveMemory:
         """An agent's memory. Raises `InvalidInput` for a stranger."""
-        if agent not in self.memories:
-            raise InvalidInput(f"there is no agent {agent!r} in this fleet; there are {', '.join(self.memories)}")
-        return self.memories[agent]
+        if agent not in self.agents:
+            raise InvalidInput(f"there is no agent {agent!r} in this fleet; there are {', '.join(self.agents)}")
+        return self.agents[agent]
 
     async def stop(self, name: str) -> None:
         """Stop one node, as if its machine went away; what it has in its journal stays. Raises `InvalidInput` for a stranger."""
@@ -121,40 +124,14 @@ class Fleet:
     async def settled(self) -> None:
         """Return when everything that was written is where it belongs, and can be found without waiting for an index."""
         # Nothing tells when the last receipt has come, and only tests and measurements want to know.
-        while any(hosted.is_busy for hosted in self.nodes.values()):  # noqa: ASYNC110
+        while any(node.is_busy for node in self.nodes.values()):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
-
-    async def close(self) -> None:
-        """Memories first, so that what they still want to share is taken; then nodes, then the bus."""
-        await _all(memory.close() for memory in self.memories.values())
-        await _all(hosted.close() for hosted in self.nodes.values())
-        await self.bus.close()
-        if self._own_embedder is not None:
-            await self._own_embedder.close()
 
     async def __aenter__(self) -> "Fleet":
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-class HostedNode:
-    """A node, what runs it, and the memories attached to it."""
-
-    def __init__(self, node: HiveNode, runner: NodeRunner) -> None:
-        self.node, self.runner = node, runner
-        self._news = News(runner)
-        self.attach = self._news.attach
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is under way that was begun here: to others, to a memory, or into an index."""
-        return bool(len(self.node.outbox) or self._news.is_busy or self.runner.is_busy or self.node.replica.is_behind)
-
-    async def close(self) -> None:
-        await self.runner.close()
-        await self._news.finish()
 
 
 @opening
@@ -165,60 +142,24 @@ async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | N
     `ConfigError` or `BackendError`; then nothing stays open.
     """
     _refuse(plan)
-    if embedder is None:
-        own_embedder = await open_embedder(settings)
-        try:
-            fleet = await open_fleet(settings, plan, own_embedder)
-        except BaseException:
-            await own_embedder.close()
-            raise
-        fleet.closes(own_embedder)
-        return fleet
     topology = plan.build_topology()
+    own = None if embedder else await open_embedder(settings)
     bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings()))
-    nodes: dict[str, HostedNode] = {}
+    fleet = Fleet(plan, settings, cast(Embedder, embedder or own), bus)
+    if own:
+        fleet.owns(own)
     try:
         for name in topology.nodes if topology else ():
-            nodes[name] = await _hosted(name, plan, topology, settings, embedder, bus)
+            await fleet.open_node(plan.member(name), topology)
+        for agent in plan.agents:
+            memory = fleet.memory_of(agent, fleet.nodes.get(plan.node_of(agent)), plan.ranking)
+            # Its hive runs in this event loop, so no other one may wake it.
+            (memory.local if isinstance(memory, DistributedCognitiveMemory) else memory).stay_here()
+            fleet.agents[agent] = memory
     except BaseException:
-        await _all(hosted.close() for hosted in nodes.values())
-        await bus.close()
+        await fleet.close()
         raise
-    memories: dict[str, CognitiveMemory | DistributedCognitiveMemory] = {}
-    for agent in plan.agents:
-        local = memory_with(settings, agent, Borrowed(embedder), plan.ranking)
-        # Its hive runs in this event loop, so no other one may wake it.
-        local.stay_here()
-        memories[agent] = _attached(local, nodes[plan.node_of(agent)], agent, plan) if nodes else local
-    return Fleet(plan, memories, nodes, bus)
-
-
-async def _hosted(
-    name: str, plan: FleetPlan, topology: Topology | None, settings: Settings, embedder: Embedder, bus: EventBus
-) -> HostedNode:
-    assert topology is not None  # noqa: S101 - there are nodes only where there is one
-    node = make_node(name, topology, plan.hive, settings, embedder)
-    hosted = HostedNode(node, NodeRunner(node, await open_journal(settings, plan.runner.hive, name), bus, settings=plan.runner))
-    try:
-        await hosted.runner.start()
-    except BaseException:
-        await hosted.close()
-        raise
-    return hosted
-
-
-def _attached(local: CognitiveMemory, hosted: HostedNode, agent: str, plan: FleetPlan) -> DistributedCognitiveMemory:
-    forgets = plan.hive.standing.expiry.is_on
-    memory = DistributedCognitiveMemory(
-        local,
-        hosted.runner,
-        agent=agent,
-        gate=plan.gate,
-        forgets=forgets,
-        has_lost=lambda: hosted.node.partitions.has_lost,
-    )
-    hosted.attach(memory)
-    return memory
+    return fleet
 
 
 def _refuse(plan: FleetPlan) -> None:
@@ -227,7 +168,3 @@ def _refuse(plan: FleetPlan) -> None:
     strays = [agent for agent in plan.agents if not plan.node_of(agent)]
     if strays:
         raise InvalidInput(f"these agents are in no group: {', '.join(strays[:5])}")
-
-
-async def _all(work: Iterable[Awaitable[None]]) -> None:
-    await asyncio.gather(*work)

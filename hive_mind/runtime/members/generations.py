@@ -21,7 +21,7 @@ from hive_mind.hive.replication.resettlement import Journal, Resettlement, attac
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.replacing import REPLACED, UNFINISHED, sync_file, sync_folder
-from hive_mind.runtime.members.nodes import fresh_chance
+from hive_mind.runtime.members.host import fresh_chance
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import HiveConfig, founded
 

@@ -1,54 +1,39 @@
-"""One member of a hive: a node, the agents attached to it with their memories, and the bus to the others.
+"""One member of a hive as its host has it: a node, what runs it, and the memories attached to it.
 
-From the first beat until it is a member, and what it says of itself afterwards. Founders of a hive all give the same list of
-initial members; a member that joins gives only the bus. `open_member` is for one agent, `open_node` for any number.
+From the first beat until it is a member, and what it says of itself afterwards.
 """
 
 import asyncio
 import logging
-import secrets
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
-from hive_mind.bus.base import BrokerVitals, EventBus
-from hive_mind.bus.dead_letters import file_of
-from hive_mind.cognition.reader import Reader
-from hive_mind.embed.base import Embedder
+from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError
 from hive_mind.hive.effects import Now
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.policy.authority import LIMITS
-from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.holdings import holding_of
-from hive_mind.identity.epochs import Cipher, Signing
-from hive_mind.identity.keyring import KeySeal
+from hive_mind.identity.epochs import Signing
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Heartbeat, Receipt
-from hive_mind.opening import opening
-from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
-from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.app_message_log import AppMessageLog
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.observing.metrics import NodeFigures, figures_of, lag_of, set_aside
 from hive_mind.runtime.secrets.keys import KeyFolder
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with, quoting_reader
 from hive_mind.runtime.workers.status import HANGS_AFTER_S, NodeStatus
-
-__all__ = ["MemberPlan", "Report", "RunningMember", "open_bus", "open_member", "open_node"]
 
 _log = logging.getLogger(__name__)
 
@@ -67,24 +52,30 @@ _KEYS_EVERY = 5
 
 @dataclass(eq=False)
 class RunningMember:
-    """Open one with `open_member`; close it, or use it with `async with`."""
+    """Opened by a host, or by `open_member` for one agent; then close it, or use it with `async with`."""
 
     plan: MemberPlan
     member: Member
     message_log: AppMessageLog
     desk_pages: DeskPages
     runner: NodeRunner
-    _release: Callable[[], Awaitable[None]]
+    closing: AsyncExitStack
+    """Ends what was opened for it, the last first."""
     signing: Signing | None
     unread: Counter[str]
     """Messages that came and were not encrypted for it, by reason."""
     is_kept: bool
     """Whether its agents' memories outlive the process."""
+    agent: LearningAgent = field(init=False)
+    """The one that `open_member` opens with it."""
 
     def __post_init__(self) -> None:
-        self.agents: dict[str, LearningAgent] = {}
         self._memories: dict[str, DistributedCognitiveMemory] = {}
-        self._news, self._eraser = News(self.runner), Eraser(self.plan.name, self.runner)
+        self._eraser = Eraser(self.plan.name, self.runner)
+        self._notices: set[asyncio.Task[None]] = set()
+        """Memories that hear just now that others have their facts."""
+        self.closing.push_async_callback(self._all_heard)
+        self.closing.push_async_callback(self.runner.close)
         self.has_entered = False
         """Whether it has been a member since it was started."""
         self._error, self._looks = "", 0
@@ -97,25 +88,27 @@ class RunningMember:
     def now(self) -> Now:
         return system_clock()
 
-    def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
+    def attach(self, name: str, local: CognitiveMemory) -> DistributedCognitiveMemory:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
         hive: Hive = ByDomain(self.runner) if self.plan.routes_by_domain else self.runner
         forgets = self.plan.nodes.standing.expiry.is_on
         memory = DistributedCognitiveMemory(
             local, hive, agent=name, gate=self.plan.gate, forgets=forgets, has_lost=self._has_lost
         )
-        self._news.attach(memory)
         self._memories[name] = memory
-        agent = self.agents[name] = LearningAgent(name, memory, reader)
-        return agent
+        self.runner.on_shared(partial(self._notify, memory))
+        return memory
+
+    def _notify(self, memory: DistributedCognitiveMemory, fact_ids: tuple[str, ...]) -> None:
+        task = asyncio.ensure_future(memory.on_shared(fact_ids))
+        self._notices.add(task)
+        task.add_done_callback(self._notices.discard)
+
+    async def _all_heard(self) -> None:
+        await asyncio.gather(*self._notices)
 
     def _has_lost(self) -> bool:
         return self.member.is_ready and self.member.node.partitions.has_lost
-
-    @property
-    def agent(self) -> LearningAgent:
-        """The first, or only one."""
-        return next(iter(self.agents.values()))
 
     @property
     def memory(self) -> DistributedCognitiveMemory:
@@ -176,7 +169,7 @@ class RunningMember:
             return True
         node = self.member.node
         is_open = len(node.outbox) or self.member.app_messages.unconfirmed or node.replica.is_behind
-        return bool(is_open or self._news.is_busy or self.runner.is_busy)
+        return bool(is_open or self._notices or self.runner.is_busy)
 
     @property
     def is_in(self) -> bool:
@@ -313,12 +306,8 @@ class RunningMember:
         )
 
     async def close(self) -> None:
-        """Finish what is under way; others keep what this one had to say, or it says it when it comes back."""
-        try:
-            await asyncio.gather(*(agent.close() for agent in self.agents.values()))
-        finally:
-            await self._release()
-            await self._news.finish()
+        """Finish what is under way; others keep what this one had to say, or it says it when it comes back. Twice is fine."""
+        await self.closing.aclose()
 
     @property
     def _refusal(self) -> str:
@@ -339,92 +328,3 @@ class RunningMember:
         if error != self._error:
             _log.warning("%s: %s", self.name, error)
         self._error = error
-
-
-@opening
-async def open_member(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
-    """Connect and begin, with one agent called like the node.
-
-    `embedder` stays open; a `bus` that is handed in, too. Raises `ConfigError` or `BackendError`.
-    """
-    local = memory_with(settings, plan.name, Borrowed(embedder))
-    running = await open_node(settings, plan, embedder, bus)
-    running.attach(plan.name, local, quoting_reader(settings))
-    return running
-
-
-async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
-    """The same without an agent: `attach` as many as there are."""
-    founding, signing = plan.founding(), _signing(plan)
-    seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
-    opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
-    unread = Counter[str]()
-    carrier = _carrier(opened, signing, plan, unread)
-    runner: NodeRunner | None = None
-
-    async def release() -> None:
-        if runner is not None:
-            await runner.close()
-        if bus is None:
-            await opened.close()
-
-    try:
-        chance = fresh_chance()
-        tuned = _tuned(plan.nodes, carrier.capabilities.envelope_bytes_max)
-        boot = secrets.token_bytes(8)
-        membership = Membership(plan.name, boot, founding, plan.membership, chance, joins=plan.group, seal=seal, hive=plan.hive)
-        member = Member(
-            lambda topology, is_founding: make_node(
-                plan.name, topology, tuned, settings, embedder, is_founding=is_founding, seal=seal
-            ),
-            membership,
-            chance,
-        )
-        app_messages = member.app_messages
-        message_log = AppMessageLog(lambda: app_messages.kept)
-        # Before anything can come.
-        desk_pages = DeskPages(
-            plan.name, message_log.write, lambda name: app_messages.is_there(name, system_clock()), lambda: app_messages.kept
-        )
-        app_messages.deliver_to(desk_pages.write)
-        journal = await open_journal(settings, plan.hive, plan.name)
-        runner = NodeRunner(
-            member,
-            journal,
-            carrier,
-            settings=replace(plan.runner, hive=plan.hive),
-            knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
-            signing=signing,
-            letters=None if settings.store == "memory" else file_of(settings.home / "hives" / plan.hive, plan.name),
-        )
-        await runner.start()
-    except BaseException:
-        await release()
-        raise
-    is_kept = settings.store != "memory"
-    return RunningMember(plan, member, message_log, desk_pages, runner, release, signing, unread, is_kept)
-
-
-def _signing(plan: MemberPlan) -> Signing | None:
-    if (proof := plan.proof) is None:
-        return None
-    return KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key, is_encrypted=proof.is_encrypted)
-
-
-def _carrier(bus: EventBus, signing: Signing | None, plan: MemberPlan, unread: Counter[str]) -> EventBus:
-    """The bus as a node has it: where that is wanted, it carries nothing in plain."""
-    if signing is None or signing.epochs is None:
-        return bus
-    return encrypted(bus, Cipher(signing.epochs, plan.hive, plan.nodes.standing.tenant), unread)
-
-
-def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
-    """Batches, steps and answers that fit a message of this bus."""
-    if bytes_max is None:
-        return nodes
-    # The rest is for what is beside assertions, proofs and spans: heads, what was seen, and the envelope.
-    most = bytes_max * 3 // 4
-    batch, step = min(nodes.delivery.batch_bytes_max, most), min(nodes.gossip.step_bytes_max, most)
-    delivery, gossip = replace(nodes.delivery, batch_bytes_max=batch), replace(nodes.gossip, step_bytes_max=step)
-    scatter = replace(nodes.scatter, reply_bytes_max=min(nodes.scatter.reply_bytes_max, most))
-    return replace(nodes, delivery=delivery, gossip=gossip, scatter=scatter)

@@ -1,11 +1,10 @@
-"""Parts that the nodes and agents of a worker share: settings, embedder, language models; each opened once, closed together.
+"""The host of a worker: its agents with their readers, sources, runs and judges, and the language models that they share.
 
 References of the configuration are resolved here, when the worker starts; their values are nowhere shown.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +30,12 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.members.host import Host
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
-from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
+from hive_mind.runtime.wiring import open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agent_runs import AgentRuns
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
@@ -99,31 +98,37 @@ class Hosting:
 ORDINARY = Hosting()
 
 
-class WorkerParts:
-    """`config` has its values, which `hidden` takes out of what is kept. `embedder` is shared by all, and so is each model."""
+class WorkerHost(Host[WorkerAgent]):
+    """`config` has its values, which `hidden` takes out of what is kept. Each model is opened once, when it is first needed."""
 
     def __init__(self, config: WorkerConfig, embedder: Embedder, hidden: Redaction, new_calls: NewCalls) -> None:
-        self.config, self.embedder, self._hidden, self._new_calls = config, embedder, hidden, new_calls
-        self._stack = AsyncExitStack()
-        self._stack.push_async_callback(embedder.close)
-        self.settings = settings = settings_of(config)
+        super().__init__(settings_of(config), embedder)
+        self.owns(embedder)
+        self.config, self._hidden, self._new_calls = config, hidden, new_calls
         self._models: dict[str, asyncio.Task[LanguageModel]] = {}
         self.notices: tuple[str, ...] = ()
-        if embedder.dimension == 0 and settings.embed != "none":
-            self.notices = (f"keyword search only: the embedding model {settings.embed_model!r} can't be had; see the log",)
+        if embedder.dimension == 0 and self.settings.embed != "none":
+            self.notices = (f"keyword search only: the embedding model {self.settings.embed_model!r} can't be had; see the log",)
 
-    async def agent(self, config: AgentConfig, node: RunningMember | None) -> WorkerAgent:
-        """An agent that is not open yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
-        local = memory_with(self.settings, config.name, Borrowed(self.embedder), self.config.ranking)
-        reader = await self._reader(config, local)
-        learner = node.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
+    async def open_agent(self, config: AgentConfig) -> WorkerAgent:
+        """An agent that is not awake yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
+        node = self.nodes.get(next(node.name for node in self.config.nodes if config.name in node.agents))
+        memory = self.memory_of(config.name, node, self.config.ranking)
+        local = memory.local if isinstance(memory, DistributedCognitiveMemory) else memory
+        learner = LearningAgent(config.name, memory, await self._reader(config, local))
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None, config.roots)
         runs = AgentRuns(self.config, config, self.settings, learner, node, self._model, self._hidden)
         calls = self._new_calls(learner, node, sources, is_kept=is_kept, runs=runs)
-        reviewing = self._reviewing(config.name, learner.memory, node)
-        return WorkerAgent(config, learner, local, sources, node, calls, reviewing, runs)
+        reviewing = self._reviewing(config.name, memory, node)
+        agent = self.agents[config.name] = WorkerAgent(config, learner, local, sources, node, calls, reviewing, runs)
+        return agent
+
+    async def close(self) -> None:
+        for opening in self._models.values():
+            await asyncio.wait([opening])
+        await super().close()
 
     def _reviewing(self, agent: str, memory: Memory, node: RunningMember | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
@@ -133,11 +138,6 @@ class WorkerParts:
 
         models = JudgeModels(self._model, self.settings.llm_retry, self.settings.token_budget)
         return Reviewing(self.config.review, agent, memory, node, partial(shared_ledger, self.settings, agent), models)
-
-    async def close(self) -> None:
-        for opening in self._models.values():
-            await asyncio.wait([opening])
-        await self._stack.aclose()
 
     async def _reader(self, config: AgentConfig, local: CognitiveMemory) -> Reader:
         name = config.model or self.settings.llm
@@ -160,7 +160,7 @@ class WorkerParts:
 
     async def _open_model(self, name: str) -> LanguageModel:
         model = await open_model(replace(self.settings, llm=name), self.config.models.llm_key)
-        self._stack.push_async_callback(model.close)
+        self.owns(model)
         return RedactingModel(model, self._hidden)
 
 

@@ -8,7 +8,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,20 +19,20 @@ import msgspec
 import psutil
 
 from hive_mind.api.request import OnEvent
-from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.judge.calibration import JudgeTally
-from hive_mind.runtime.members.member import Report, RunningMember, open_node
+from hive_mind.runtime.members.host import all_of
+from hive_mind.runtime.members.member import Report, RunningMember
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
-from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerParts, with_values
+from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerHost, with_values
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, Transitions, WorkerStatus, rooms
 
 if TYPE_CHECKING:
@@ -62,10 +63,7 @@ class Worker:
         self.failure: BaseException | None = None
         """The error that ended it, for watchers of `over`: a configuration that can't be, or a defect."""
         self.over = asyncio.Event()
-        self._parts: WorkerParts | None = None
-        self._bus: EventBus | None = None
-        self._nodes: dict[str, RunningMember] = {}
-        self._agents: dict[str, WorkerAgent] = {}
+        self._host: WorkerHost | None = None
         self._refused: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._process = psutil.Process()
@@ -73,6 +71,14 @@ class Worker:
     def start(self) -> None:
         """Begin; returns at once."""
         self._begin(self._run())
+
+    @property
+    def _nodes(self) -> Mapping[str, RunningMember]:
+        return self._host.nodes if self._host else {}
+
+    @property
+    def _agents(self) -> Mapping[str, WorkerAgent]:
+        return self._host.agents if self._host else {}
 
     # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,7 +104,7 @@ class Worker:
             cpu_s=times.user + times.system,
             error=self._error or "; ".join(troubles),
             rooms=rooms(self._folders()) if self.config.models.store != "memory" else (),
-            notices=(*(self._parts.notices if self._parts else ()), *(node.notice for node in nodes if node.notice)),
+            notices=(*(self._host.notices if self._host else ()), *(node.notice for node in nodes if node.notice)),
         )
 
     def _folders(self) -> list[Path]:
@@ -179,28 +185,24 @@ class Worker:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        agents, self._agents = self._agents, {}
-        nodes, self._nodes = self._nodes, {}
-        await _all((agent.close() for agent in agents.values()), "an agent")
-        await _all((node.close() for node in nodes.values()), "a node")
-        bus, self._bus = self._bus, None
-        parts, self._parts = self._parts, None
-        await _all([bus.close()] if bus else [], "the bus")
-        await _all([parts.close()] if parts else [], "the models")
+        if self._host is not None:
+            # Whatever fails is in the log, and this process is to end.
+            with suppress(Exception):
+                await self._host.close()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
         embedder = await self.hosting.embedder(self._given_config)
-        self._parts = parts = WorkerParts(self._given_config, embedder, self._hidden, self.hosting.calls)
+        self._host = host = WorkerHost(self._given_config, embedder, self._hidden, self.hosting.calls)
         if is_shared(self.config.hive.topology):
-            await self._patiently(lambda: self._open_nodes(parts))
+            await self._patiently(lambda: self._open_nodes(host))
         self._error = ""
         entering = [self._begin(node.enter()) for node in self._nodes.values()]
         turns = asyncio.Semaphore(_AT_ONCE)
-        opening = [self._begin(self._open_agent(parts, agent, turns)) for agent in self._given_config.agents]
+        opening = [self._begin(self._open_agent(host, agent, turns)) for agent in self._given_config.agents]
         await self._until_settled([*entering, *opening])
-        await _all((self._settle(name) for name in self._nodes), "an agent")
+        await all_of((self._settle(name) for name in self._nodes), "an agent")
         self._enter_phase("ready")
         self._report(f"{self.config.process}: ready, {counted(len(self._agents), 'agent')}")
         learning = asyncio.Semaphore(_LEARN_AT_ONCE)
@@ -210,13 +212,14 @@ class Worker:
         self._begin(self._keep_tidy())
         await self._watch()
 
-    async def _open_nodes(self, parts: WorkerParts) -> None:
+    async def _open_nodes(self, host: WorkerHost) -> None:
         config = self._given_config
-        if self._bus is None:
-            self._bus = await self.hosting.bus(config)
+        if host.bus is None:
+            host.bus = await self.hosting.bus(config)
+            host.owns(host.bus)
         for node in config.nodes:
-            if node.name not in self._nodes:
-                self._nodes[node.name] = await open_node(parts.settings, plan_of(config, node), parts.embedder, self._bus)
+            if node.name not in host.nodes:
+                await host.open_node(plan_of(config, node))
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
         """Retry until it works; the status shows what is missing meanwhile."""
@@ -232,16 +235,14 @@ class Worker:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
-    async def _open_agent(self, parts: WorkerParts, config: AgentConfig, turns: asyncio.Semaphore) -> None:
-        home = next(node.name for node in self._given_config.nodes if config.name in node.agents)
+    async def _open_agent(self, host: WorkerHost, config: AgentConfig, turns: asyncio.Semaphore) -> None:
         try:
-            agent = await parts.agent(config, self._nodes.get(home))
+            agent = await host.open_agent(config)
         except HiveError as error:
             self._refused[config.name] = str(error)
             _log.warning("%s can't be run: %s", config.name, error)
             return
-        self._agents[config.name] = agent
-        await asyncio.wait([self._begin(agent.open(parts.embedder, turns), agent)])
+        await asyncio.wait([self._begin(agent.open(host.embedder, turns), agent)])
 
     async def _until_settled(self, tasks: "list[asyncio.Task[None]]") -> None:
         """Return when all are done but those of agents that are known to have failed, which are tried on and on."""
@@ -269,17 +270,17 @@ class Worker:
                 self._enter_phase("failed")
             for agent in self._agents.values():
                 self._transitions.since_ms(agent.name, "phase", agent.phase)
-            await _all((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
+            await all_of((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
 
     async def _keep_tidy(self) -> None:
         """One agent after the other, so that it disturbs nobody."""
         while True:
             for agent in list(self._agents.values()):
-                await _all([agent.tidy_if_quiet()], agent.name)
+                await all_of([agent.tidy_if_quiet()], agent.name)
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _settle(self, node: str) -> None:
-        await _all((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")
+        await all_of((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")
 
     def _begin(self, work: Coroutine[Any, Any, None], agent: WorkerAgent | None = None) -> "asyncio.Task[None]":
         """Let it run. Failures of an agent stay with that agent."""
@@ -318,7 +319,7 @@ class Worker:
     def _nodes_to_come(self) -> tuple[NodeStatus, ...]:
         if not is_shared(self.config.hive.topology):
             return ()
-        is_open, error = self._bus is not None, self._error
+        is_open, error = self._host is not None and self._host.bus is not None, self._error
         return tuple(NodeStatus(node.name, node.group, is_connected=is_open, error=error) for node in self.config.nodes)
 
     def _status_of(self, config: AgentConfig) -> AgentStatus:
@@ -336,15 +337,6 @@ async def open_worker(config: WorkerConfig, report: Report, digest: str = "", ho
     worker = Worker(config, worker_config, report, digest or sha256(config.packed()).hexdigest(), hidden, hosting)
     worker.start()
     return worker
-
-
-async def _all(work: Iterable[Awaitable[None]], subject: str) -> None:
-    """Do all of it; a failure is logged and stops no other."""
-    for outcome in await asyncio.gather(*work, return_exceptions=True):
-        if isinstance(outcome, HiveError):
-            _log.warning("%s: %s", subject, outcome)
-        elif isinstance(outcome, Exception):
-            _log.error("%s: %s", subject, outcome, exc_info=outcome)
 
 
 def _now_ms() -> int:

@@ -19,7 +19,8 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.members.generations import Move, Moved, move, settle
-from hive_mind.runtime.members.member import RunningMember, open_member
+from hive_mind.runtime.members.host import open_member
+from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with

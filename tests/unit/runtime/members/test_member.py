@@ -9,19 +9,19 @@ import msgspec
 import pytest
 
 from hive_mind.api import requests as api
-from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import SPECS
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.members.member import MemberPlan, open_node
+from hive_mind.runtime.members.host import Host
+from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
@@ -71,11 +71,10 @@ async def test_members_find_one_another_and_share(town: Town) -> None:
 
 async def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Path, town: Town) -> None:
     settings = Settings(home=tmp_path, store="sqlite", ann="exact")
-    node = await open_node(settings, plan("town", "town"), NoEmbedder(), town.bus)
-    town.open.append(node)
-    for name in ("ann", "bob"):
-        node.attach(name, memory_with(settings, name, NoEmbedder()), ExtractiveReader())
-    ann, bob = (node.agents[name].memory for name in ("ann", "bob"))
+    host = Host[CognitiveMemory | DistributedCognitiveMemory](settings, NoEmbedder(), town.bus)
+    node = await host.open_node(plan("town", "town"))
+    host.agents = {name: host.memory_of(name, node) for name in ("ann", "bob")}
+    ann, bob = host.agents.values()
     assert isinstance(bob, DistributedCognitiveMemory)
     await node.until_ready(10, lambda _: None)
     await bob.sleep()
@@ -83,7 +82,7 @@ async def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Pa
 
     assert [hit.fact.content for hit in await bob.search_facts("pump")] == ["The pump is red."]
     assert await bob.local_get_all_facts() == []
-    assert node.agent.name == "ann"
+    await host.close()
 
 
 async def test_one_that_hears_nothing_of_the_others_says_so_and_works(town: Town) -> None:
