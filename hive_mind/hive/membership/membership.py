@@ -217,6 +217,7 @@ class Membership:
 
     def presume_silent(self, names: Iterable[str], now: Now) -> None:
         """These members have stopped, as a host knows that hosted them: none is waited for until it is heard."""
+        self._wake(now)
         self._known_ms |= dict.fromkeys(names, now.mono_ms - self.settings.suspect_after_ms - 1)
         self._look_round(now)
 

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.membership.membership import Membership
+from hive_mind.hive.membership.membership import Membership, MembershipSettings
 from hive_mind.hive.topology.codec import digest_of, pack
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.messages import Heartbeat
@@ -51,6 +51,19 @@ def test_who_is_silent_for_too_long_is_suspected_until_it_beats_again():
     others.beat(4_000, "c")
     assert one.suspects == set()
     others.live(9_000, "c", since_ms=5_000)
+    assert one.suspects == {"b"}
+
+
+def test_a_hive_that_is_all_in_one_process_needs_no_beats_and_hears_from_its_host_who_has_stopped():
+    one = Membership("a", b"boot", ABC, MembershipSettings(beat_ms=0), Random(1))
+
+    assert one.start([], now(0)) == []
+    assert one.wake_at_ms(now(0)) > 1 << 60
+    assert one.tick(now(3_600_000)) == []
+    assert one.suspects == frozenset()
+    one.presume_silent(["b"], now(7_200_000))
+    assert one.suspects == {"b"}
+    one.tick(now(9_000_000))
     assert one.suspects == {"b"}
 
 
