@@ -47,7 +47,7 @@ from hive_mind.runtime.wiring import memory_with, quoting_reader, vector_arms
 _log = logging.getLogger(__name__)
 
 Agent = TypeVar("Agent", bound=Closable)
-"""What a process has at a node: a memory, or an agent with more than that."""
+"""The thing that a process has at a node: a memory, or an agent with more than that."""
 
 
 class Host(Generic[Agent]):
@@ -80,7 +80,7 @@ class Host(Generic[Agent]):
 
         Raises `ConfigError` or `BackendError`.
         """
-        assert self.bus is not None  # noqa: S101 - whoever has nodes has opened it
+        assert self.bus is not None  # noqa: S101 - it is opened before any node
         founding, signing, unread = founding or plan.founding(), _signing(plan), Counter[str]()
         seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
         carrier = _carrier(self.bus, signing, plan, unread)
