@@ -9,6 +9,7 @@ import functools
 import gc
 import json
 import os
+import random
 import resource
 import select
 import signal
@@ -179,8 +180,10 @@ def main() -> None:
     rooms = drawn(options.rooms, options.count, options.seed)
     tests = [path for room in rooms for path in tests_of(room)]
     mutants = [mutant for of_room in rooms.values() for mutant in of_room]
+    # So that what has been judged, wherever it stands, is a sample of all.
+    random.Random(options.seed).shuffle(mutants)
     outcomes = dict(zip(mutants, judge(mutants, tests, options.rows), strict=True))
-    for mutant, outcome in outcomes.items():
+    for mutant, outcome in sorted(outcomes.items(), key=lambda judged: judged[0].name):
         if outcome in {"missed", "uncalled"}:
             print(f"{outcome:8} {mutant.name}  {mutant.change}")
     for room, of_room in rooms.items():

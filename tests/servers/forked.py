@@ -5,6 +5,7 @@
 environment that the system shows of a process, takes those instead. As a program, `python -m tests.servers.forked` is copied.
 """
 
+import atexit
 import ctypes
 import gc
 import json
@@ -15,12 +16,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -44,7 +45,7 @@ _LOADED_LATER = {
 }
 _REQUEST_BYTES_MAX = 1 << 20
 _END = b"end"
-_STARTING = Lock()
+_STARTING = threading.Lock()
 _BEGUN: list[tuple[socket.socket, int]] = []
 _BLOCKS: list[None] = []
 _BEFORE: list[Any] = []
@@ -262,6 +263,24 @@ def _be(words: list[str]) -> None:
         runpy.run_path(option, run_name="__main__")
 
 
+def _end(words: list[str]) -> None:
+    """Be it, and do all that Python does at the end but for taking apart what is loaded: a tenth of a second of the processor."""
+    code: str | int | None = 0
+    try:
+        _be(words)
+    except SystemExit as end:
+        code = end.code
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    # What can't be written is Python's to say.
+    with suppress(OSError, ValueError):
+        if code is None or isinstance(code, int):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit((code or 0) & 0xFF)
+    sys.exit(code)
+
+
 def _load(modules: Iterable[str]) -> None:
     """Those that can be: a back end may need a package that is not installed."""
     for name in modules:
@@ -295,4 +314,4 @@ if __name__ == "__main__":
     sys.modules["tests.servers.forked"] = sys.modules["__main__"]
     _load(_LOADED)
     _compile()
-    _be(_copied(socket.socket(fileno=int(sys.argv[1]))))
+    _end(_copied(socket.socket(fileno=int(sys.argv[1]))))
