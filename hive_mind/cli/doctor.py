@@ -90,7 +90,7 @@ async def doctor(
         return
     checks = [
         *_installed(),
-        *_extras(),
+        *[_extra(*extra) for extra in _EXTRAS],
         _settings(),
         await _reader(settings),
         _embedding(settings),
@@ -134,10 +134,6 @@ def _installed() -> list[Check]:
         advice = "" if installed else command_for_package(package)
         checks.append(Check(package, OK if installed else PROBLEM, installed or "not installed", advice))
     return checks
-
-
-def _extras() -> list[Check]:
-    return [_extra(*extra) for extra in _EXTRAS]
 
 
 def _extra(extra: str, package: str, purpose: str) -> Check:

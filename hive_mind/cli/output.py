@@ -1,12 +1,14 @@
 """Printing: results on stdout, everything else on stderr, and never a control character of somebody's text.
 
 For a terminal lines fit its width; for a pipe they are as long as they are, so that `grep` sees one fact a line.
+Things that a picture needs are asked for before anything is measured, and it is written when all was.
 """
 
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,7 +19,9 @@ from hive_mind.cli.printing import INDENT, table_lines
 from hive_mind.cli.printing import Cell as Cell
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
 from hive_mind.cli.printing import Styled as Styled
+from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.printable import printable as printable
+from hive_mind.replacing import READABLE, write_whole
 from hive_mind.runtime.settings import variable
 
 # With one of them Rich writes to a pipe as to a terminal.
@@ -135,6 +139,32 @@ def plain(value: Any) -> Any:
 def figure(value: float | None, form: str = ".3f") -> str:
     """A number, or a dash for None."""
     return "–" if value is None else f"{value:{form}}"
+
+
+def picture_kind(plot: Path | None) -> str:
+    """ "svg" or "png", by the file's name; "" where no picture is wanted.
+
+    Raises `InvalidInput` for another name, `BackendNotInstalled` where nothing can be drawn.
+    """
+    if plot is None:
+        return ""
+    kind = plot.suffix.lower().removeprefix(".")
+    if kind not in ("svg", "png"):
+        raise InvalidInput(f"--plot draws SVG or PNG: name a file that ends in .svg or .png, not {plot.name!r}")
+    if not plot.absolute().parent.is_dir():
+        raise InvalidInput(f"--plot: there is no folder {plot.parent}; make it, or name another file")
+    if find_spec("matplotlib") is None:
+        raise BackendNotInstalled("--plot", plot.name, "plots")
+    return kind
+
+
+def write_picture(plot: Path, picture: bytes) -> None:
+    """Write it, and say where it is. Raises `InvalidInput` where it can't be written."""
+    from hive_mind.retrieval.files.writing import writable
+
+    with writable(plot):
+        write_whole(plot, picture, READABLE)
+    say(f"drawn into {plot}", style="dim")
 
 
 def _is_plain(stream: TextIO) -> bool:

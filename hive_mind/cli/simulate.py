@@ -9,7 +9,7 @@ With `--plot`, how they agree over virtual time is drawn.
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,8 +23,16 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import ProgressPrinter as Progress
-from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
-from hive_mind.cli.pictures import picture_kind, write_picture
+from hive_mind.cli.output import (
+    picture_kind,
+    progress,
+    say,
+    show,
+    show_json,
+    show_table,
+    spell_out_unknown_characters,
+    write_picture,
+)
 from hive_mind.cli.running import FAILED, ending_signals, exit_codes
 from hive_mind.drawing.palette import COLOURS, MARKERS
 from hive_mind.errors import InvalidInput
@@ -148,7 +156,7 @@ def simulate(
         else:
             _show(totals, order)
         if plot is not None:
-            write_picture(plot, drawn(_curves(totals), kind))
+            write_picture(plot, drawn([curve(total.topology, total.samples) for total in totals if total.samples], kind))
     broken = any(total.broken for total in totals)
     if is_stopped or broken:
         raise typer.Exit(FAILED if broken else ending.code)
@@ -239,10 +247,6 @@ def repeat_command(report: SimulationReport, faults: str) -> str:
     if plan.operations != OPERATIONS:
         parts += ["--ops", str(plan.operations)]
     return shlex.join(parts)
-
-
-def _curves(totals: Iterable[Totals]) -> list[Curve]:
-    return [curve(total.topology, total.samples) for total in totals if total.samples]
 
 
 def _row(totals: Totals, order: _Order) -> dict[str, object]:

@@ -223,7 +223,7 @@ class ProviderModel:
         """One request. The time limit covers all of it, a reply that trickles in included."""
         request = ModelRequest.user_text_prompt(sendable(prompt.text), instructions=sendable(prompt.instructions))
         response = await self._request([request], ModelRequestParameters(), prompt.max_output_tokens)
-        return Completion(text_of(response), _usage_of(response))
+        return Completion(text_of(response), Usage(response.usage.input_tokens, response.usage.output_tokens, 1))
 
     async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         """One turn. Arguments that are no JSON object come as they are, under one name, so that their tool refuses them.
@@ -316,10 +316,6 @@ def _openai_model(name: str, model: str, base_url: str, api_key: str, timeout_s:
     key = api_key or (_NO_KEY if base_url else None)
     client = openai.AsyncOpenAI(base_url=base_url or None, api_key=key, timeout=timeout_s, max_retries=0)
     return ProviderModel(name, OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client)), timeout_s, client)
-
-
-def _usage_of(response: ModelResponse) -> Usage:
-    return Usage(response.usage.input_tokens, response.usage.output_tokens, 1)
 
 
 def _code_of(body: object) -> str:

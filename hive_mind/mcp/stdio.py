@@ -68,7 +68,7 @@ def message_of(raw: bytes) -> bytes:
     try:
         jsonrpc_message_adapter.validate_json(message, by_name=False)
     except ValidationError as error:
-        raise Refused(INVALID_REQUEST, _what_it_has(value), _whole_id(id)) from error
+        raise Refused(INVALID_REQUEST, _what_it_has(value), whole_characters(id) if isinstance(id, str) else id) from error
     return message
 
 
@@ -94,10 +94,6 @@ def _what_it_has(message: dict[str, Any]) -> str:
 
 def _is_id(id: object) -> bool:
     return isinstance(id, (int, str)) and not isinstance(id, bool)
-
-
-def _whole_id(id: object) -> object:
-    return whole_characters(id) if isinstance(id, str) else id
 
 
 def _kind_of(value: object) -> str:

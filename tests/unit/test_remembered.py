@@ -35,7 +35,7 @@ OF_NO_TEXT = {
     "ranking/bm25.py",
     "ranking/tokens.py",
     "remembered.py",
-    "runtime/texts/documents/register.py",
+    "runtime/texts/documents/reading.py",
     "sqlite/file.py",
     "tracing.py",
 }

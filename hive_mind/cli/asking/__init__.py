@@ -1,1 +1,1 @@
-"""Commands that ask an agent."""
+"""Commands by which an agent learns and is asked, also by programs."""

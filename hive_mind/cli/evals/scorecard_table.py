@@ -39,7 +39,7 @@ def show_wide_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> No
     if not sys.stdout.isatty():
         show_table(titles, rows, right=range(1, len(titles)))
         return
-    widths = [_width(titles, rows, number) for number in range(len(titles))]
+    widths = [max(map(cell_len, (titles[number], *(str(row[number]) for row in rows)))) for number in range(len(titles))]
     room = Console().width
     if sum(widths) + _GAP * (len(widths) - 1) <= room:
         show_table(titles, rows, right=range(1, len(titles)))
@@ -64,10 +64,6 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
         width += _GAP + widths[column]
     if part:
         yield part
-
-
-def _width(titles: Sequence[str], rows: Sequence[Sequence[Cell]], column: int) -> int:
-    return max(map(cell_len, (titles[column], *(str(row[column]) for row in rows))))
 
 
 def _folded(name: Cell) -> str:

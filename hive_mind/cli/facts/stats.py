@@ -102,7 +102,7 @@ async def sources(below: Below = "", *, at: AnyAgent) -> None:
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         known_sources = converted((await agent.call("sources", query=printable(below)))["sources"], list[KnownSource])
     if at.output is Format.JSON:
-        show_json([_row(source) for source in known_sources])
+        show_json([{**plain(source), "learned_at": _when(source).isoformat(timespec="seconds")} for source in known_sources])
     elif not known_sources:
         show("No sources yet.")
     else:
@@ -121,10 +121,6 @@ def _show(known_sources: Sequence[KnownSource]) -> None:
         for source in known_sources
     ]
     show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
-
-
-def _row(source: KnownSource) -> Mapping[str, object]:
-    return {**plain(source), "learned_at": _when(source).isoformat(timespec="seconds")}
 
 
 def _when(source: KnownSource) -> datetime:

@@ -14,8 +14,19 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, refuse_ineffective
-from hive_mind.cli.output import figure, plain, printable, say, show, show_indented, show_json, show_table, shown_source
-from hive_mind.cli.pictures import picture_kind, write_picture
+from hive_mind.cli.output import (
+    figure,
+    picture_kind,
+    plain,
+    printable,
+    say,
+    show,
+    show_indented,
+    show_json,
+    show_table,
+    shown_source,
+    write_picture,
+)
 from hive_mind.cli.retrieval import workspaces
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Commands on rules, the inbox and the judge."""
+"""Commands on runs, rules, the inbox and the judge."""

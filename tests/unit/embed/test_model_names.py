@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.embed._model_files import Prompts, identity_of, prompts_of
+from hive_mind.embed.sentence_transformers import Prompts, identity_of, prompts_of
 from hive_mind.errors import BackendUnavailable
 from hive_mind.memory.refining.cross_encoders import CrossEncoders
 
@@ -102,7 +102,7 @@ def test_a_cross_encoder_on_this_machine_is_loaded_without_asking_the_hub(monkey
         return "loaded"
 
     monkeypatch.setattr("sentence_transformers.CrossEncoder", loaded)
-    monkeypatch.setattr("hive_mind.embed._model_files.is_cached", lambda model: model == "somebody/has-this-model")
+    monkeypatch.setattr("hive_mind.embed.sentence_transformers.is_cached", lambda model: model == "somebody/has-this-model")
 
     assert backends.load("embed", "sentence_transformers").cross_encoder("somebody/has-this-model") == "loaded"
     assert asked == [("somebody/has-this-model", True)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.runtime.texts.document import Document
-from hive_mind.runtime.texts.documents import register
+from hive_mind.runtime.texts.documents import reading
 from hive_mind.runtime.texts.text_files import document_in
 from tests.unit.runtime.texts.documents import made
 
@@ -112,5 +112,5 @@ def test_what_a_file_begins_with_counts_for_more_than_its_name(name: str, body: 
 
 
 def test_every_format_is_found_by_the_file_it_stands_in() -> None:
-    assert sorted(register.known()) == ["docx", "epub", "mail", "pdf", "xlsx"]
-    assert len(set(register.suffixes())) == len(register.suffixes())
+    assert sorted(reading.known()) == ["docx", "epub", "mail", "pdf", "xlsx"]
+    assert len(set(reading.suffixes())) == len(reading.suffixes())

@@ -1,1 +1,0 @@
-"""Commands about a bus and what goes over it, and the development broker."""

@@ -1,1 +1,0 @@
-"""Commands that learn from files."""

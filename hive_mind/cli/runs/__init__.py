@@ -1,1 +1,0 @@
-"""Commands on runs, workers and goals."""
