@@ -17,10 +17,9 @@ import msgspec
 from hive_mind.api.request import Progress
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted, json_decoder
-from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes, waiting_line
-from hive_mind.runtime.workers.status import Contact, WorkerStatus
+from hive_mind.runtime.workers.status import Contact, MembersSeen, WorkerStatus
 
 _log = logging.getLogger(__name__)
 

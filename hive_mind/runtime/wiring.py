@@ -29,6 +29,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.query import Answering, Hit
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
 from hive_mind.store.base import FactStore
@@ -279,11 +280,19 @@ async def _open_embedder(settings: Settings, key: str) -> Embedder:
 
 
 def vector_arms(settings: Settings) -> NewVectorArm:
-    """How vector indexes are made. Raises `ConfigError` for one that was asked for by name and is not installed."""
-    try:
+    """How vector indexes are made. Raises `ConfigError` for one that was asked for by name and is not installed.
+
+    The default is loaded when the first is made: a process that embeds nothing needs none.
+    """
+    if settings.ann != Settings().ann:
         return cast(NewVectorArm, backends.load("ann", settings.ann).open)
-    except BackendNotInstalled:
-        if settings.ann != Settings().ann:
-            raise
-        # The same results, slower: nothing a person must know.
-        return cast(NewVectorArm, backends.load("ann", "exact").open)
+
+    def new_arm(dimension: int) -> VectorArm:
+        try:
+            arms = backends.load("ann", settings.ann)
+        except BackendNotInstalled:
+            # The same results, slower: nothing a person must know.
+            arms = backends.load("ann", "exact")
+        return cast(VectorArm, arms.open(dimension))
+
+    return new_arm

@@ -96,9 +96,9 @@ class Learning:
 
 async def prepare(scope: Scope, settings: Settings, embedder: Embedder) -> None:
     """Load what is loaded once, and let an embedder that remembers what it embedded have embedded all of a scope."""
-    vector_arms(settings)
     if not embedder.dimension:
         return
+    vector_arms(settings)(embedder.dimension)
     texts = list(dict.fromkeys(text for fact in facts_of(scope) for text in texts_to_embed(fact)))
     for start in range(0, len(texts), _EMBED_BATCH):
         await embedder.embed_passages(texts[start : start + _EMBED_BATCH])

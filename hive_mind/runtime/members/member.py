@@ -25,7 +25,6 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.erasure.erasing import Eraser
-from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.app_message_log import AppMessageLog
 from hive_mind.runtime.node.base import system_clock
@@ -33,7 +32,7 @@ from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.observing.metrics import NodeFigures, figures_of, lag_of, set_aside
 from hive_mind.runtime.secrets.keys import KeyFolder
-from hive_mind.runtime.workers.status import HANGS_AFTER_S, NodeStatus
+from hive_mind.runtime.workers.status import HANGS_AFTER_S, MembersSeen, NodeStatus, members_seen
 
 _log = logging.getLogger(__name__)
 

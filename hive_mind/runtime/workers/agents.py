@@ -13,7 +13,6 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import OnEvent
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError
-from hive_mind.judge.calibration import JudgeTally
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
@@ -26,6 +25,7 @@ from hive_mind.runtime.workers.status import AgentPhase, AgentStatus
 
 if TYPE_CHECKING:
     from hive_mind.agents.judging.reviewing import Reviewing
+    from hive_mind.judge.calibration import JudgeTally
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class WorkerAgent:
         )
 
     @property
-    def tally(self) -> JudgeTally | None:
+    def tally(self) -> "JudgeTally | None":
         """Of the model that judges its facts, where one does."""
         return self._reviewing.tally if self._reviewing else None
 

@@ -21,8 +21,6 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, SourceNote
 from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
-from hive_mind.runtime.texts.document import Document, Unreadable
-from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +53,10 @@ class LearnedSources:
 
 async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -> Learned | None:
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
+    # Here, because it brings what reads files of all kinds, and an idle worker reads none.
+    from hive_mind.runtime.texts.document import Document, Unreadable
+    from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
+
     await asyncio.to_thread(sources.refuse_foreign, path)
     body = await asyncio.to_thread(read_bytes, Path(path))
     document = body if isinstance(body, Unreadable) else await asyncio.to_thread(document_in, Path(path), body)

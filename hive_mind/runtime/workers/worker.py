@@ -23,20 +23,28 @@ from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.judge.calibration import JudgeTally
 from hive_mind.runtime.members.host import all_of
 from hive_mind.runtime.members.member import Report, RunningMember
-from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerHost, with_values
-from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, Transitions, WorkerStatus, rooms
+from hive_mind.runtime.workers.status import (
+    AgentPhase,
+    AgentStatus,
+    MembersSeen,
+    NodeStatus,
+    Phase,
+    Transitions,
+    WorkerStatus,
+    rooms,
+)
 
 if TYPE_CHECKING:
     from hive_mind.agents.replies import How
+    from hive_mind.judge.calibration import JudgeTally
     from hive_mind.judge.items import Item
 
 _log = logging.getLogger(__name__)
@@ -114,7 +122,7 @@ class Worker:
     def figures(self) -> list[NodeFigures]:
         return [figures for node in self._nodes.values() for figures in node.figures()]
 
-    def tallies(self) -> dict[str, JudgeTally]:
+    def tallies(self) -> "dict[str, JudgeTally]":
         """Of the models that judge, by agent: for Prometheus."""
         return {name: tally for name, agent in self._agents.items() if (tally := agent.tally)}
 

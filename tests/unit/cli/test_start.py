@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -49,6 +50,35 @@ main()
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
     assert "missing.json can't be read" in ended.stderr
+
+
+# Together a tenth of an idle worker's memory, and half of it for those that read texts, draw or judge.
+UNUSED = {"jinja2", "matplotlib", "numkong", "numpy.random", "pydantic", "statistics", "typer", "yaml"}
+UNUSED |= {
+    f"hive_mind.{name}"
+    for name in ("ann", "cognition.extractive", "judge.calibration", "llm.providers", "runs.graphs", "runtime.texts")
+}
+
+
+def test_an_idle_worker_has_loaded_nothing_that_it_does_not_use(tmp_path):
+    code = f"""
+import asyncio, sys
+from pathlib import Path
+import hive_mind.cli.agent_config, hive_mind.runtime.workers.process
+from hive_mind.runtime.workers.config import ModelsConfig
+from tests.unit.runtime.worker_builders import config, running
+from tests.waiting import until
+
+async def be_ready():
+    async with running(config(Path({str(tmp_path)!r}), "sharded", models=ModelsConfig(store="sqlite"))) as worker:
+        await until(lambda: worker.status().is_ready)
+    print(*sys.modules)
+
+asyncio.run(be_ready())
+"""
+    root = Path(__file__).parents[3]
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=root)
+    assert sorted(UNUSED.intersection(ended.stdout.split())) == []
 
 
 def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(monkeypatch, tmp_path):
