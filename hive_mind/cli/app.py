@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from hive_mind import __version__
 from hive_mind.cli.options import examples
+from hive_mind.cli.plain_values import read_plain_values
 from hive_mind.cli.running import STOPPED
 
 _EPILOG = examples(
@@ -116,6 +117,9 @@ _OF_FLEETS = (
     ),
 )
 ENTRIES = {entry.name: entry for entry in (*_GENERAL, *_OF_FLEETS)}
+
+
+read_plain_values()
 
 
 def _new(**settings_of_typer: Any) -> typer.Typer:

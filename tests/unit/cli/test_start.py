@@ -14,8 +14,8 @@ from hive_mind.cli.app import ENTRIES, commands_in
 from hive_mind.cli.running import STOPPED
 
 COMMANDS = {f"hive_mind.cli.{entry.module}" for entry in ENTRIES.values()}
-# Each takes long to load, and only fleets need it. Not pydantic: typer itself loads it for every command.
-HEAVY = ("aiohttp", "psutil", "yaml", "hive_mind.control.manifests.manifest")
+# Each takes long to load, and only fleets need it.
+HEAVY = ("aiohttp", "pydantic", "psutil", "yaml", "hive_mind.control.manifests.manifest")
 
 
 def loaded(*arguments: str) -> set[str]:
@@ -84,8 +84,9 @@ asyncio.run(be_ready())
 def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(monkeypatch, tmp_path):
     monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path))
     monkeypatch.setenv("HIVE_MIND_EMBED", "none")
-    modules = loaded("facts", "list")
+    modules = loaded("facts", "list", "--home", str(tmp_path), "--output", "json")
     assert "hive_mind.memory.recall" in modules
+    assert modules.isdisjoint(HEAVY)
     assert not [
         name for name in modules if name.startswith(("hive_mind.cognition.answering.q", "hive_mind.cognition.extraction."))
     ]
