@@ -43,8 +43,8 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import load_locomo
 from hive_mind.evals.generating.generate import generate
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Answering, Hit
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder

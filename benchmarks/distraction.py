@@ -23,9 +23,9 @@ from benchmarks.retrieval import Prepared, Variant, prepared_scopes, weighted
 from hive_mind.evals.datasets import load_jsonl, load_locomo
 from hive_mind.model.probe import Anchors, Probe
 from hive_mind.ranking import distraction
-from hive_mind.ranking.bm25 import inverse_document_frequency
-from hive_mind.ranking.fusion import linear
 from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.inverted import inverse_document_frequency
+from hive_mind.ranking.pipeline import linear
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors, Vector
 

@@ -21,8 +21,8 @@ from hive_mind.evals.datasets import Scope, load_dataset
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
 from hive_mind.memory.recall import Recall
 from hive_mind.model.query import Query
+from hive_mind.ranking.bulk import KnownTerms
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
-from hive_mind.ranking.sealed import KnownTerms
 from hive_mind.ranking.vector import ExactVectors
 
 K = 10

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from benchmarks.sentences import embedded
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope, load_jsonl, load_locomo
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
-from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.form import SPEAKER_WEIGHT, spoken_date
-from hive_mind.ranking.inverted import Bm25Index
+from hive_mind.ranking.inverted import Bm25Index, Bm25Settings
 from hive_mind.ranking.tokens import tokenize
 
 K = 10

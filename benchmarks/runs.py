@@ -19,8 +19,8 @@ from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.judge.items import OPEN_MAX
 from hive_mind.ledger.base import Ledger
-from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Question
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking

@@ -28,15 +28,12 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.aggregation import MemoryStatistics
-from hive_mind.model.answer import Answer, Question
-from hive_mind.model.content import Candidate, Content, Episode
-from hive_mind.model.dialogue import Reply, ToolCall
+from hive_mind.model.content import Candidate, Content, Episode, Reply, ToolCall
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.gathered import SearchResult
+from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
-from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.pipeline import RankingSettings, hybrid_score_weighted, rrf_merge
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.host import open_member

@@ -12,8 +12,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores, Contributions
+from hive_mind.model.query import ComponentScores, Contributions, Hit
 from tests.builders import FIRST_US
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "data"

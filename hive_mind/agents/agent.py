@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from hive_mind.api.request import Progress
 from hive_mind.cognition.reader import Reader
 from hive_mind.memory.base import Memory
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import LIMIT, METHOD, Method
 
 if TYPE_CHECKING:

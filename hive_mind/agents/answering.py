@@ -19,8 +19,7 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.answer import Answer, Question
-from hive_mind.model.gathered import SearchResult
+from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.off_loop import off_loop
 

@@ -25,8 +25,8 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal
 from hive_mind.memory.base import Memory
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 

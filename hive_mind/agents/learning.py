@@ -13,8 +13,7 @@ from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
-from hive_mind.memory.editions.copies import likely_originals, original_of
-from hive_mind.memory.editions.former import former_of
+from hive_mind.memory.editions import former_of, likely_originals, original_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, Episode, LeftOut
 from hive_mind.model.fact import Fact

@@ -26,8 +26,8 @@ from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
+from hive_mind.model.content import Message, ToolSpec, Turn
 from hive_mind.model.decoding import converted
-from hive_mind.model.dialogue import Message, ToolSpec, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
 from hive_mind.runs.reports import step_text

@@ -4,7 +4,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from hive_mind.model.content import KnownSource
 from hive_mind.model.fact import Sharing
-from hive_mind.model.scores import ComponentScores, Contributions
+from hive_mind.model.query import ComponentScores, Contributions
 
 Nothing = dict[str, Any]
 """A reply without a field."""
@@ -75,7 +75,7 @@ class FoundReply(Reached):
 
 
 class Answered(Reached):
-    """`method`, `confidence`, `closest`: see `model.answer.Answer`."""
+    """`method`, `confidence`, `closest`: see `model.gathered.Answer`."""
 
     answer: str
     is_known: bool

@@ -246,7 +246,7 @@ def _check(kind: KindName, text: str, tools: Sequence[str], functions: Sequence[
 
             rules_of(text)
         case _:
-            from hive_mind.model.dialogue import ToolSpec
+            from hive_mind.model.content import ToolSpec
             from hive_mind.runs.graphs.worker_file import ANY_SERVER, worker_of
             from hive_mind.runtime.workers.runs import tools_without_agent
 

@@ -15,7 +15,7 @@ from random import Random
 
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnreachable, BudgetExceeded
 from hive_mind.llm.base import Completion, LanguageModel, Prompt, Usage
-from hive_mind.model.dialogue import BYTES_PER_TOKEN
+from hive_mind.model.content import BYTES_PER_TOKEN
 from hive_mind.retry import RetrySettings, Sleep, retried
 
 

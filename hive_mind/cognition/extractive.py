@@ -31,10 +31,9 @@ from hive_mind.cognition.extraction.statements import (
 from hive_mind.cognition.reader import Extraction
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, LeftOut
-from hive_mind.model.ids import canonical
-from hive_mind.model.normal_form import shown
+from hive_mind.model.gathered import Answer, Question
+from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Hit
 from hive_mind.off_loop import off_loop
 

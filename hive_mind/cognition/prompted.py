@@ -34,9 +34,9 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.memory.disputes import dispute_text
 from hive_mind.memory.entities import entities
-from hive_mind.memory.sharing.conversion import voices_text
-from hive_mind.model.answer import Answer, Question
+from hive_mind.memory.sharing.sharing import voices_text
 from hive_mind.model.content import Candidate, Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, Sleep

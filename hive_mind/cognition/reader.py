@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, LeftOut
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Hit
 
 

@@ -35,8 +35,8 @@ from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.file_lock import lock
 from hive_mind.llm.base import LanguageModel, Prompt, Usage
-from hive_mind.model.answer import Question
 from hive_mind.model.decoding import json_decoder
+from hive_mind.model.gathered import Question
 from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, Sleep
 from hive_mind.runtime.settings import Settings

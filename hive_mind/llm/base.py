@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from hive_mind.errors import (
 )
 from hive_mind.installation import command_for_package
 from hive_mind.llm.base import Completion, OnText, Prompt, Usage
-from hive_mind.model.dialogue import Arguments, Message, Reply, ToolCall, Turn
+from hive_mind.model.content import Arguments, Message, Reply, ToolCall, Turn
 
 UNREADABLE = "unreadable_json"
 """The name under which arguments come that are no JSON object."""

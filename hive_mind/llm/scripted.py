@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from hive_mind.errors import BackendRejected, InvalidInput
 from hive_mind.llm.base import Completion, OnText, Prompt, Usage
-from hive_mind.model import dialogue
+from hive_mind.model import content
 
 Reply = str | Exception
-Conversation = Iterable[dialogue.Reply | Exception] | Callable[[dialogue.Turn], dialogue.Reply | Exception]
+Conversation = Iterable[content.Reply | Exception] | Callable[[content.Turn], content.Reply | Exception]
 Script = Iterable[Reply] | Mapping[str, Reply] | Callable[[Prompt], Reply]
 
 # As coarse as a person's estimate; what matters is that a longer prompt costs more.
@@ -29,7 +29,7 @@ class ScriptedModel:
 
     def __init__(self, script: Script = (), name: str = "scripted", conversation: Conversation = ()) -> None:
         self.prompts: list[Prompt] = []
-        self.turns: list[dialogue.Turn] = []
+        self.turns: list[content.Turn] = []
         self._conversation = conversation if callable(conversation) else _in_turn(conversation)
         self._name = name
         self._reply_to = _replier(script)
@@ -47,7 +47,7 @@ class ScriptedModel:
         chars = len(prompt.instructions) + len(prompt.text)
         return Completion(reply, Usage(chars // _CHARS_PER_TOKEN + 1, len(reply) // _CHARS_PER_TOKEN + 1, 1))
 
-    async def converse(self, turn: dialogue.Turn, on_text: OnText | None = None) -> dialogue.Reply:
+    async def converse(self, turn: content.Turn, on_text: OnText | None = None) -> content.Reply:
         """The next reply of the conversation's script, or its error; its words one by one."""
         self.turns.append(turn)
         reply = self._conversation(turn)
@@ -70,7 +70,7 @@ async def open(name: str = "scripted") -> ScriptedModel:
     kind, _, reply = name.partition(":")
     if kind != "scripted":
         raise InvalidInput(f'a scripted model is opened as "scripted:<reply>", not {name!r}')
-    return ScriptedModel(lambda _: reply or json.dumps({}), name, lambda _: dialogue.Reply(reply))
+    return ScriptedModel(lambda _: reply or json.dumps({}), name, lambda _: content.Reply(reply))
 
 
 def _replier(script: Script) -> Callable[[Prompt], Reply]:
@@ -83,8 +83,8 @@ def _replier(script: Script) -> Callable[[Prompt], Reply]:
 
 
 def _in_turn(
-    replies: Iterable[dialogue.Reply | Exception],
-) -> Callable[[dialogue.Turn], dialogue.Reply | Exception]:
+    replies: Iterable[content.Reply | Exception],
+) -> Callable[[content.Turn], content.Reply | Exception]:
     following = iter(replies)
     return lambda _: next(following, _exhausted("has no reply left; give it one for every turn"))
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from hive_mind.model.normal_form import UNSPACED, normal
+from hive_mind.model.ids import UNSPACED, normal
 from hive_mind.remembered import remembered
 
 # A word or number; dots, colons and at signs inside of one hold it together: 75.1725, 192.168.1.45, 14:30, ann@example.org.

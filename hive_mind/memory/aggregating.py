@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from hive_mind.memory.opening import Awake
-from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.memory.sharing.sharing import fact_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics, in_order, moment_ms
 from hive_mind.model.bounds import BOUNDS

@@ -2,9 +2,12 @@
 
 The agent's own unshared facts are one more shard: their statistics go along with the question, and they are scored by the
 statistics of all. So an agent's own facts are neither favoured nor found twice.
+
+That shard (`Home`) follows the memory's facts lazily: a fact that comes and is shared before the next search costs nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -13,22 +16,76 @@ import numpy as np
 from hive_mind.errors import BackendError
 from hive_mind.memory.base import Hive
 from hive_mind.memory.disputes import likeliest_first, with_rivals
-from hive_mind.memory.editions.former import after_successors
+from hive_mind.memory.editions import after_successors
+from hive_mind.memory.recall import Recall
 from hive_mind.memory.refining.reranking import SecondLook
-from hive_mind.memory.sharing.conversion import fact_of, voices_of
-from hive_mind.memory.sharing.private_index import Home, is_at_home
+from hive_mind.memory.sharing.sharing import fact_of, voices_of
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Query
 from hive_mind.ornament import ornament
-from hive_mind.ranking.index import FactIndex
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.index import Compacting, FactIndex
 from hive_mind.ranking.merge import merge_found, rows_of, total
 from hive_mind.ranking.pipeline import Ranked
 from hive_mind.ranking.question import InColumns, Ranking, Reading, Steps, ranking_of
-from hive_mind.ranking.related.feedback import as_asked_once
+from hive_mind.ranking.related.second_hop import as_asked_once
+
+
+def is_at_home(fact: Fact) -> bool:
+    """Whether only its agent can find the fact: current, and not known to be held where others ask."""
+    return fact.is_current and fact.sharing is not Sharing.SHARED
+
+
+class Home:
+    """An index of the facts of `recall` that are not shared. Tell `note` of every fact that changed."""
+
+    def __init__(self, recall: Recall) -> None:
+        self.recall = recall
+        self._indexed: dict[str, Fact] = {}
+        self._index = Compacting(lambda: FactIndex(recall.new_arm()), self._add)
+        self._changed: dict[str, None] = dict.fromkeys(recall.facts.held)
+        self._watchers: list[set[str]] = []
+
+    def note(self, fact_id: str) -> None:
+        """The fact is new or has changed."""
+        self._changed[fact_id] = None
+        for watcher in self._watchers:
+            watcher.add(fact_id)
+
+    @property
+    def index(self) -> FactIndex:
+        for fact_id in self._changed:
+            self._follow(self.recall.facts[fact_id])
+        self._changed.clear()
+        self._index.renew()
+        return self._index.current
+
+    @contextmanager
+    def leaving(self) -> Iterator[set[str]]:
+        """Ids of what changed while the block ran: the hive may have been asked before it got them."""
+        ids_seen: set[str] = set()
+        self._watchers.append(ids_seen)
+        try:
+            yield ids_seen
+        finally:
+            self._watchers.remove(ids_seen)
+
+    def _follow(self, fact: Fact) -> None:
+        former = self._indexed.pop(fact.id, None)
+        if former is not None:
+            self._index.current.remove(fact.id, weighted_terms(former))
+            self._index.emptied()
+        if is_at_home(fact):
+            self._indexed[fact.id] = fact
+            self._add(self._index.current, fact.id)
+
+    def _add(self, index: FactIndex, fact_id: str) -> None:
+        index.add(fact_id, weighted_terms(self._indexed[fact_id]), self.recall.current.vector(fact_id))
+
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
 _FETCHES_MAX = 4

@@ -7,17 +7,35 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hive_mind.api.request import Progress
+from hive_mind.errors import InvalidInput
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
+from hive_mind.model.bounds import BOUNDS, OF_SOME
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation
 from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import Probe
-from hive_mind.model.query import LIMIT, Query
+from hive_mind.model.query import LIMIT, METHODS, Query
 
 if TYPE_CHECKING:
-    # An agent without a hive needs none of them.
     from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
+
+
+def asked_for(query: str | Query, limit: int) -> Query:
+    """The input of a search, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
+    asked_query = Query(query, limit) if isinstance(query, str) else query
+    BOUNDS["limit"].refuse("limit", asked_query.limit)
+    if asked_query.method not in METHODS:
+        raise InvalidInput(f"there is no method {asked_query.method!r} to search by; there are {', '.join(METHODS)}")
+    BOUNDS["min_confidence"].refuse("min_confidence", asked_query.min_confidence)
+    return asked_query
+
+
+def refuse_limit(limit: int | None) -> None:
+    """Raises `InvalidInput` for a list of less than one fact; None is all."""
+    if limit is not None:
+        OF_SOME.refuse("limit", limit)
+
 
 PREFIXED_MAX = 256
 """The beginning of an id means a single fact: more are shown only so that a person can choose."""

@@ -1,38 +1,85 @@
 """Waking a memory: open its store, rebuild its index, and find out whether its vectors are those of the model at hand.
 
 A database remembers which model embedded it. Opened with another one it answers by keywords and says so, and nothing is mixed:
-vectors of two models can't be compared.
+vectors of two models can't be compared. To embed all of it again, vectors are written batch by batch under the new model's name
+and the record of the model is switched last, so a run that is interrupted loses nothing and goes on where it stopped.
 
-Embedding a whole memory again, with another model or for facts that were kept without a vector.
-
-Vectors are written batch by batch under the new model's name and the record of the model is switched last, so a run that is
-interrupted loses nothing and goes on where it stopped.
+It remembers requests, too, that it carried out under a key: put again, they are not carried out twice.
 """
 
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.erasure.erasing import erasures_in
-from hive_mind.memory.known import KnownFacts
-from hive_mind.memory.recall import Recall
+from hive_mind.memory.erasing import erasures_in
+from hive_mind.memory.recall import KnownFacts, Recall
 from hive_mind.memory.refining.cross_encoders import of_this_process
-from hive_mind.memory.requests_done import RequestsDone
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.erasure import Erasures
 from hive_mind.model.ids import vector_key
+from hive_mind.ranking.bulk import KnownTerms
 from hive_mind.ranking.form import texts_to_embed, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.ranking.sealed import KnownTerms
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.store.base import Change, DropVectors, FactStore, Narrow, SetMeta
+
+_PREFIX = "request."
+# A client that gave up waiting puts it again within a minute or never. Places are used in turn.
+_PLACES = 4096
+
+
+class RequestsDone:
+    """Fact ids by key. `meta`: the named values of a store."""
+
+    def __init__(self, meta: Mapping[str, str]) -> None:
+        notes = sorted(
+            (value.split(" ") for key, value in meta.items() if key.startswith(_PREFIX)), key=lambda note: int(note[0])
+        )
+        self._facts = {key: fact_id for _, key, fact_id in notes}
+        self._count = int(notes[-1][0]) if notes else 0
+
+    def fact_id(self, request: str) -> str:
+        """The fact that it left; "" where it was not carried out, or has no key."""
+        return self._facts.get(_digest(request), "") if request else ""
+
+    def note(self, request: str, fact_id: str) -> list[SetMeta]:
+        """The record to write with its changes; none for a request without a key."""
+        if not request:
+            return []
+        self._count += 1
+        return [SetMeta(f"{_PREFIX}{self._count % _PLACES}", f"{self._count} {_digest(request)} {fact_id}")]
+
+    def remember(self, request: str, fact_id: str) -> None:
+        if not request:
+            return
+        if len(self._facts) >= _PLACES:
+            del self._facts[next(iter(self._facts))]
+        self._facts[_digest(request)] = fact_id
+
+
+def reason_with(request: str) -> str:
+    """The reason in a moderator's registry entry: its request, so that this one is not carried out twice either."""
+    return msgspec.json.encode({"request": _digest(request)}).decode() if request else "true"
+
+
+def is_of_request(reason: Any, request: str) -> bool:
+    """Whether an entry's value is of this request."""
+    return bool(request) and isinstance(reason, dict) and reason.get("request") == _digest(request)
+
+
+def _digest(request: str) -> str:
+    return sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
 
 _log = logging.getLogger(__name__)
 
@@ -66,37 +113,6 @@ class Awake:
 def may_embed(recorded: str, vectors: VectorSource) -> bool:
     """Whether vectors of the model at hand may stand in a database that was embedded with the `recorded` one, "" for none."""
     return vectors.is_on and recorded in ("", vectors.model)
-
-
-class Transition:
-    """Opening or closing a database, never half done: a caller that gives up waiting leaves it to go on, and the next waits for
-    it.
-
-    Otherwise a search that ran into its deadline would leave a database that is just being closed, and locked, to the next one.
-    """
-
-    def __init__(self) -> None:
-        self._under_way: asyncio.Task[None] | None = None
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether it goes on, waited for or not."""
-        return self._under_way is not None and not self._under_way.done()
-
-    async def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do it. Call `finish` first, and decide then what there is to do."""
-        self._under_way = asyncio.create_task(work)
-        # Its error is for the waiting caller; if none waits any more, the next one tries again.
-        self._under_way.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(self._under_way)
-
-    async def finish(self) -> None:
-        """Return when nothing is under way any more. Others have their turn in any case: also between thousands of searches."""
-        # One of a loop before this is over: a memory is asleep where its loop is another one.
-        if self._under_way is not None and self.is_under_way and self._under_way.get_loop() is asyncio.get_running_loop():
-            await asyncio.wait([self._under_way])
-        else:
-            await asyncio.sleep(0)
 
 
 async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:

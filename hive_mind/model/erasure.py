@@ -12,8 +12,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.evidence import LISTS, said_of
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.ids import DEFAULT_TENANT, canonical, erasure_digest
-from hive_mind.model.normal_form import normal
+from hive_mind.model.ids import DEFAULT_TENANT, canonical, erasure_digest, normal
 from hive_mind.regex import regex
 
 Kind = Literal["subject", "source", "agent", "fact"]

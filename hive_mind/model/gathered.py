@@ -1,14 +1,13 @@
-"""Results of a question to a hive, and how complete they are. A partial answer is a value that names the silent nodes.
+"""Results of a question: how complete they are, and an answer with its sources, or an honest "not known".
 
-Result of a search or a listing: the items, and how much of the hive they come from.
+A partial answer is a value that names the silent nodes.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_mind.model.probe import EvidenceColumns, Pool
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import Hit, TermStatistics
 
 
 class Coverage:
@@ -76,3 +75,38 @@ class SearchResult(list[Hit]):
 
     def with_hits(self, hits: Iterable[Hit]) -> "SearchResult":
         return SearchResult(hits, self.gathered, self.completeness, self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A person's question. `asked_at` (ISO 8601, or "") is the time "yesterday" in the question refers to; `as_of_us`: see
+    `Query`."""
+
+    text: str
+    asked_at: str = ""
+    as_of_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`text` is for a person; `sources` are the facts it rests on, best first, empty when nothing is known.
+
+    `method` says how the text came about: "quoted" (verbatim from memory), "reasoned" (a language model wrote it), "collected"
+    (counted or listed over all facts) or "unknown".
+    `confidence` is in [0, 1]. `closest` is what was found where nothing of it answers for certain, best first.
+    `completeness`, `gathered` and `note` are those of the search behind it (`SearchResult`).
+    """
+
+    text: str
+    sources: tuple[Hit, ...]
+    method: str
+    confidence: float
+    closest: tuple[Hit, ...] = ()
+    completeness: float = 1.0
+    gathered: Gathered | None = field(default=None, compare=False, repr=False)
+    note: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether memory held anything that answers."""
+        return self.method != "unknown"

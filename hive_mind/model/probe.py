@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 
 Vector = NDArray[np.float32]
 Scores = NDArray[np.float32]

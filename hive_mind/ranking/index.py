@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.probe import Anchors, Occurrences, Pool, Probe
-from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Settings
+from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
-from hive_mind.ranking.inverted import Bm25Index, Matched
+from hive_mind.ranking.inverted import Bm25Index, Bm25Settings, Matched
 from hive_mind.ranking.merge import NO_COSINE, NO_MATCH, total
 from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within

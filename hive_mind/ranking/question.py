@@ -17,9 +17,19 @@ from hive_mind.model.query import Method, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.merge import merge_replicas
 from hive_mind.ranking.pipeline import Ranked, RankingSettings, Related, Rows, Support, in_columns, rank
-from hive_mind.ranking.related.feedback import expanded, with_more
 from hive_mind.ranking.related.neighbours import is_said, speakers_named
-from hive_mind.ranking.related.second_hop import LOOKED_AT, Passage, is_sure, lent, may_hop, naming_all, second_probe, unscored
+from hive_mind.ranking.related.second_hop import (
+    LOOKED_AT,
+    Passage,
+    expanded,
+    is_sure,
+    lent,
+    may_hop,
+    naming_all,
+    second_probe,
+    unscored,
+    with_more,
+)
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Vector
 

@@ -7,7 +7,7 @@ Not the default, and not used unless asked for: confidence says how sure somebod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hive_mind.ranking.fusion import RRF_K, rrf_merge
+from hive_mind.ranking.pipeline import RRF_K, rrf_merge
 
 LIMIT_MULTIPLIER = 10
 """Results collected per wanted one before they are merged."""

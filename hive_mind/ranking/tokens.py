@@ -14,7 +14,7 @@ from functools import cache
 from itertools import chain
 
 from hive_mind.model.figures import plain_figures
-from hive_mind.model.normal_form import HAN, KANA, UNSPACED, normal, with_hyphens
+from hive_mind.model.ids import HAN, KANA, UNSPACED, normal, with_hyphens
 from hive_mind.ranking.words.languages import GRAM, STOP_WORDS, grams, is_latin, is_marked, leaning, says_nothing, stem
 from hive_mind.ranking.words.names import MARK as NAMED
 from hive_mind.ranking.words.names import with_names

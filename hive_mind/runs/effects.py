@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.model.dialogue import Reply, ToolCall
+from hive_mind.model.content import Reply, ToolCall
 from hive_mind.runs import files
 from hive_mind.runs import steps as s
 from hive_mind.runs.graphs.spec import NodeSpec, Scope, options, resolved

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hive_mind.model.dialogue import BYTES_PER_TOKEN, Message
+from hive_mind.model.content import BYTES_PER_TOKEN, Message
 from hive_mind.regex import regex
 
 SHOWN_CHARACTERS_MAX = 30_000

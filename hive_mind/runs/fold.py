@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.model.dialogue import Message
+from hive_mind.model.content import Message
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
 from hive_mind.runs.files import compacted

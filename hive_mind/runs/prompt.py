@@ -12,7 +12,7 @@ from typing import Any
 from hive_mind.counted import counted
 from hive_mind.goals.goal import Goal
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.model.dialogue import Message
+from hive_mind.model.content import Message
 from hive_mind.runs.files import json_of
 from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec
 from hive_mind.runs.state import ActiveNode, RunState

@@ -19,7 +19,7 @@ from hive_mind.clocks import time_text
 from hive_mind.counted import counted
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
-from hive_mind.model.dialogue import ToolCall
+from hive_mind.model.content import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
 from hive_mind.runs.effects import PERSON_TOOLS, AskPerson

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from hive_mind.model.dialogue import Message, ToolCall
+from hive_mind.model.content import Message, ToolCall
 from hive_mind.runs.files import without_pointer
 from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec, WorkerSpec
 from hive_mind.runs.steps import Outcome, Reported

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.model.content import ToolCall
 from hive_mind.model.decoding import json_decoder
-from hive_mind.model.dialogue import ToolCall
 from hive_mind.model.entry import Entry
 
 PREFIX = "run/"

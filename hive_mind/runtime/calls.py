@@ -2,7 +2,7 @@
 
 A request that is put again under its key, because its answer was lost on the way: it waits for that answer, and does nothing.
 
-This is known as long as the process lives; `memory.requests_done` knows it beyond that.
+This is known as long as the process lives; `memory.opening` knows it beyond that.
 """
 
 import asyncio
@@ -21,17 +21,16 @@ from hive_mind.api.request import KEY_CHARACTERS_MAX, OfFact, OnEvent, Progress,
 from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.disputes import conflicts_of
-from hive_mind.memory.editions.former import former_of
-from hive_mind.memory.erasure.erased_from import would_erase
+from hive_mind.memory.editions import former_of
+from hive_mind.memory.erased_from import would_erase
 from hive_mind.memory.fact_called import fact_called, is_beginning
-from hive_mind.memory.requests_done import is_of_request
+from hive_mind.memory.opening import is_of_request
 from hive_mind.model.aggregation import Aggregation
-from hive_mind.model.answer import Question
 from hive_mind.model.bounds import COUNT_MAX
 from hive_mind.model.content import Candidate, Content, Episode, SourceNote
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, FactList, Relation, Sharing
-from hive_mind.model.gathered import SearchResult
+from hive_mind.model.gathered import Question, SearchResult
 from hive_mind.model.ids import is_id
 from hive_mind.model.query import Query
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls

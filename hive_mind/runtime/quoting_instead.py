@@ -15,8 +15,8 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError, ModelOutputError
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Hit
 
 _log = logging.getLogger(__name__)

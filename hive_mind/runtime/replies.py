@@ -26,8 +26,7 @@ from hive_mind.retry import RetrySettings, retried
 
 if TYPE_CHECKING:
     # Clients, which read replies, load nothing of what makes them.
-    from hive_mind.model.answer import Answer
-    from hive_mind.model.gathered import Gathered, SearchResult
+    from hive_mind.model.gathered import Answer, Gathered, SearchResult
 
 T = TypeVar("T")
 
@@ -110,7 +109,7 @@ def _hits(hits: Iterable[Hit], gathered: "Gathered | None", agent: str) -> list[
 
 def _hit(hit: Hit, held_by: str, agent: str) -> HitJson:
     from hive_mind.memory.disputes import dispute_text
-    from hive_mind.memory.editions.former import former_note
+    from hive_mind.memory.editions import former_note
 
     authors: SaidBy = {"from": list(hit.voices.agents) if hit.voices else [agent]}
     return {

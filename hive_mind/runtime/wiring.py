@@ -23,9 +23,9 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.opening import NewVectorArm, OpenStore
 from hive_mind.memory.transfer.importing import Unindexed
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Answering, Hit
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings

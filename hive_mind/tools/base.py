@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.dialogue import Arguments, ToolSpec
+from hive_mind.model.content import Arguments, ToolSpec
 from hive_mind.runs.effects import ToolTraits
 
 TIMEOUT_S = 60.0

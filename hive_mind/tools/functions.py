@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.dialogue import Arguments, ToolSpec
+from hive_mind.model.content import Arguments, ToolSpec
 from hive_mind.runs.effects import ToolTraits
 from hive_mind.tools.base import TIMEOUT_S, Tool, ToolContext
 

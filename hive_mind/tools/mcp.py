@@ -23,8 +23,8 @@ from mcp.types import CallToolResult, ContentBlock, ElicitRequestFormParams, Eli
 from mcp.types import Tool as ServedTool
 
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.model.content import Arguments, ToolSpec
 from hive_mind.model.decoding import json_decoder
-from hive_mind.model.dialogue import Arguments, ToolSpec
 from hive_mind.runs.effects import ToolTraits
 from hive_mind.tools.base import McpServer, NeedsPerson, Tool, ToolContext
 

@@ -8,8 +8,8 @@ from hive_mind.evals.answering import GivenAnswer, QuotingAnswerer
 from hive_mind.evals.datasets.base import LabelledQuestion
 from hive_mind.evals.generating.generate import generate
 from hive_mind.evals.metrics import answered_figures
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
 

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.backends import load
 from hive_mind.errors import BackendTimeout
-from hive_mind.model.dialogue import Message, Turn
+from hive_mind.model.content import Message, Turn
 from hive_mind.runtime import worker_http
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.openai_compatible import Behaviour, Drip, OpenAICompatibleServer, RawBody, Refusal, Silence

@@ -19,7 +19,7 @@ from hive_mind.goals.goal_file import GoalFile, goal_of
 from hive_mind.judge.rule_file import RuleFile, rules_of
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.graphs.worker_file import WorkerFile, worker_of
 from hive_mind.tools.base import Toolbox

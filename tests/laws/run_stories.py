@@ -13,7 +13,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.model.dialogue import Arguments, Reply, ToolCall, Turn
+from hive_mind.model.content import Arguments, Reply, ToolCall, Turn
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.graphs.worker_file import worker_of
 from hive_mind.store import memory as stores

@@ -35,12 +35,12 @@ from hive_mind.hive.trust.wording import wording
 from hive_mind.memory.disputes import disputed, with_rivals
 from hive_mind.memory.gate.promotion import decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.sharing.conversion import statement_of
+from hive_mind.memory.sharing.sharing import statement_of
 from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.evidence import Statement
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Question
 from hive_mind.model.query import Hit
 from hive_mind.ranking.form import Worded
 from hive_mind.ranking.related.neighbours import Spoken
@@ -54,7 +54,7 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 # Reading, extracting, judging at the gate, ranking, quoting and disputing.
 ROOMS = (
     "cognition.answering cognition.dates cognition.extraction cognition.extractive cognition.replies memory.gate memory.entities "
-    "memory.disputes memory.intake memory.aggregating memory.worth_knowing memory.editions.editions memory.editions.former "
+    "memory.disputes memory.intake memory.aggregating memory.worth_knowing memory.editions "
     "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.weights ranking.form ranking.related "
     "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.replies model.ids "
     "model.fact printable"
@@ -67,11 +67,12 @@ OF_NO_TEXT = (
     "iso.written_week iso.written_weekend iso.written_year collecting.collected_answer quoting.strong "
     "quoting.chosen quoting.names_only described.answering_names aggregating.aggregated_of "
     "aggregating.first_of aggregating.shown_of aggregating.statistics_of aggregating.together intake.take_in intake.superseding "
-    "former.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
+    "editions.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document "
     "replies.asked_patiently replies.found_reply replies.refusal "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
-    "feedback.as_asked_once feedback.expanded editions.edits_of likelihood.evidence_of likelihood.likelihoods "
+    "second_hop.as_asked_once second_hop.expanded editions.edits_of editions.original_of editions.sources_of "
+    "likelihood.evidence_of likelihood.likelihoods "
     "collecting.missing_members tallying.needs_tally tallying.tallied_answer "
     "form.mixed_vector neighbours.gained second_hop.is_sure second_hop.lent second_hop.may_hop second_hop.naming_all "
     "second_hop.second_probe second_hop.unscored "

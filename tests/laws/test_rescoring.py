@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.probe import Anchors, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 from hive_mind.ranking import inverted
-from hive_mind.ranking.bm25 import asked_for
 from hive_mind.ranking.index import FactIndex
-from hive_mind.ranking.merge import total
-from hive_mind.ranking.rescoring import left_out, most_left, rescored
+from hive_mind.ranking.inverted import asked_for
+from hive_mind.ranking.merge import left_out, most_left, rescored, total
 
 CHANCE = st.randoms(use_true_random=False)
 BESIDE = [None, TermStatistics(0, 0.0), TermStatistics(3, 20.0, {"w0": 2}, 160.0), TermStatistics(9_000, 3e5, {"w1": 8_000}, 4e7)]

@@ -15,7 +15,7 @@ from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 
 FACTS_OF_A_PARTITION = 2
 

@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.probe import ANALYSIS
-from hive_mind.ranking import sealed
-from hive_mind.ranking.bulk import Terms, Vocabulary, joined
+from hive_mind.ranking.bulk import KnownTerms, Terms, Vocabulary, joined, seal
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
-from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import tokenize
 from tests.laws.test_bulk import Said, documents, of_row, texts
 
@@ -103,7 +101,7 @@ def test_other_bytes_know_nothing(other: bytes) -> None:
 
 def test_what_another_tokenizer_sealed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     made = sealed_terms([_SAMPLE])
-    monkeypatch.setattr(sealed, "_MAKER", "1 3.1.0")
+    monkeypatch.setattr("hive_mind.ranking.bulk._MAKER", "1 3.1.0")
     assert KnownTerms(made).take([_SAMPLE])[2] == [_SAMPLE]
 
 

@@ -21,10 +21,9 @@ from hive_mind.hive.trust.wording import wording
 from hive_mind.memory.entities import entities
 from hive_mind.memory.gate.promotion import decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.gathered import Question
+from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.adaptive import anchors, codes
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.texts.html_text import shown_in_markdown, text_of_html

@@ -43,7 +43,7 @@ from hive_mind.model.messages import (
     WordingRequest,
 )
 from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 from hive_mind.model.wire import decode, encode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -6,7 +6,7 @@ from pathlib import Path
 import hive_mind
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.memory.erasure.erased_from import erase_from
+from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.erasure import erasure_of
 from hive_mind.remembered import forget_texts, remembered, remembered_texts
 from tests.builders import Home
@@ -32,7 +32,7 @@ OF_NO_TEXT = {
     "model/decoding.py",
     "model/evidence.py",
     "ornament.py",
-    "ranking/bm25.py",
+    "ranking/inverted.py",
     "ranking/tokens.py",
     "remembered.py",
     "runtime/texts/documents/reading.py",

@@ -26,7 +26,7 @@ from hive_mind.judge.case import Case
 from hive_mind.judge.judgment import Judged, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL
 from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt, Usage
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
 
 _log = logging.getLogger(__name__)

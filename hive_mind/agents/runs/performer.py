@@ -33,7 +33,7 @@ from hive_mind.judge.items import Item, ItemKind, fitted
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel, OnText, Usage
-from hive_mind.model.dialogue import Message, Reply, Turn
+from hive_mind.model.content import Message, Reply, Turn
 from hive_mind.model.ids import item_id
 from hive_mind.retry import RetrySettings, retried
 from hive_mind.runs import effects as e

@@ -15,7 +15,7 @@ from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
+from hive_mind.model.content import Arguments, ToolCall, ToolSpec
 from hive_mind.runs.effects import REPORTING_TOOLS, ToolResult
 from hive_mind.runs.files import as_text, shown
 from hive_mind.runs.graphs.spec import NodeSpec

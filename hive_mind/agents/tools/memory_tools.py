@@ -18,9 +18,9 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.memory.disputes import dispute_text
-from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.fact import CONFIDENCE, Fact
+from hive_mind.model.gathered import Question
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import LIMIT, Hit
 from hive_mind.regex import regex

@@ -26,7 +26,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.keeping import names_of
 from hive_mind.evals.demo import DemoQuestion, DemoResult, documents, questions, summaries
 from hive_mind.hive.topology.spec import NAMES, is_shared, spec_of
-from hive_mind.model.answer import Answer
+from hive_mind.model.gathered import Answer
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder

@@ -6,7 +6,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.asking.quick_ask import show_answer
 from hive_mind.cli.output import plain, show, show_prose, show_table
 from hive_mind.evals.demo import DemoQuestion, DemoResult, Summary, outcome
-from hive_mind.model.answer import Answer
+from hive_mind.model.gathered import Answer
 from hive_mind.model.query import Query
 from hive_mind.runtime.replies import answer_reply
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from hive_mind.cognition.answering.quoting import quotation
 from hive_mind.counted import IN_A_LINE, counted
 from hive_mind.model.aggregation import Aggregated, Aggregation, Kind
-from hive_mind.model.answer import Answer
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.gathered import Answer
+from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.regex import regex
 
 LISTED_MAX = 30

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hive_mind.cognition.answering.wordings import REFERRING
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.model.fact import Fact
-from hive_mind.model.normal_form import HAN
+from hive_mind.model.ids import HAN
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered

@@ -8,7 +8,7 @@ grammar; a question of an unknown form has no focus.
 import re
 
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
-from hive_mind.model.normal_form import HAN
+from hive_mind.model.ids import HAN
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered

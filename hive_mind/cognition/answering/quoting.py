@@ -34,9 +34,9 @@ from hive_mind.cognition.extraction.log_patterns import is_note
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.memory.disputes import corrections_of, dispute_text, later_first, replaces
-from hive_mind.memory.editions.former import former_note
-from hive_mind.model.answer import Answer, Question
+from hive_mind.memory.editions import former_note
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import ANSWERING, Answering, Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize

@@ -19,10 +19,9 @@ from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.counted import counted
 from hive_mind.model.aggregation import Aggregated, moment_ms
-from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.gathered import Answer
+from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 

@@ -7,7 +7,7 @@ they are good enough to share is decided elsewhere.
 import re
 from collections.abc import Sequence
 
-from hive_mind.model.normal_form import UNSPACED
+from hive_mind.model.ids import UNSPACED
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 

@@ -26,8 +26,7 @@ from hive_mind.model.decoding import converted
 from hive_mind.model.fact import Fact, fact_of
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.probe import Anchors, Probe
-from hive_mind.model.query import LIMIT, Hit, Query
-from hive_mind.model.scores import ComponentScores, Contributions
+from hive_mind.model.query import LIMIT, ComponentScores, Contributions, Hit, Query
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.tokens import tokenize

@@ -34,16 +34,14 @@ from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.memory.sharing.sharing import fact_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest
 from hive_mind.model.probe import Anchors, Probe
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
-from hive_mind.ranking.fusion import RRF_K
-from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.model.query import ComponentScores, Hit
+from hive_mind.ranking.pipeline import RRF_K, RankingSettings
 from hive_mind.ranking.seed import Collected, seed_federated
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet

@@ -13,9 +13,9 @@ from typing import Literal, get_args
 
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
 from hive_mind.measure.intervals import macro_mean
-from hive_mind.model.answer import Answer
 from hive_mind.model.content import Content
 from hive_mind.model.decoding import json_decoder
+from hive_mind.model.gathered import Answer
 from hive_mind.model.query import Hit
 
 Kind = Literal["who", "when", "what", "number", "identifier", "multi-hop", "changed", "unanswerable"]

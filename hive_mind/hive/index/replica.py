@@ -29,11 +29,11 @@ from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, St
 from hive_mind.model.fact import is_about
 from hive_mind.model.messages import ListPlace
 from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
 from hive_mind.ranking.merge import merge_found
+from hive_mind.ranking.pipeline import confirmation_share, trust_share
 from hive_mind.ranking.related.neighbours import has_place, place_of
 from hive_mind.ranking.vector import Vector, VectorArm
 

@@ -31,8 +31,8 @@ from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, Probe, Vector
-from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.fusion import TRUST_MAX
+from hive_mind.model.query import TermStatistics
+from hive_mind.ranking.pipeline import TRUST_MAX
 
 CONTENT_CHARACTERS_MAX = 64_000
 NAMES_MAX = 1_000

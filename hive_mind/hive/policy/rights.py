@@ -31,7 +31,7 @@ from hive_mind.hive.policy.seal import SEAL_BYTES_MAX
 from hive_mind.model.erasure import Erasure, read_key
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
-from hive_mind.ranking.fusion import TRUST_MAX
+from hive_mind.ranking.pipeline import TRUST_MAX
 
 KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "erasure", "erased", "rule", "state")
 OWN = {"rating": "ratings", "state": "values", "erased": "confirmations"}

@@ -1,7 +1,7 @@
 """Replies of the replica sets' members to one question, and the partitions for which they are complete.
 
 Members score words by as much of the hive as they know. Here the scores are made anew by the statistics of all that answered
-(`ranking.rescoring`). An answer covers the partitions it does not name as missing: for good where it holds all that was asked for
+(`ranking.merge`). An answer covers the partitions it does not name as missing: for good where it holds all that was asked for
 in full, or nothing that it left out could matter; else only until another member gave more.
 
 An answer that can't be one is refused: whatever a member sends, it must not spoil the ranking of what others found.
@@ -18,10 +18,9 @@ from hive_mind.hive.policy.admission import are_counts
 from hive_mind.hive.query.rounds import ReplicaSetShare
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.probe import PLACE, EvidenceColumns, Occurrences, Pool, Probe
-from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import asked_for
-from hive_mind.ranking.merge import Rescored, may_have_more, merge_all, merge_replicas, total
-from hive_mind.ranking.rescoring import left_out, most_left, rescored
+from hive_mind.model.query import TermStatistics
+from hive_mind.ranking.inverted import asked_for
+from hive_mind.ranking.merge import Rescored, left_out, may_have_more, merge_all, merge_replicas, most_left, rescored, total
 
 
 def is_sound(reply: PoolReply, terms: int) -> bool:

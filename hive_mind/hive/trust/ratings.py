@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.setting import Setting
-from hive_mind.ranking.fusion import TRUST_MAX
+from hive_mind.ranking.pipeline import TRUST_MAX
 
 TRUST_DEFAULT = 1.0
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hive_mind.model.figures import NUMERALS, plain_clock, plain_number
-from hive_mind.model.normal_form import UNSPACED, normal
+from hive_mind.model.ids import UNSPACED, normal
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from hive_mind.memory.gate.secret_words import DIRECTIONS
-from hive_mind.model.normal_form import normal, without_comments, without_tags
+from hive_mind.model.ids import normal, without_comments, without_tags
 from hive_mind.regex import regex
 
 # Danish "to" and "et" are words of other languages too, and left out.

@@ -3,13 +3,19 @@
 It is taken where everything is found and ranked, so a hive of any topology and a single memory give it the same texts in the same
 order. Its score is added to the first score: alone it is not reliable (docs/adr/0003-ranking.md). All of the best are looked
 at or none: where the question's time is over first, the first ranking is the answer, and a note says so.
+
+Before the first ranking a question may get words of a language model (`Refining`). Both have to be done within its time, and a
+note names what was left out.
 """
 
 import asyncio
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from hive_mind.errors import BackendError, ConfigError, ModelOutputError
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
@@ -83,3 +89,46 @@ def _gained(hit: Hit, share: float, gain: float) -> Hit:
     """With its share kept apart: whether a fact answers at all is decided by it, too."""
     components, contributions = replace(hit.components, second_look=share), replace(hit.contributions, reranked=gain)
     return replace(hit, score=hit.score + gain, components=components, contributions=contributions)
+
+
+# Questions with remembered words: those of an afternoon.
+_REMEMBERED_MAX = 256
+
+
+class Expander(Protocol):
+    """A source of other words for a question."""
+
+    async def more_words(self, question: str) -> str:
+        """Synonyms and the like, in one text. Raises `BackendError`, `ModelOutputError` or `ConfigError`."""
+        ...
+
+
+class Refining:
+    """See above. Without an `expander` a question has its own words."""
+
+    def __init__(self, settings: RankingSettings) -> None:
+        self.settings = settings
+        self.expander: Expander | None = None
+        self._expansions: OrderedDict[str, str] = OrderedDict()
+
+    async def begin(self, query: Query) -> SecondLook:
+        """A question, from now on: its `query` with further words where they are wanted and can be had in time."""
+        look = SecondLook(query, self.settings)
+        if self.settings.expansion != "model" or anchors(query.text).is_pure:
+            return look
+        try:
+            async with asyncio.timeout_at(look.ends_s):
+                return replace(look, query=replace(query, also=f"{await self._words(query.text)} {query.also}"))
+        except TimeoutError:
+            return replace(look, note=f"not expanded: {look.over}")
+        except (BackendError, ModelOutputError, ConfigError) as error:
+            return replace(look, note=f"not expanded: {error}")
+
+    async def _words(self, question: str) -> str:
+        if question not in self._expansions:
+            if self.expander is None:
+                raise ConfigError("there is no language model; see HIVE_MIND_LLM")
+            self._expansions[question] = await self.expander.more_words(question)
+            while len(self._expansions) > _REMEMBERED_MAX:
+                self._expansions.popitem(last=False)
+        return self._expansions[question]

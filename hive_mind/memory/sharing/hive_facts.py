@@ -18,7 +18,7 @@ from hive_mind.hive.effects import Listed
 from hive_mind.hive.trust.signature import ROW_BYTES, Worded, newest_first
 from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.memory.sharing.sharing import fact_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import FORGOTTEN, Fact, FactList, Sharing
 from hive_mind.model.ids import is_id

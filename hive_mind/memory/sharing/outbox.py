@@ -17,12 +17,12 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.gate.promotion import AWAITING, Review, decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.opening import Awake
-from hive_mind.memory.sharing.conversion import promotions_of
 from hive_mind.memory.sharing.sharing import (
     REASONS,
     answered,
     is_due,
     is_too_much,
+    promotions_of,
     proposed,
     proposed_again,
     reason_to_take_back,

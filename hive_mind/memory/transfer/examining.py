@@ -12,9 +12,9 @@ from heapq import nsmallest
 from tempfile import SpooledTemporaryFile
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.transfer.transfer import Record, record_of
+from hive_mind.memory.transfer.transfer import Record, is_taken, record_of
 from hive_mind.model.content import Episode
-from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.fact import Fact
 from hive_mind.store.base import AddEpisode, Change, Link
 
 # 128 files at most are open. A million ids are then 31,000 in a file, some 3 MB as a set.
@@ -179,8 +179,3 @@ def read_records(lines: Sequence[str]) -> Records:
     facts = tuple(record for record in records if isinstance(record, Fact))
     episodes = [AddEpisode(record) for record in records if isinstance(record, Episode)]
     return Records(facts, (*episodes, *(record for record in records if isinstance(record, Link) and is_taken(record))))
-
-
-def is_taken(link: Link) -> bool:
-    """Mentions are not: they follow from a fact's entities, and are made again with the fact."""
-    return link.relation is not Relation.MENTIONS

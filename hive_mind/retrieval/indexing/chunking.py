@@ -7,7 +7,7 @@ punctuation mark: never fewer than a language model's tokenizer makes of usual t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hive_mind.model.normal_form import UNSPACED
+from hive_mind.model.ids import UNSPACED
 from hive_mind.regex import regex
 from hive_mind.retrieval.files.collection import Chunking
 

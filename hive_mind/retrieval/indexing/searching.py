@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.ranking import distraction, question, weights
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.bm25 import inverse_document_frequency
-from hive_mind.ranking.cutoff import Cut, cut
-from hive_mind.ranking.diversity import Likeness, diversified, likeness_of_terms, likeness_of_vectors
-from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
-from hive_mind.ranking.pipeline import Ranked, RankingSettings, Shares, Support
+from hive_mind.ranking.distraction import Cut, Likeness, cut, diversified, likeness_of_terms, likeness_of_vectors
+from hive_mind.ranking.inverted import inverse_document_frequency
+from hive_mind.ranking.pipeline import CONFIRMATIONS_FULL, Ranked, RankingSettings, Shares, Support, trust_share
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within

@@ -16,8 +16,8 @@ from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import erased_key
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.erasure.erased_from import lacking
-from hive_mind.memory.erasure.erasing import ErasureScope
+from hive_mind.memory.erased_from import lacking
+from hive_mind.memory.erasing import ErasureScope
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.runtime.erasure.copies import quotes
 

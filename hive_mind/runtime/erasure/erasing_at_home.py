@@ -8,7 +8,7 @@ from typing import cast
 from hive_mind import backends
 from hive_mind.bus.dead_letters import SUFFIX, DeadLetterFile
 from hive_mind.errors import HiveError
-from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
+from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.replacing import abandoned, remove_abandoned
 from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted, quotes, residue

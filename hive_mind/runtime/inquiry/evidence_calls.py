@@ -14,10 +14,9 @@ from hive_mind.api import requests as api
 from hive_mind.api.replies import Step, Voucher
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
-from hive_mind.model.answer import Answer
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import SearchResult
+from hive_mind.model.gathered import Answer, SearchResult
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent

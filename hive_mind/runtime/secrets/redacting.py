@@ -14,7 +14,7 @@ import msgspec
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.runtime.secrets.references import credentials_in, credentials_of
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import WorkerStatus

@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from hive_mind.model.normal_form import without_comments, without_tags
+from hive_mind.model.ids import without_comments, without_tags
 from hive_mind.regex import regex
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})

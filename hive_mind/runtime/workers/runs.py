@@ -29,7 +29,7 @@ from hive_mind.judge.rules import EvaluationRule
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
-from hive_mind.model.dialogue import ToolSpec
+from hive_mind.model.content import ToolSpec
 from hive_mind.opening import opening
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.graphs.worker_file import WORKER, worker_of

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from hive_mind.cognition.reader import Extraction
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Hit
 
 

@@ -11,7 +11,7 @@ from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import Conversation, ScriptedModel
-from hive_mind.model.dialogue import Reply, ToolCall
+from hive_mind.model.content import Reply, ToolCall
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.fold import folded
 from hive_mind.runs.state import RunState

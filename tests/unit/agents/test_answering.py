@@ -8,7 +8,7 @@ from hive_mind.cognition.answering.intent import Kind
 from hive_mind.cognition.answering.reading_limit import CHARACTERS_MAX
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.model.answer import Question
+from hive_mind.model.gathered import Question
 from tests.builders import BagOfWords, Home, said
 from tests.unit.agents.readers import ScriptedReader
 

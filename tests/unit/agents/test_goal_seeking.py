@@ -19,8 +19,8 @@ from hive_mind.agents.learning import Learned
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.llm.scripted import Conversation
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet

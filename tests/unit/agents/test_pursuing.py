@@ -9,8 +9,8 @@ import pytest
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, as_task
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion
-from hive_mind.model.answer import Question
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Question
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
 from tests.unit.agents.run_builders import decide_all

@@ -18,7 +18,7 @@ from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Reply, ToolCall, Turn
+from hive_mind.model.content import Reply, ToolCall, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.steps import PREFIX

@@ -4,12 +4,11 @@ import asyncio
 
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Extraction
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.ids import fact_id
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.query import ComponentScores, Hit
 
 
 def extraction(text: str, **known: str) -> Extraction:

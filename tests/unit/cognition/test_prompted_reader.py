@@ -14,8 +14,8 @@ from hive_mind.cognition.reader import Extraction
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, BudgetExceeded, ModelOutputError
 from hive_mind.llm.base import Completion, Prompt
 from hive_mind.llm.scripted import Reply, ScriptedModel
-from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
+from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Hit
 from tests.unit.cognition.reading import hit
 

@@ -12,7 +12,7 @@ from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 
 SETTINGS = ScatterSettings()
 RED = Probe(("red", "red", "pump"), Anchors(), None, depth=10)

@@ -16,7 +16,7 @@ from hive_mind.hive.replication import gossip
 from hive_mind.hive.topology import federated
 from hive_mind.hive.trust import contradiction, ratings
 from hive_mind.hive.trust.ratings import NOBODY, beta_trust
-from hive_mind.ranking import fusion, seed
+from hive_mind.ranking import pipeline, seed
 from hive_mind.runtime import settings
 
 
@@ -45,19 +45,19 @@ def is_ours_or_differs_on_purpose(name: str, found: object, theirs: object, text
     ("name", "module", "where", "theirs"),
     [
         ("DEFAULT_BROADCAST_THRESHOLD", federated, "Federated.broadcast_threshold", 0.9),
-        ("DEFAULT_SEMANTIC_WEIGHT", fusion, "SEMANTIC_WEIGHT", 0.5),
-        ("DEFAULT_CONFIRMATION_WEIGHT", fusion, "CONFIRMATION_WEIGHT", 0.3),
-        ("DEFAULT_TRUST_WEIGHT", fusion, "TRUST_WEIGHT", 0.2),
+        ("DEFAULT_SEMANTIC_WEIGHT", pipeline, "SEMANTIC_WEIGHT", 0.5),
+        ("DEFAULT_CONFIRMATION_WEIGHT", pipeline, "CONFIRMATION_WEIGHT", 0.3),
+        ("DEFAULT_TRUST_WEIGHT", pipeline, "TRUST_WEIGHT", 0.2),
         ("DEFAULT_GOSSIP_FANOUT", gossip, "GossipSettings.fanout", 2),
         ("DEFAULT_GOSSIP_TOP_K", gossip, "GossipSettings.top_k", 10),
         ("GOSSIP_MIN_CONFIDENCE", gossip, "GossipSettings.min_confidence", 0.3),
         ("DEFAULT_CONFIDENCE_DECAY_RATE", expiry, "ExpirySettings.decay_per_hour", 0.01),
         ("DEFAULT_MAX_AGE_HOURS", expiry, "ExpirySettings.max_age_hours", 24.0),
-        ("RRF_K", fusion, "RRF_K", 60),
+        ("RRF_K", pipeline, "RRF_K", 60),
         ("FEDERATED_QUERY_LIMIT_MULTIPLIER", seed, "LIMIT_MULTIPLIER", 10),
         ("DOMAIN_ROUTING_PRIORITY_MULTIPLIER", scatter, "DOMAIN_ROUTING_PRIORITY_MULTIPLIER", 3),
         ("DEFAULT_EMBEDDING_MODEL", settings, "DEFAULT_EMBEDDING_MODEL", "BAAI/bge-base-en-v1.5"),
-        ("highest trust", fusion, "TRUST_MAX", 2.0),
+        ("highest trust", pipeline, "TRUST_MAX", 2.0),
         ("trust of an agent nobody knows", ratings, "NOBODY.trust", 1.0),
         ("word overlap of a contradiction", contradiction, "OVERLAP_MIN", 0.4),
     ],
@@ -83,10 +83,10 @@ def test_functions_use_the_constants_when_nobody_names_others():
     def of(function: object, parameter: str) -> object:
         return inspect.signature(function).parameters[parameter].default
 
-    assert of(fusion.hybrid_score_weighted, "semantic_weight") == fusion.SEMANTIC_WEIGHT
-    assert of(fusion.hybrid_score_weighted, "confirmation_weight") == fusion.CONFIRMATION_WEIGHT
-    assert of(fusion.hybrid_score_weighted, "trust_weight") == fusion.TRUST_WEIGHT
-    assert of(fusion.rrf_merge, "k") == fusion.RRF_K
+    assert of(pipeline.hybrid_score_weighted, "semantic_weight") == pipeline.SEMANTIC_WEIGHT
+    assert of(pipeline.hybrid_score_weighted, "confirmation_weight") == pipeline.CONFIRMATION_WEIGHT
+    assert of(pipeline.hybrid_score_weighted, "trust_weight") == pipeline.TRUST_WEIGHT
+    assert of(pipeline.rrf_merge, "k") == pipeline.RRF_K
     assert of(expiry.decayed, "rate_per_hour") == default(ExpirySettings, "decay_per_hour")
     assert FactTTL(0) == FactTTL(0, default(ExpirySettings, "max_age_hours"), default(ExpirySettings, "decay_per_hour"))
     assert beta_trust(0, 0) == NOBODY.trust

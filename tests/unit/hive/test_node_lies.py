@@ -15,7 +15,7 @@ from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Changes, FactsRequest, ListRequest, PoolRequest, Receipt, RegistryEntry, Replicate
 from hive_mind.model.probe import Anchors, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.vector import ExactVectors
 from tests.hives import MODERATOR, PUMP, PUMP_ID, Hive, assertion, flat, keyring, probe, settings
 from tests.unit.hive.each_topology import DOOR, RIGHT

@@ -8,8 +8,8 @@ import pytest
 
 from hive_mind.backends import load
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
-from hive_mind.model import dialogue
-from hive_mind.model.dialogue import Message, ToolCall, ToolSpec, Turn
+from hive_mind.model import content
+from hive_mind.model.content import Message, ToolCall, ToolSpec, Turn
 from tests.servers.openai_compatible import Behaviour, Called, Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence
 
 KEY = "sk-secret-0123456789"
@@ -25,10 +25,10 @@ TALK = (
 )
 
 
-def conversed(behaviour: Behaviour, turn: Turn = HELLO, timeout_s: float = 10.0) -> tuple[dialogue.Reply, Any]:
+def conversed(behaviour: Behaviour, turn: Turn = HELLO, timeout_s: float = 10.0) -> tuple[content.Reply, Any]:
     """The reply, and the body of the request."""
 
-    async def one_turn(base_url: str) -> dialogue.Reply:
+    async def one_turn(base_url: str) -> content.Reply:
         model = await load("llm", "providers").open("openai:tiny", base_url=base_url, api_key=KEY, timeout_s=timeout_s)
         try:
             return await model.converse(turn)

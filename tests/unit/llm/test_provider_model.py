@@ -19,8 +19,8 @@ from hive_mind.errors import (
 )
 from hive_mind.llm.base import Completion, LanguageModel, Prompt
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model import dialogue
-from hive_mind.model.dialogue import Message, ToolCall, ToolSpec, Turn
+from hive_mind.model import content
+from hive_mind.model.content import Message, ToolCall, ToolSpec, Turn
 from tests.servers.openai_compatible import Behaviour, Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence
 
 KEY = "sk-secret-0123456789"
@@ -206,10 +206,10 @@ def stream(*pieces: str, calls: bool = False, usage: bool = True, is_whole: bool
     return RawBody("".join(told).encode(), "text/event-stream")
 
 
-def heard(behaviour: Behaviour, timeout_s: float = 10.0) -> tuple[dialogue.Reply, list[str]]:
+def heard(behaviour: Behaviour, timeout_s: float = 10.0) -> tuple[content.Reply, list[str]]:
     pieces: list[str] = []
 
-    async def one_turn(base_url: str) -> dialogue.Reply:
+    async def one_turn(base_url: str) -> content.Reply:
         model = await load("llm", "providers").open("openai:tiny", base_url=base_url, api_key="k", timeout_s=timeout_s)
         try:
             return await model.converse(TURN, pieces.append)
@@ -265,6 +265,6 @@ def test_a_server_that_says_nothing_times_out() -> None:
 
 def test_a_scripted_model_tells_its_words_too() -> None:
     pieces: list[str] = []
-    model = ScriptedModel(conversation=[dialogue.Reply("one two  three")])
+    model = ScriptedModel(conversation=[content.Reply("one two  three")])
     asyncio.run(model.converse(TURN, pieces.append))
     assert pieces == ["one ", "two  ", "three"]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.memory.commits import Commits, PlannedCommit
+from hive_mind.memory.turns import Commits, PlannedCommit
 from hive_mind.store.base import Change, SetMeta
 
 SOMETHING = [SetMeta("k", "v")]

@@ -6,10 +6,9 @@ import pytest
 
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.memory.disputes import dispute_text, disputed, with_rivals
-from hive_mind.model.answer import Question
 from hive_mind.model.fact import Sharing
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.gathered import Question
+from hive_mind.model.query import ComponentScores, Hit
 from tests.builders import FIRST_US, Home, fact
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.memory.known import KnownFacts
+from hive_mind.memory.recall import KnownFacts
 from hive_mind.model.fact import KEPT_HOME, Fact, Sharing
 
 IDS = [f"{number:032x}" for number in range(4)]

@@ -2,8 +2,7 @@
 
 from hive_mind.memory.disputes import likeliest_first
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.query import ComponentScores, Hit
 
 
 def hits(*names: str, rivals: str = "") -> list[Hit]:

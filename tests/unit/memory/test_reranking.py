@@ -13,8 +13,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable
 from hive_mind.memory.refining import cross_encoders
 from hive_mind.memory.refining.reranking import reranked
-from hive_mind.model.query import Hit, Query
-from hive_mind.model.scores import ComponentScores, Contributions
+from hive_mind.model.query import ComponentScores, Contributions, Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
 from tests.builders import Home, fact, found, said

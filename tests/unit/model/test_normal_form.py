@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.memory.gate.disguises import forms_of
-from hive_mind.model.normal_form import normal, shown, without_tags
+from hive_mind.model.ids import normal, shown, without_tags
 from hive_mind.ranking.tokens import tokenize
 
 

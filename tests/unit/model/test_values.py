@@ -18,13 +18,13 @@ from hive_mind.hive.policy.admission import malformed
 from hive_mind.memory.gate.promotion import decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.intake import new_fact
-from hive_mind.memory.sharing.conversion import statement_of
+from hive_mind.memory.sharing.sharing import statement_of
 from hive_mind.memory.transfer.transfer import line_of, record_of
 from hive_mind.model.content import Candidate
 from hive_mind.model.evidence import FIELDS, LISTS, Assertion, Stamp, Statement, said_of
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, vector_key
-from hive_mind.model.scores import Contributions, TermStatistics
+from hive_mind.model.query import Contributions, TermStatistics
 from tests.builders import fact, said
 
 CONFIDED = "password: hunter0Xy!2024"

@@ -6,7 +6,7 @@ from hive_mind.errors import WireError
 from hive_mind.model import wire
 from hive_mind.model.messages import Announce, PoolReply, PoolRequest, Receipt, RegistryEntry, Replicate
 from hive_mind.model.probe import ANALYSIS, Anchors, EvidenceColumns, Pool, Probe
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 from hive_mind.model.wire import MESSAGE_BYTES_MAX, VERSION, decode, encode
 
 RECEIPT = encode(Receipt("a parcel"))

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.scores import TermStatistics
+from hive_mind.model.query import TermStatistics
 from hive_mind.ranking import inverted
-from hive_mind.ranking.bm25 import Bm25Settings, inverse_document_frequency, settings_for, squares_of
-from hive_mind.ranking.inverted import Bm25Index
+from hive_mind.ranking.inverted import Bm25Index, Bm25Settings, inverse_document_frequency, settings_for, squares_of
 
 SETTINGS = Bm25Settings(1.2, 0.75)
 WEIGHTS = st.sampled_from([0.5, 1.0, 1.5, 2.0, 7.0])

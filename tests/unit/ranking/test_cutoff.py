@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.ranking.cutoff import cut
+from hive_mind.ranking.distraction import cut
 
 TABLE = (0.0328, 0.0318, 0.0307, 0.0295, 0.0281, 0.0266, 0.0198, 0.0190, 0.0182, 0.0174)
 FALLING = st.lists(st.floats(0, 100), max_size=30).map(lambda scores: sorted(scores, reverse=True))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.ranking.diversity import diversified, likeness_of_terms, likeness_of_vectors
+from hive_mind.ranking.distraction import diversified, likeness_of_terms, likeness_of_vectors
 
 EAST, NORTH = (1.0, 0.0), (0.0, 1.0)
 

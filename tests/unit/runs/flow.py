@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.model.dialogue import Reply, ToolCall
+from hive_mind.model.content import Reply, ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted, begun

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.model.dialogue import Message, ToolCall
+from hive_mind.model.content import Message, ToolCall
 from hive_mind.runs import effects as e
 from hive_mind.runs.files import (
     ADAPT_CHARACTERS_MAX,

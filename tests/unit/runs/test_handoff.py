@@ -3,7 +3,7 @@
 import json
 
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.model.dialogue import ToolCall
+from hive_mind.model.content import ToolCall
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.graphs.spec import sub_agent
 from hive_mind.runs.prompt import judgment_of, one_line, result_of, values

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.model.dialogue import ToolCall
+from hive_mind.model.content import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
 from hive_mind.runs.graphs.spec import kept

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.dialogue import Message
+from hive_mind.model.content import Message
 from hive_mind.runs import effects as e
 from hive_mind.runs.prompt import INPUT_CHARACTERS, PromptContext, instructions, messages
 from tests.unit.runs.flow import RETRY, Flow, call, worker

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.judge.judgment import Judgment
-from hive_mind.model.dialogue import Reply
+from hive_mind.model.content import Reply
 from hive_mind.model.entry import Entry
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted

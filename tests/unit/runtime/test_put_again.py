@@ -10,7 +10,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.memory.requests_done import RequestsDone
+from hive_mind.memory.opening import RequestsDone
 from hive_mind.runtime.calls import AgentCalls, PutAgain
 from tests.builders import Home
 

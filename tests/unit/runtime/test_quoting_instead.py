@@ -4,9 +4,8 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.answer import Answer, Question
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.gathered import Answer, Question
+from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.retry import RetrySettings
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from tests.builders import fact

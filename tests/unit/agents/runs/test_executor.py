@@ -20,7 +20,7 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.runs.fold import folded
 from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.base import ToolContext

@@ -17,7 +17,7 @@ from hive_mind.agents.runs.run_keeper import RunKeeper
 from hive_mind.agents.runs.shared_values import Values
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.ledger.base import Ledger
-from hive_mind.model.dialogue import Reply
+from hive_mind.model.content import Reply
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Limits
 from hive_mind.runs.state import RunState

@@ -14,7 +14,7 @@ from hive_mind.agents.runs.run_tools import DELEGATE, RunTools, UsedCredentials
 from hive_mind.agents.tools.file_tools import file_tools
 from hive_mind.credentials.base import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.model.dialogue import ToolCall
+from hive_mind.model.content import ToolCall
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX
 from hive_mind.runs.files import SHOWN_CHARACTERS_MAX as CHARACTERS_SHOWN

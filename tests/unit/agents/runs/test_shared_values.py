@@ -14,7 +14,7 @@ from hive_mind.agents.runs.shared_values import LedgerValues, SharedValues, Valu
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory, sqlite
 from hive_mind.ledger.base import Ledger
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.runs.graphs.spec import Scope
 from tests.unit.agents.run_builders import parts_over, said, sets

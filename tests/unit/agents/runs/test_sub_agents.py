@@ -18,7 +18,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.tools.base import Tool, Toolbox, ToolContext

@@ -17,7 +17,7 @@ from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import OnText
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.model.dialogue import Reply, Turn
+from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs import steps as s
 from tests.unit.agents.run_builders import parts_over, until

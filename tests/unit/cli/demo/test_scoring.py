@@ -6,10 +6,9 @@ The demo's documents and questions agree with each other.
 from collections import Counter
 
 from hive_mind.evals.demo import KINDS, DemoQuestion, documents, outcome, questions, summaries
-from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.gathered import Answer
+from hive_mind.model.query import ComponentScores, Hit
 
 UNKNOWN = Answer("I don't know.", (), "unknown", 0.0)
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, quotation, strong
 from hive_mind.cognition.answering.relevance import Judgement, Relevant
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import Contributions
+from hive_mind.model.query import Contributions, Hit
 from tests.unit.cognition.reading import answer, hit
 
 QUOTED = re.compile(r"^“(.*)”(?: — [^“”]*)?(?: \(.*\))?$", re.DOTALL)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hive_mind import Settings, open_agent
 from hive_mind.cognition.answering.tallying import tallied_answer, tally_of
 from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.answer import Answer
 from hive_mind.model.content import Content
+from hive_mind.model.gathered import Answer
 from tests.unit.cognition.reading import hit
 
 QUESTIONS = Path(__file__).parents[4] / "benchmarks/questions"

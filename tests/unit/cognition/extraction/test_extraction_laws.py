@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.sentences import CODE_CHARS_MAX, SENTENCE_CHARS_MAX
 from hive_mind.memory.entities import entities
-from hive_mind.model import normal_form
+from hive_mind.model import ids
 from hive_mind.model.ids import canonical
 from tests.growth import costly
 from tests.unit.cognition.reading import candidates
@@ -43,7 +43,7 @@ TEXTS = st.one_of(
 def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
     # Tabs between the fields of a row are kept as semicolons.
     shown = (lambda told: re.sub(r'[\s;"]', "", canonical(told))) if "\t" in text else canonical
-    words = shown(normal_form.shown(text))
+    words = shown(ids.shown(text))
 
     for candidate in candidates(text):
         # A question and its answer stand on two lines, with a name and a time between them, as titles do; items have their marks.

@@ -4,8 +4,7 @@ from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.metrics import score
-from hive_mind.model.query import Hit
-from hive_mind.model.scores import ComponentScores
+from hive_mind.model.query import ComponentScores, Hit
 from tests.builders import fact
 from tests.unit.evals.arms.notes import scope_of, told
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.ranking.fusion import RRF_K
+from hive_mind.ranking.pipeline import RRF_K
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 
 PAIR = Arm("seed-federated", 2, groups=2)

@@ -7,8 +7,16 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Held
 from hive_mind.memory.intake import confirmed, retracting
-from hive_mind.memory.sharing.conversion import fact_of, promotions_of
-from hive_mind.memory.sharing.sharing import answered, is_due, is_too_much, proposed, roots_to_offer, taken_back
+from hive_mind.memory.sharing.sharing import (
+    answered,
+    fact_of,
+    is_due,
+    is_too_much,
+    promotions_of,
+    proposed,
+    roots_to_offer,
+    taken_back,
+)
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp
 from hive_mind.model.fact import KEPT_HOME, Sharing

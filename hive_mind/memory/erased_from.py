@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
+from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.memory.opening import Awake
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.remembered import forget_texts

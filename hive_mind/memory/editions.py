@@ -5,21 +5,133 @@ agent stopped in between has both, and learning it once more finishes. Only fact
 become former here: not those stored by hand, and not those of another source, too; of these, this source is left out.
 
 A former statement is paired with the present one that took its place, by their words.
+
+A former fact says when it ceased to be true, and is shown after its successor. A file that was copied, renamed or moved, and
+perhaps edited since, is no second voice: that is decided when a source is learned as a whole for the first time, by the
+statements that both have. A reader's last note on a source stands under a digest, so that one that is erased leaves no name
+behind.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import msgspec
+
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.known import KnownFacts
+from hive_mind.memory.intake import Intake, Known
 from hive_mind.memory.opening import Awake
-from hive_mind.model.content import Episode
-from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.ids import canonical
+from hive_mind.memory.recall import KnownFacts
+from hive_mind.model.content import Episode, KnownSource, SourceNote
+from hive_mind.model.decoding import json_decoder
+from hive_mind.model.fact import Fact, Relation, turned
+from hive_mind.model.ids import canonical, source_digest
+from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.store.base import Link
+from hive_mind.store.base import AddFact, Change, Link, ReviseFact, SetMeta
+
+
+def timed(intake: Intake, fact_by_id: Known, now_us: int) -> Intake:
+    """With the time at which each fact ceases to hold, or holds again."""
+    facts = tuple(turned(fact, fact_by_id(fact.id), now_us) for fact in intake.facts)
+    changed = {fact.id: fact for fact, former in zip(facts, intake.facts, strict=True) if fact is not former}
+
+    def timed_change(change: Change) -> Change:
+        return (
+            replace(change, fact=changed.get(change.fact.id, change.fact)) if isinstance(change, AddFact | ReviseFact) else change
+        )
+
+    return Intake(tuple(map(timed_change, intake.changes)), facts) if changed else intake
+
+
+@ornament(lambda hits: list(hits))
+def after_successors(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, best first, but none ahead of the one that replaced it: that takes its place, and it follows."""
+    by_id = {hit.fact.id: hit for hit in hits}
+    hits_shown: dict[str, Hit] = {}
+    for hit in hits:
+        line = [hit]
+        while (
+            (newer := by_id.get(line[-1].fact.superseded_by)) is not None
+            and newer.fact.id not in hits_shown
+            and newer not in line
+        ):
+            line.append(newer)
+        hits_shown |= {hit.fact.id: hit for hit in reversed(line) if hit.fact.id not in hits_shown}
+    return list(hits_shown.values())
+
+
+def former_of(changed: Iterable[Fact], source: str) -> int:
+    """How many of these, which an edit changed, the source says no longer."""
+    return sum(1 for fact in changed if not fact.is_current or source not in fact.sources)
+
+
+def former_note(fact: Fact) -> str:
+    """A word on a fact that is no longer true, "" for one that is."""
+    return "no longer true" if fact.superseded_by else ""
+
+
+WITHDRAWN = "This source says nothing any more: it is gone, or was withdrawn."
+
+
+def noted(source: str, note: SourceNote | None) -> SetMeta:
+    """The write that keeps a note, or None for no note any more."""
+    return SetMeta(_key(source), msgspec.json.encode(note).decode() if note else "")
+
+
+def sources_of(facts: Iterable[Fact], meta: Mapping[str, str], below: str = "") -> list[KnownSource]:
+    """All sources with a name that begins like this, in order. Retracted facts are counted nowhere."""
+    facts_by_source: dict[str, list[Fact]] = {}
+    for fact in facts:
+        for source in fact.sources:
+            if source.startswith(below) and not fact.is_retracted:
+                facts_by_source.setdefault(source, []).append(fact)
+    return [_known(source, facts_said, _note_of(source, meta)) for source, facts_said in sorted(facts_by_source.items())]
+
+
+def _known(source: str, facts: list[Fact], note: SourceNote) -> KnownSource:
+    current = sum(fact.is_current for fact in facts)
+    learned_at_us = note.at_us or max(fact.learned_at_us for fact in facts)
+    vouches = any(vouched_by(source, facts))
+    return KnownSource(source, vouches, current, len(facts) - current, learned_at_us, note.digest, note.left_out)
+
+
+def _note_of(source: str, meta: Mapping[str, str]) -> SourceNote:
+    note = meta.get(_key(source))
+    return json_decoder(SourceNote)(note) if note else SourceNote()
+
+
+def _key(source: str) -> str:
+    return f"learned/{source_digest(source)}"
+
+
+# Of all statements that one of them or both make. Two texts that were written apart have a few in common.
+_SHARE_MIN = 0.5
+# Copies of copies have all the same original; a look at a few finds it.
+_LOOKED_AT_MAX = 4
+
+
+def likely_originals(source: str, said_count: int, facts: Iterable[Fact]) -> list[str]:
+    """Other sources of at least half of its statements, those of most first. `facts`: those of its `said` statements that are."""
+    counts = Counter(source_name for fact in facts for source_name in fact.sources if source_name != source)
+    return [source_name for source_name, count in counts.most_common(_LOOKED_AT_MAX) if count >= _SHARE_MIN * said_count]
+
+
+def original_of(source: str, said_count: int, facts_known: Iterable[Fact], sizes: Mapping[str, int]) -> str:
+    """The digest of the source of which this is a copy, "" for none. `sizes`: how many statements each likely original makes."""
+    facts = list(facts_known)
+    if any(source in fact.sources for fact in facts):
+        # Learned before: what it was then.
+        return next((fact.originals[source] for fact in facts if source in fact.originals), "")
+    for original in likely_originals(source, said_count, facts):
+        shared = sum(original in fact.sources for fact in facts)
+        if shared >= _SHARE_MIN * (said_count + sizes.get(original, shared) - shared):
+            # A copy of a copy is one of the same original.
+            return next((fact.originals[original] for fact in facts if original in fact.originals), source_digest(original))
+    return ""
+
 
 # Half the words of both: an edit of a number or of a name leaves more, another sentence about the same thing mostly fewer.
 _ALIKE_MIN = 0.5

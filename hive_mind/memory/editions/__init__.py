@@ -1,1 +1,0 @@
-"""A source's present statements, and its former ones."""

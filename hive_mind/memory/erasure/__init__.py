@@ -1,1 +1,0 @@
-"""Forgetting for good."""
