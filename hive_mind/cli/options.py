@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli.output import say
+from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import Work, command
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
@@ -177,6 +177,11 @@ class Group(typer.Typer):
             return self.command(name, **{"epilog": examples(*calls), **settings})(command(work))
 
         return registered
+
+
+def show_result(output: Format, document: object, sentence: str) -> None:
+    """For programs a document, for people a sentence."""
+    show_json(document) if output is Format.JSON else show(sentence)
 
 
 def examples(*lines: str) -> str:

@@ -24,6 +24,7 @@ from hive_mind.cli.options import (
     is_confirmed,
     refuse_ineffective,
     settings_for,
+    show_result,
 )
 from hive_mind.cli.output import (
     ProgressPrinter,
@@ -91,10 +92,7 @@ async def _retract_fact(agent: AnsweringAgent, id_: str, yes: bool, output: Form
         show("Kept.")
         return
     reply = await agent.call("retract", fact_id=fact.id)
-    if output is Format.JSON:
-        show_json(plain(replace(fact, sharing=Sharing(reply["sharing"]))))
-    else:
-        show(f"Retracted {short_id(fact.id)}: {fact.content}")
+    show_result(output, plain(replace(fact, sharing=Sharing(reply["sharing"]))), f"Retracted {short_id(fact.id)}: {fact.content}")
 
 
 async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output: Format) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, Group, refuse_ineffective
+from hive_mind.cli.options import Format, Group, refuse_ineffective, show_result
 from hive_mind.cli.output import plain, say, say_refused, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, plain_evaluation, plain_grounds, show_comparison, show_evaluation
@@ -94,10 +94,7 @@ def _roll_back(folder: "Workspace", by: str, reason: str, output: Format) -> Non
     from hive_mind.retrieval.deployment import rollback
 
     entry = rollback(folder, by, reason)
-    if output is Format.JSON:
-        show_json(plain(entry))
-    else:
-        show(f"{entry.config} is active again, in place of {entry.former}")
+    show_result(output, plain(entry), f"{entry.config} is active again, in place of {entry.former}")
 
 
 def user() -> str:
