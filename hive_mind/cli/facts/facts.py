@@ -281,17 +281,13 @@ async def _aggregate(kind: Kind, concept: str, limit: int, at: AnyAgent) -> None
     if at.output is Format.JSON:
         show_json({"about": concept, "kind": kind, **reply})
     else:
-        _show(concept, reply)
-
-
-def _show(about: str, reply: dict[str, Any]) -> None:
-    show(counted(reply["count"], "fact") + (f" about {about}" if about else ""))
-    if reply["facts"]:
-        rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in reply["facts"]]
-        show_table(["id", "said", "fact"], rows)
-    if reply["completeness"] < 1:
-        silent = ", ".join(reply["silent"]) or "it"
-        show(f"Only {reply['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")
+        show(counted(reply["count"], "fact") + (f" about {concept}" if concept else ""))
+        if reply["facts"]:
+            rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in reply["facts"]]
+            show_table(["id", "said", "fact"], rows)
+        if reply["completeness"] < 1:
+            silent = ", ".join(reply["silent"]) or "it"
+            show(f"Only {reply['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")
 
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]

@@ -16,7 +16,6 @@ from hive_mind.errors import InvalidInput
 if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import Deployment, DeploymentResult
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import ConfigVerdict
 
 
@@ -82,7 +81,10 @@ async def deploy(
     configs = workspaces.readable(folder, [name, "active"])
     async with workspaces.bench_for(folder, configs, embed, model) as bench:
         if dry_run:
-            outcome = await _judged(bench, name)
+            from hive_mind.retrieval.deployment import DeploymentResult, judge_file
+
+            _, verdict = await judge_file(bench, bench.workspace.active(), name)
+            outcome = DeploymentResult(verdict, None)
         else:
             outcome = await deployed(bench, Order(name, by or user(), reason, force))
     _show(folder, name, outcome, output, is_dry=dry_run)
@@ -116,13 +118,6 @@ def figures(measured: dict[str, Any]) -> str:
     )
 
 
-async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
-    from hive_mind.retrieval.deployment import DeploymentResult, judge_file
-
-    _, verdict = await judge_file(bench, bench.workspace.active(), name)
-    return DeploymentResult(verdict, None)
-
-
 def _is_unchanged(verdict: "ConfigVerdict") -> bool:
     return any(ground.kind == "unchanged" for ground in verdict.grounds)
 
@@ -154,7 +149,11 @@ def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: F
     elif verdict.allowed and is_dry:
         show(f"{name} may be deployed: {verdict.why}", style="green")
     else:
-        _show_refused(folder, name, verdict)
+        active = folder.deployment()
+        stays = f"{active.config} stays active" if active else "nothing is active"
+        overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
+        reasons = (ground.message for ground in verdict.grounds)
+        say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
 def _show_deployed(outcome: "DeploymentResult") -> None:
@@ -168,14 +167,6 @@ def _show_deployed(outcome: "DeploymentResult") -> None:
     show(f"{entry.config} is active{former}, against the gate; recorded with the reason: {entry.why}", style="yellow")
     for message in entry.overruled:
         show(f"  overruled: {message}", style="yellow")
-
-
-def _show_refused(folder: "Workspace", name: str, verdict: "ConfigVerdict") -> None:
-    active = folder.deployment()
-    stays = f"{active.config} stays active" if active else "nothing is active"
-    overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
-    reasons = (ground.message for ground in verdict.grounds)
-    say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
 def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:

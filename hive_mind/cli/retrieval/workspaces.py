@@ -74,7 +74,11 @@ def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
     if config and name_of(config) != ACTIVE:
         return workspace.config(known(workspace, config))
     if config or workspace.has_active or len(workspace.configs()) != 1:
-        return _active(workspace)
+        active = workspace.active()
+        if active is None:
+            names = ", ".join(workspace.configs()) or "none yet"
+            raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {names}")
+        return active
     return workspace.config(workspace.configs()[0])
 
 
@@ -181,11 +185,3 @@ def index_summary(indexed: "Indexed") -> str:
     parts = [f"{count} {noun}" for count, noun in counts if count]
     embedded = f", {indexed.embedded} texts embedded" if indexed.embedded else ""
     return f"documents {', '.join(parts) or 'none'}; {indexed.chunks} chunks{embedded}"
-
-
-def _active(workspace: "Workspace") -> "RetrievalConfig":
-    active = workspace.active()
-    if active is None:
-        names = ", ".join(workspace.configs()) or "none yet"
-        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {names}")
-    return active
