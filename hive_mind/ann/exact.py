@@ -3,8 +3,7 @@
 The work is one matrix product, which lives with the ranking; measured in benchmarks/ann.py.
 """
 
-from hive_mind.ann.base import VectorArm
-from hive_mind.ranking.vector import ExactVectors
+from hive_mind.ranking.vector import ExactVectors, VectorArm
 
 
 def open(dimension: int) -> VectorArm:

@@ -13,8 +13,7 @@ import numpy as np
 from numkong import cdist
 from numpy.typing import NDArray
 
-from hive_mind.ann.base import Cosines, Narrow, Positions, Vector, VectorArm
-from hive_mind.ranking.vector import ExactVectors, floor_of_best
+from hive_mind.ranking.vector import Cosines, ExactVectors, Narrow, Positions, Vector, VectorArm, floor_of_best
 from hive_mind.remembered import remembered
 
 _CODE_MAX = 127

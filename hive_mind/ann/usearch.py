@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from usearch.index import Index
 
-from hive_mind.ann.base import Cosines, Narrow, Positions, Vector, VectorArm
+from hive_mind.ranking.vector import Cosines, Narrow, Positions, Vector, VectorArm
 
 
 @dataclass(frozen=True, slots=True)

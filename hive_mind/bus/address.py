@@ -1,6 +1,9 @@
-"""The address of a bus: a URL such as `redis://127.0.0.1:6379/0`; its scheme names the back end.
+"""The address of a bus: a URL such as `redis://127.0.0.1:6379/0`; its scheme names the back end. Here is each scheme there is.
 
 A password in it is kept apart at once, so that an address can be shown to anybody.
+
+The one place where a back end is registered: facts about a bus without importing it, and so without its packages. Manifests,
+network policies and help texts derive theirs from here. The packages of a back end are an extra of its name in pyproject.toml.
 """
 
 import ipaddress
@@ -8,9 +11,56 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from hive_mind.bus.schemes import SCHEMES, backend_of
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
+
+
+@dataclass(frozen=True, slots=True)
+class BusScheme:
+    """A scheme is the name of the module that `backends` loads."""
+
+    example: str
+    """A URL as a person writes it."""
+    ports: tuple[int, ...] = ()
+    """Where its broker is reached unless the URL says otherwise: first that of the messages, which a URL can replace."""
+    encrypted: str = ""
+    """The scheme of the same over TLS, where the address decides that."""
+
+    @property
+    def has_broker(self) -> bool:
+        return bool(self.ports)
+
+
+_TOKENS_AND_MANAGEMENT = 443
+
+SCHEMES = {
+    "memory": BusScheme("memory:"),
+    "redis": BusScheme("redis://127.0.0.1:6379", (6379,), encrypted="rediss"),
+    "servicebus": BusScheme("servicebus://NAMESPACE.servicebus.windows.net/TOPIC", (5671, _TOKENS_AND_MANAGEMENT)),
+    "eventhubs": BusScheme("eventhubs://NAMESPACE.servicebus.windows.net/HUB", (5671, _TOKENS_AND_MANAGEMENT)),
+}
+
+
+def schemes() -> tuple[str, ...]:
+    """All that may begin the URL of a bus."""
+    return tuple(begin for name, scheme in SCHEMES.items() for begin in (name, scheme.encrypted) if begin)
+
+
+def backend_of(begin: str) -> str:
+    """The back end of what a URL begins with; the same where no bus is called so."""
+    return next((name for name, scheme in SCHEMES.items() if scheme.encrypted == begin), begin)
+
+
+def scheme_of(begin: str) -> BusScheme | None:
+    """The bus scheme of a URL that begins so; None where there is none."""
+    return SCHEMES.get(backend_of(begin))
+
+
+def in_words() -> str:
+    """As a help names them: "memory:, redis://… or eventhubs://…"."""
+    *urls, last = (f"{name}://…" if scheme.has_broker else f"{name}:" for name, scheme in SCHEMES.items())
+    return f"{', '.join(urls)} or {last}"
+
 
 # The name and the key that brokers for development are delivered with, Microsoft's and ours. It is printed in their documentation
 # and guards nothing, and they take connections from this machine only: so an address there may do without a credential.

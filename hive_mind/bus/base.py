@@ -413,12 +413,13 @@ class Meter:
         self._traffic: dict[str, Traffic] = {}
 
     @property
-    def is_on(self) -> bool:
-        return self._measure is not None
-
-    @property
     def traffic(self) -> Mapping[str, Traffic]:
         return dict(self._traffic)
+
+    def count_sent(self, envelopes: Sequence[Envelope]) -> None:
+        """Count a copy for each target."""
+        for envelope in envelopes if self._measure is not None else ():
+            self.count(envelope, len(envelope.target))
 
     def count(self, envelope: Envelope, copies: int) -> None:
         """Count the copies of an envelope that were sent."""

@@ -8,11 +8,11 @@ a message that was refused is settled once it is written where its subscriber ke
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
-from hive_mind.bus.base import EVERYONE, Envelope, Key, Subscription, key_of
+from hive_mind.bus.base import EVERYONE, BusHealth, Envelope, Key, Subscription, added, key_of
 from hive_mind.bus.codec import misfit
 from hive_mind.bus.dead_letters import Again, DeadLetterFile, Refusal, refusal, unreadable
 
@@ -108,6 +108,18 @@ class Mailbox(Generic[N]):
     @property
     def is_drained(self) -> bool:
         return not self._held and not self._unwritten
+
+    def added_to(self, health: BusHealth, reconnects: int = 0, error: str = "") -> BusHealth:
+        """Its counts, and the trouble of its reader, beside those of others."""
+        return replace(
+            health,
+            reconnects=health.reconnects + reconnects,
+            redelivered=health.redelivered + self.redelivered,
+            duplicates=health.duplicates + self.duplicates,
+            dead_letters=health.dead_letters + self.put_aside,
+            unreadable=added(health.unreadable, self.unreadable),
+            last_error=error or health.last_error,
+        )
 
     def is_out(self, delivery: "MailboxDelivery[N]") -> bool:
         """Whether the subscriber has it in hand."""

@@ -9,6 +9,7 @@ A subscriber has a queue: a mailbox, and a line of publishers before it when it 
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import count
 from typing import Protocol
 
@@ -156,9 +157,7 @@ class MemoryBus:
     @property
     def health(self) -> BusHealth:
         """Counted over the subscriptions that are open."""
-        boxes = [queue.mailbox for queue in self._all()]
-        redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
-        return BusHealth(not self._is_closed, 0, redelivered, duplicates, sum(box.put_aside for box in boxes))
+        return reduce(lambda so_far, queue: queue.mailbox.added_to(so_far), self._all(), BusHealth(not self._is_closed))
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Put each envelope into the queues of its targets. Suspends only where one is full."""

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from hive_mind.bus.schemes import in_words
+from hive_mind.bus.address import in_words
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import run_configured, set_by_signals
 from hive_mind.cli.options import Group, examples, settings_for

@@ -22,10 +22,8 @@ from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import Stopped, ending_signals
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
-from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S
-from hive_mind.devbroker.config import apply, read_config
-from hive_mind.devbroker.entities import PARTITIONS
-from hive_mind.devbroker.faults import parse_fault
+from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S, parse_fault
+from hive_mind.devbroker.config import PARTITIONS, apply, read_config
 from hive_mind.errors import BackendUnavailable, InvalidInput
 
 _WARNING = "for development and test only; keeps nothing over a restart (durable=False)"
@@ -72,14 +70,7 @@ async def broker(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Run a broker for development: Event Hubs and Service Bus on this machine, in memory."""
-    try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        raise InvalidInput(f"--host is an address of this machine such as 127.0.0.1, not {host!r}") from None
-    if not is_loopback and not allow_remote:
-        raise InvalidInput(f"--host {host} exposes the broker with its well-known key: say --allow-remote if that is meant")
-    if not is_loopback:
-        say(f"WARNING: anyone who can reach {host} can read and write everything: its key is public", style="bold red")
+    _refuse_remote(host, allow_remote=allow_remote)
     limits = Limits(idle_timeout_s=idle_timeout_s)
     running = Broker(BrokerSettings(auto_partitions=partitions if auto_create else 0, limits=limits))
     entities = _make(running, config, hub or [], queue or [], topic or [])
@@ -92,12 +83,18 @@ async def broker(
         raise BackendUnavailable("broker", f"can't listen on {host}:{port}: {error.strerror}; give another --port") from error
     end = _end_of_this()
     _show(running, entities, output, is_plain=tls is None)
+    await _serve(running, end)
+
+
+def _refuse_remote(host: str, *, allow_remote: bool) -> None:
     try:
-        is_interrupt = await end
-    finally:
-        await running.stop()
-    if is_interrupt:
-        raise Stopped("stopped; nothing was kept")
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise InvalidInput(f"--host is an address of this machine such as 127.0.0.1, not {host!r}") from None
+    if not is_loopback and not allow_remote:
+        raise InvalidInput(f"--host {host} exposes the broker with its well-known key: say --allow-remote if that is meant")
+    if not is_loopback:
+        say(f"WARNING: anyone who can reach {host} can read and write everything: its key is public", style="bold red")
 
 
 def _make(running: Broker, config: Path | None, hubs: Sequence[str], queues: Sequence[str], topics: Sequence[str]) -> list[str]:
@@ -154,6 +151,15 @@ def _end_of_this() -> asyncio.Future[bool]:
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, _end, future, number == signal.SIGINT)
     return future
+
+
+async def _serve(running: Broker, end: asyncio.Future[bool]) -> None:
+    try:
+        is_interrupt = await end
+    finally:
+        await running.stop()
+    if is_interrupt:
+        raise Stopped("stopped; nothing was kept")
 
 
 def _end(ending: asyncio.Future[bool], is_interrupt: bool) -> None:

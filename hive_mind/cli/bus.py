@@ -12,9 +12,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from hive_mind.bus.address import address_of
+from hive_mind.bus.address import address_of, in_words
 from hive_mind.bus.base import BusCapabilities, Envelope, EventBus, Inbox, Subscription, type_of
-from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, show, show_json, show_table
@@ -77,28 +76,36 @@ async def check(
     if not url:
         raise InvalidInput("which bus? Give its URL, or set HIVE_MIND_BUS")
     report = BusCheck(str(address_of(url)))
-    try:
-        opened, report.connect_ms = await _timed(open_bus(url))
-        try:
-            report.capabilities = opened.capabilities
-            bell = asyncio.Event()
-            inbox, report.subscribe_ms = await _timed(opened.subscribe(Subscription(hive, name), bell.set))
-            times = []
-            for _ in range(_ROUNDS):
-                _, took_ms = await _timed(_round_trip(opened, inbox, bell, hive, name))
-                times.append(took_ms)
-            report.round_trip_ms = {"median": round(median(times), 3), "worst": round(max(times), 3)}
-            await inbox.close()
-        finally:
-            await opened.close(drain_s=_CLOSE_S)
-    except BackendError as error:
-        report.problem, report.advice = str(error), _advice(error)
+    await _examine(report, url, hive, name)
     if output is Format.JSON:
         show_json({"is_ok": report.is_ok, **plain(report)})
     else:
         _show(report)
     if not report.is_ok:
         raise typer.Exit(FAILED)
+
+
+async def _examine(report: BusCheck, url: str, hive: str, name: str) -> None:
+    try:
+        opened, report.connect_ms = await _timed(open_bus(url))
+        try:
+            report.capabilities = opened.capabilities
+            await _send_to_oneself(report, opened, hive, name)
+        finally:
+            await opened.close(drain_s=_CLOSE_S)
+    except BackendError as error:
+        report.problem, report.advice = str(error), _advice(error)
+
+
+async def _send_to_oneself(report: BusCheck, opened: EventBus, hive: str, name: str) -> None:
+    bell = asyncio.Event()
+    inbox, report.subscribe_ms = await _timed(opened.subscribe(Subscription(hive, name), bell.set))
+    times = []
+    for _ in range(_ROUNDS):
+        _, took_ms = await _timed(_round_trip(opened, inbox, bell, hive, name))
+        times.append(took_ms)
+    report.round_trip_ms = {"median": round(median(times), 3), "worst": round(max(times), 3)}
+    await inbox.close()
 
 
 async def _round_trip(opened: EventBus, inbox: Inbox, bell: asyncio.Event, hive: str, name: str) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.files import read_stdin
-from hive_mind.cli.options import Format, Group, examples, settings_for, show_result
+from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.counted import counted
 from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
@@ -71,7 +71,10 @@ async def list_names(home: options.Home = None, output: options.Output = Format.
 async def rotate(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Encrypt all of them with a new key and forget the former one. Values and names stay."""
     count = _store(home).rotate()
-    show_result(output, {"rotated": count}, f"{counted(count, 'credential')} encrypted with a new key")
+    if output is Format.JSON:
+        show_json({"rotated": count})
+    else:
+        show(f"{counted(count, 'credential')} encrypted with a new key")
 
 
 @group.called_as("hive-mind credentials delete redis-password")
@@ -79,7 +82,10 @@ async def delete(name: Name, home: options.Home = None, output: options.Output =
     """Delete one. Exit code 2 where there is none of this name."""
     if not _store(home).delete(name):
         raise InvalidInput(f"there is no credential {name}: hive-mind credentials list")
-    show_result(output, {"name": name, "deleted": True}, f"{name} is deleted")
+    if output is Format.JSON:
+        show_json({"name": name, "deleted": True})
+    else:
+        show(f"{name} is deleted")
 
 
 def _store(home: Path | None) -> CredentialStore:

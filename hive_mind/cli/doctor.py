@@ -32,8 +32,7 @@ from hive_mind.runtime.members.snapshot_lines import GivenBack, give_back
 from hive_mind.runtime.settings import Settings, without_effect
 from hive_mind.runtime.wiring import open_memory, open_model
 from hive_mind.runtime.workers.status import rooms
-from hive_mind.sqlite.lock import in_use_by
-from hive_mind.sqlite.replacement import is_half_replaced
+from hive_mind.sqlite import in_use_by, is_half_replaced
 
 OK, ABSENT, LEFT, PROBLEM = "ok", "absent", "left", "problem"
 
@@ -257,7 +256,7 @@ async def problems_of(settings: Settings, path: Path) -> Sequence[str]:
 
 
 async def repaired(settings: Settings, path: Path) -> Any | None:
-    """The outcome of a repair (`store.sqlite.repair.Repair`); None for a record that is whole."""
+    """The outcome of a repair (`store.sqlite.reading.Repair`); None for a record that is whole."""
     problems = await problems_of(settings, path)
     if not problems:
         return None

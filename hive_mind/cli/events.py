@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from hive_mind.bus.address import in_words
 from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState, admin_of
 from hive_mind.bus.codec import as_cloud_event
 from hive_mind.bus.dead_letters import files_in
-from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import Format, Group, examples, refuse_ineffective, show_result
+from hive_mind.cli.options import Format, Group, examples, refuse_ineffective
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
@@ -286,14 +286,20 @@ async def dlq(
 
 async def _replay(letters: "HiveLetters", chosen: Sequence[DeadLetter], output: Format) -> None:
     replayed = await letters.replay([letter.id for letter in chosen])
-    show_result(output, {"replayed": replayed, "chosen": len(chosen)}, f"{replayed} of {len(chosen)} sent again")
+    if output is Format.JSON:
+        show_json({"replayed": replayed, "chosen": len(chosen)})
+    else:
+        show(f"{replayed} of {len(chosen)} sent again")
     if replayed < len(chosen):
         raise CommandError("the others can't be read by this version; `dlq ID` says why")
 
 
 async def _drop(letters: "HiveLetters", chosen: Sequence[DeadLetter], output: Format) -> None:
     dropped = await letters.drop([letter.id for letter in chosen])
-    show_result(output, {"dropped": dropped, "chosen": len(chosen)}, f"{dropped} dropped")
+    if output is Format.JSON:
+        show_json({"dropped": dropped, "chosen": len(chosen)})
+    else:
+        show(f"{dropped} dropped")
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli.output import say, show, show_json
+from hive_mind.cli.output import say
 from hive_mind.cli.running import Work, command
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
@@ -179,11 +179,6 @@ class Group(typer.Typer):
         return registered
 
 
-def show_result(output: Format, document: object, sentence: str) -> None:
-    """For programs a document, for people a sentence."""
-    show_json(document) if output is Format.JSON else show(sentence)
-
-
 def examples(*lines: str) -> str:
     """Example calls as they stand at the end of a command's help."""
     return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
@@ -237,7 +232,7 @@ def ways_of(context: typer.Context, file: Path | None, method: str, limit: int) 
     """
     if file is None:
         return Ways(method, limit)
-    from hive_mind.retrieval.files.changing import beyond_a_memory, config_in, ranking_settings
+    from hive_mind.retrieval.files.workspace import beyond_a_memory, config_in, ranking_settings
 
     config = config_in(file)
     for clause in beyond_a_memory(config):

@@ -34,10 +34,9 @@ from hive_mind.cli.output import (
     write_picture,
 )
 from hive_mind.cli.running import FAILED, ending_signals, exit_codes
-from hive_mind.drawing.palette import COLOURS, MARKERS
+from hive_mind.drawing import COLOURS, MARKERS
 from hive_mind.errors import InvalidInput
-from hive_mind.sim.faults import FAULTS, parse
-from hive_mind.sim.hives import TOPOLOGIES
+from hive_mind.sim import FAULTS, TOPOLOGIES, parse
 from hive_mind.sim.run import OPERATIONS, SimulationPlan, SimulationReport, run
 
 # Of a line; more of them hide it.

@@ -194,12 +194,7 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[boo
     """Held inside the block; whether it had to be waited for. Raises `FleetLocked` when somebody else holds it for that long."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        until, has_waited = time.monotonic() + wait_s, False
-        while not try_lock(descriptor):
-            if time.monotonic() >= until:
-                raise FleetLocked(fleet, holder_in(descriptor))
-            has_waited = True
-            await asyncio.sleep(_LOOK_S)
+        has_waited = await _taken(descriptor, fleet, wait_s)
         try:
             note_holder(descriptor, os.getpid())
             yield has_waited
@@ -208,3 +203,13 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[boo
             unlock(descriptor)
     finally:
         os.close(descriptor)
+
+
+async def _taken(descriptor: int, fleet: str, wait_s: float) -> bool:
+    until, has_waited = time.monotonic() + wait_s, False
+    while not try_lock(descriptor):
+        if time.monotonic() >= until:
+            raise FleetLocked(fleet, holder_in(descriptor))
+        has_waited = True
+        await asyncio.sleep(_LOOK_S)
+    return has_waited

@@ -15,7 +15,7 @@ from hive_mind.credentials.base import CREDENTIALS_MAX, Secret, checked_name, ch
 from hive_mind.credentials.key import KeyPlace, WriteWhole, new_key
 from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput
 from hive_mind.model.decoding import json_decoder
-from hive_mind.sqlite.lock import turn
+from hive_mind.sqlite import turn
 
 _VERSION = 1
 # The plaintext of a file's check: a key that decrypts it is the right one, also when a token is damaged.

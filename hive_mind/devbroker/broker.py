@@ -18,16 +18,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
 
+from hive_mind.devbroker.amqp import NOT_FOUND, UNAUTHORIZED, AmqpError
 from hive_mind.devbroker.amqp.connection import Connection
-from hive_mind.devbroker.amqp.encoding import NOT_FOUND, UNAUTHORIZED, AmqpError
 from hive_mind.devbroker.amqp.link import address_path
 from hive_mind.devbroker.amqp.sections import Message
-from hive_mind.devbroker.amqp.switchboard import Limits, Peer, Requests, RoutedLink
-from hive_mind.devbroker.entities import Entities
+from hive_mind.devbroker.amqp.switchboard import (
+    CBS,
+    MANAGEMENT,
+    READ,
+    Fault,
+    Faults,
+    Limits,
+    Peer,
+    RequestEntity,
+    Requests,
+    RoutedLink,
+    note_audience,
+)
+from hive_mind.devbroker.config import Entities
 from hive_mind.devbroker.entity import Entity, EntityHost, ManagementReply, Timer
 from hive_mind.devbroker.eventhub import Retention
-from hive_mind.devbroker.faults import Fault, Faults
-from hive_mind.devbroker.requests import CBS, MANAGEMENT, READ, RequestEntity, note_audience
 
 _SAS = "SharedAccessSignature "
 _MANAGEMENT = "$management"

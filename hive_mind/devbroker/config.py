@@ -1,18 +1,105 @@
-"""Microsoft's Config.json, the file that tells their emulators which hubs, queues, topics and subscriptions there are.
+"""Everything a broker has: hubs, and the queues, topics and subscriptions of a Service Bus namespace, made when asked for or
+written in a file.
 
-Both emulators' files are read, or one file with both parts. A mistake is named by its place in the file.
+With `auto_partitions` what a client asks for is made: hubs, topics, and subscriptions. A subscription made this way, `HIVE.NODE`
+or just `NODE`, gets what has its own name as the application property `target`, or `HIVE.*` or just `*`, which are for everyone.
+A hive has no other targets, so it needs no administration.
+
+The file is Microsoft's Config.json, which tells their emulators what there is. Both emulators' files are read, or one file with
+both parts. A mistake is named by its place in the file.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hive_mind.devbroker.entities import Entities
+from hive_mind.devbroker.entity import Entity, EntityHost
+from hive_mind.devbroker.eventhub import EventHub, Retention, hub_of, is_hub_path
+from hive_mind.devbroker.servicebus.namespace import Namespace
 from hive_mind.errors import InvalidInput
 from hive_mind.model.decoding import converted, json_decoder
+
+# Above it nothing more is made for a client that asks: names are free, and each entity takes memory.
+_MADE_MAX = 1000
+
+PARTITIONS = 4
+"""Of a hub, where nobody says otherwise."""
+_PARTITIONS_MAX = 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,255}")
+_SUBSCRIPTION = re.compile(r"(?P<topic>[^/]+)/subscriptions/(?P<name>[^/]+)(?:/\$deadletterqueue)?", re.IGNORECASE)
+
+
+class Entities:
+    """Entities by path; upper and lower case are the same."""
+
+    def __init__(self, host: EntityHost, *, auto_partitions: int = 0, retention: Retention | None = None) -> None:
+        self._host, self._auto_partitions, self._retention = host, auto_partitions, retention
+        self._hubs: dict[str, EventHub] = {}
+        self.namespace = Namespace(host)
+        self._made = 0
+
+    def add_hub(self, name: str, partitions: int = PARTITIONS, groups: Sequence[str] | None = ()) -> EventHub:
+        """A new, empty hub; with `groups` None every consumer group exists. Raises `InvalidInput`."""
+        if not _NAME.fullmatch(name) or name.lower() in self._hubs:
+            raise InvalidInput(f"hub {name!r}: the name is taken, or not made of letters, digits, '.', '-' and '_'")
+        if not 1 <= partitions <= _PARTITIONS_MAX:
+            raise InvalidInput(f"hub {name!r}: a hub has 1 to {_PARTITIONS_MAX} partitions, not {partitions}")
+        hub = self._hubs[name.lower()] = EventHub(self._host, name, partitions, groups, self._retention)
+        return hub
+
+    def find(self, path: str, *, is_hub: bool | None = None) -> Entity | None:
+        """The entity at a path: a hub, something else, or whatever is there where nobody says which is meant."""
+        hub = self._hubs.get(hub_of(path)) if is_hub_path(path) or "/" not in path else None
+        entity = None if is_hub_path(path) else self.namespace.find(path)
+        return entity or hub if is_hub is None else hub if is_hub else entity
+
+    def make(self, path: str, *, is_hub: bool | None) -> Entity | None:
+        """The new entity for a path without one; None where none is made."""
+        if not self._auto_partitions or self._made >= _MADE_MAX:
+            return None
+        subscription = _SUBSCRIPTION.fullmatch(path)
+        if subscription is not None:
+            self._make_subscription(subscription["topic"], subscription["name"])
+        elif is_hub_path(path) or (is_hub and _NAME.fullmatch(path)):
+            self._make_hub(path.partition("/")[0])
+        elif _NAME.fullmatch(path):
+            self._make_topic(path)
+        return self.find(path, is_hub=is_hub)
+
+    def _make_hub(self, name: str) -> None:
+        if _NAME.fullmatch(name):
+            self.add_hub(name, self._auto_partitions, groups=None)
+            self._count_made()
+
+    def _make_topic(self, name: str) -> None:
+        # A sender that can't know whether a message arrived sends it again under the same id.
+        self.namespace.add_topic(name, {"RequiresDuplicateDetection": True})
+        self._count_made()
+
+    def _make_subscription(self, topic: str, name: str) -> None:
+        if not (_NAME.fullmatch(topic) and _NAME.fullmatch(name)):
+            return
+        if self.namespace.find(topic) is None:
+            self._make_topic(topic)
+        hive, dot, _ = name.partition(".")
+        rules = [_rule("own", name), _rule("everyone", f"{hive}.*" if dot else "*")]
+        # A member gives up far earlier, and then it says why.
+        self.namespace.add_subscription(topic, name, {"MaxDeliveryCount": 100}, rules)
+        self._count_made()
+
+    def _count_made(self) -> None:
+        self._made += 1
+        self._host.count("entities made")
+
+
+def _rule(name: str, target: str) -> dict[str, object]:
+    condition = {"FilterType": "Correlation", "CorrelationFilter": {"Properties": {"target": target}}}
+    return {"Name": name, "Properties": condition}
+
 
 _FILE_BYTES_MAX = 1 << 20
 

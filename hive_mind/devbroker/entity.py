@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
-from hive_mind.devbroker.amqp.encoding import AmqpError
+from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.amqp.sections import Message
 
 OutcomeKind = Literal["accepted", "rejected", "released", "modified"]

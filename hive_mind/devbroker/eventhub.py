@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from hive_mind.devbroker.amqp.encoding import (
+from hive_mind.devbroker.amqp import (
     INVALID_FIELD,
     NOT_ALLOWED,
     NOT_FOUND,

@@ -17,11 +17,11 @@ from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.files import read_json
-from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.datasets.base import read_json
+from hive_mind.evals.experiments import Arm, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.gating import Judgement, Side, judge_run
+from hive_mind.evals.running import MeasuredRun, read_run
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
-from hive_mind.evals.running.reading import MeasuredRun, read_run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
 from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.fact import Fact

@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.rows import Row
+from hive_mind.evals.experiments import Row
 from hive_mind.measure.differences import Column, Pairs, Sense
-from hive_mind.measure.keywords import holds_all, holds_any
-from hive_mind.measure.ranking import ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank
-from hive_mind.measure.results import Likeness, coverage_gap, likeness, source_diversity
+from hive_mind.measure.results import (
+    Likeness,
+    coverage_gap,
+    holds_all,
+    holds_any,
+    likeness,
+    ndcg_at_k,
+    nudcg_at_k,
+    recall_at_k,
+    reciprocal_rank,
+    source_diversity,
+)
 from hive_mind.model.query import Hit
 
 Figures = dict[str, float | None]

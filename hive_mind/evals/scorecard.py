@@ -16,16 +16,15 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.node_per_agent import remains_of
-from hive_mind.evals.experiments.values import BASELINES, RUNNING, Arm, Cell, Fault, Mode
+from hive_mind.evals.experiments import BASELINES, RUNNING, Arm, Cell, Fault, Learned, Mode, Row
 from hive_mind.evals.metrics import column, groups_of_both, identical, metrics_of, value_of
-from hive_mind.evals.rows import Learned, Row
-from hive_mind.evals.running.reading import MeasuredCell, read_run
+from hive_mind.evals.running import MeasuredCell, read_run
 from hive_mind.hive.topology.spec import SINGLE
+from hive_mind.measure import Estimate, Middle, estimates, middle
 from hive_mind.measure.differences import JUDGED_MIN, Difference, metric_changes
-from hive_mind.measure.intervals import Estimate, Middle, estimates, middle
 from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
-from hive_mind.retrieval.files.writing import writable
+from hive_mind.retrieval.files import writable
 
 FILE = "scorecard.json"
 

@@ -29,10 +29,9 @@ from zlib import crc32
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
 from hive_mind.journal.base import Journal
+from hive_mind.sqlite import Lock, lock_path, log_path
 from hive_mind.sqlite.file import File, FileFormat, unreadable
-from hive_mind.sqlite.lock import Lock, lock_path
 from hive_mind.sqlite.log import HEADER_BYTES
-from hive_mind.sqlite.replacement import log_path
 from hive_mind.sqlite.worker import Worker
 
 _log = logging.getLogger(__name__)

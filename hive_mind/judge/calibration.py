@@ -23,7 +23,7 @@ import numpy as np
 from hive_mind.goals import GENERAL
 from hive_mind.judge.agreement import leanings, pooled
 from hive_mind.judge.judgment import PERSON, Judged, JudgmentAction, Precedent
-from hive_mind.measure.intervals import wilson_bounds
+from hive_mind.measure import wilson_bounds
 
 TARGET = 0.95
 # Fewer could be one person on one day.

@@ -28,7 +28,7 @@ from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import GoalSection
 from hive_mind.judge.judgment import FACT, CaseKind, Example, JudgmentAction
-from hive_mind.measure.intervals import wilson_bounds
+from hive_mind.measure import wilson_bounds
 
 Mode = Literal["active", "shadow", "retired"]
 KIND = "rule"

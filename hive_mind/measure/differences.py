@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.measure.intervals import BLOCK_NUMBERS, SEED, Estimate, Values, defined, estimates, macro_mean
+from hive_mind.measure import BLOCK_NUMBERS, SEED, Estimate, Values, defined, estimates, macro_mean
 
 # The standard error of a p of 0.05 is then 0.002.
 DRAWS = 10_000

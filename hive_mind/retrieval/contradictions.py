@@ -12,11 +12,9 @@ from pydantic import BaseModel
 
 from hive_mind.forms.form import fields
 from hive_mind.forms.tree import Finding, Path, Tree
-from hive_mind.retrieval.files.changing import changed
-from hive_mind.retrieval.files.collection import BUILT_IN, DATE_FIELDS, Collection
-from hive_mind.retrieval.files.configuration import RESULTS_MAX, RetrievalConfig
+from hive_mind.retrieval.files.configuration import BUILT_IN, DATE_FIELDS, RESULTS_MAX, Collection, RetrievalConfig
 from hive_mind.retrieval.files.documents import Document, Skipped, all_read
-from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.files.workspace import Workspace, changed
 from hive_mind.suggestions import did_you_mean
 
 _EMBED = "index it with an embedding model"

@@ -30,8 +30,7 @@ from hive_mind.retrieval.contradictions import (
     contradictions,
     filter_findings,
 )
-from hive_mind.retrieval.files.collection import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery, RetrievalConfig
 from hive_mind.retrieval.files.documents import left_out
 from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
 from hive_mind.suggestions import did_you_mean

@@ -5,7 +5,7 @@ from pathlib import Path
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 from hive_mind.runtime.settings import Settings
-from hive_mind.sqlite.replacement import is_half_replaced
+from hive_mind.sqlite import is_half_replaced
 
 _AGENT_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

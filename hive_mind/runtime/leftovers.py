@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hive_mind.replacing import PART, REPLACED, UNFINISHED, abandoned, is_abandoned
 from hive_mind.runtime.erasure.copies import noted
-from hive_mind.sqlite.replacement import KEPT, is_half_replaced
+from hive_mind.sqlite import KEPT, is_half_replaced
 
 _HALVES = (".restored", ".restoring", ".repaired")
 """Endings of databases that were to take the place of another one, which has them removed when it is next made."""

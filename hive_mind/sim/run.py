@@ -11,10 +11,21 @@ from hive_mind.hive.effects import Promote, Retract, Write
 from hive_mind.hive.policy.rights import clamped
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import actor_of
-from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, YEAR_MS, drawn
-from hive_mind.sim.history import Operation
-from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology, joined, left
-from hive_mind.sim.invariants.checks import (
+from hive_mind.sim import (
+    GOSSIP_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    MODERATORS_NODE,
+    NODES,
+    YEAR_MS,
+    Workload,
+    agents_of,
+    drawn,
+    first_topology,
+    joined,
+    left,
+)
+from hive_mind.sim.checks import (
     LettingGo,
     agreement,
     difference,
@@ -25,12 +36,10 @@ from hive_mind.sim.invariants.checks import (
     unfinished,
     unretracted,
 )
-from hive_mind.sim.invariants.promises import check_moderated
-from hive_mind.sim.invariants.views import Place, shares_of
-from hive_mind.sim.invariants.visible import check_answer, check_fresh, check_unanswered, check_visible
+from hive_mind.sim.history import Operation, Place, shares_of
+from hive_mind.sim.intruders import FORGER, THIEF, Siege
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.siege.intruders import FORGER, THIEF, Siege
-from hive_mind.sim.workload import MODERATORS_NODE, Workload, agents_of
+from hive_mind.sim.promises import check_answer, check_fresh, check_moderated, check_unanswered, check_visible
 from hive_mind.sim.world import NewChance, Violation, World
 
 # A run of 100 operations so takes eight minutes of virtual time, besides stalls.

@@ -5,6 +5,7 @@ Everything left to chance comes from streams of one seed, one per purpose: so th
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 
 from hive_mind.bus.base import Envelope
@@ -28,16 +29,12 @@ from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.partition_replica import ASSERTIONS
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import Message, SearchRequest
-from hive_mind.sim.faults import Weather
-from hive_mind.sim.history import History, Operation
-from hive_mind.sim.hives import node_of as new_node_of
-from hive_mind.sim.invariants.views import node_of, note_promoted, places_of
-from hive_mind.sim.machine import Machine, MachineWorld
-from hive_mind.sim.network import Fate, Network, Packet
-from hive_mind.sim.schedule import Schedule
-from hive_mind.sim.siege.keys import BEAT_MS, Mail, Office
-from hive_mind.sim.siege.liar import Liar, LyingNode
-from hive_mind.sim.workload import Request
+from hive_mind.sim import Request, Weather
+from hive_mind.sim import node_of as new_node_of
+from hive_mind.sim.history import History, Operation, node_of, note_promoted, places_of
+from hive_mind.sim.keys import BEAT_MS, Mail, Office
+from hive_mind.sim.liars import Liar, LyingNode
+from hive_mind.sim.machine import Fate, Machine, MachineWorld, Network, Packet, Schedule
 
 NewChance = Callable[[str], Chance]
 """A stream of chance by its name; the same name gives the same stream."""
@@ -115,7 +112,8 @@ class World(MachineWorld):
         """Another topology holds: everybody hears of it, each in its own time, some only much later."""
         self.topology = topology
         for machine in list(self.machines.values()):
-            self._rearrange_later(machine, topology, late_ms if machine.name in late else 0)
+            after_ms = (late_ms if machine.name in late else 0) + self._chance.expovariate(1 / 5_000)
+            self.schedule.after(after_ms, partial(self._rearrange, machine, topology))
 
     def post(self, author: str, to: str, envelope: Envelope) -> None:
         """Put on its way what somebody says who is no machine of the hive."""
@@ -269,9 +267,6 @@ class World(MachineWorld):
         persists = [n for n, effect in enumerate(effects) if isinstance(effect, Persist)]
         if places and persists and places[0] < persists[-1]:
             self.violate("I7b acknowledged after it is durable", f"{type(event.message).__name__} was acknowledged first")
-
-    def _rearrange_later(self, machine: Machine, topology: Topology, late_ms: int) -> None:
-        self.schedule.after(late_ms + self._chance.expovariate(1 / 5_000), lambda: self._rearrange(machine, topology))
 
     def _rearrange(self, machine: Machine, topology: Topology) -> None:
         """Tell a machine of a topology, and whether it has heard of the one before."""

@@ -1,5 +1,202 @@
 """The common ground of every SQLite file of this package: one owner, one thread, writes that are on disk when they return.
 
 A node's journal, an agent's record and its ledger stand on it; a ledger may have several owners that take turns. It knows none of
-them: a `Format` describes a file, they bring the statements.
+them: a `Format` describes a file, they bring the statements. Here are the lock of a file, and another file in its place.
+
+A lock beside the file also names its holder. SQLite's own is lost as soon as anything in the same process opens and closes the
+file (POSIX), and its message does not name the holder. The operating system releases this one when its holder dies, so a file
+left behind harms nobody. Where the system has no `flock`, SQLite's lock remains.
+
+A file that takes the place of another is whole and on disk before a note says what is to happen. From then on it happens: the
+next opening, even after a kill or a power failure, carries out what is left. Until then nothing has changed. So one of both is
+always there; the former file and its log are kept beside it under another name.
 """
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from hive_mind.errors import DatabaseLocked, DatabaseUnreadable
+from hive_mind.file_lock import holder_in, is_locked, lock, note_holder, try_lock, unlock
+from hive_mind.model.decoding import json_decoder
+from hive_mind.replacing import replacing, sync_file, sync_folder, write_whole
+
+_COMMAND_CHARACTERS_MAX = 200
+
+
+class Lock:
+    """Held from construction to `release`. Raises `DatabaseLocked`, and `OSError` where the file system has no locks.
+
+    With `is_shared` others that share may hold it, too; a lone holder may make and mend the file until it calls `share`.
+    """
+
+    def __init__(self, database: Path, owner: str, *, is_shared: bool = False) -> None:
+        self._database, self._owner = database, owner
+        self._descriptor = os.open(lock_path(database), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self.is_alone = self._take(is_shared)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        note_holder(self._descriptor, os.getpid())
+
+    def share(self) -> None:
+        """Let others that share in. Raises `DatabaseLocked` where one that does not was faster."""
+        if not try_lock(self._descriptor, is_shared=True):
+            raise locked_error(self._database, self._owner, holder_in(self._descriptor))
+
+    def release(self) -> None:
+        if holder_in(self._descriptor) == os.getpid():
+            note_holder(self._descriptor, None)
+        unlock(self._descriptor)
+        os.close(self._descriptor)
+
+    def _take(self, is_shared: bool) -> bool:
+        """Whether nobody else has it."""
+        if try_lock(self._descriptor):
+            return True
+        if is_shared and try_lock(self._descriptor, is_shared=True):
+            return False
+        raise locked_error(self._database, self._owner, holder_in(self._descriptor))
+
+
+@contextmanager
+def turn(database: Path) -> Iterator[None]:
+    """Processes that share a file open it one after the other, so that the first can check, create or repair it."""
+    descriptor = os.open(database.with_name(database.name + ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def lock_path(database: Path) -> Path:
+    """Where a file's lock is. It may be deleted while nobody has the file open."""
+    return database.with_name(database.name + ".lock")
+
+
+def in_use_by(database: Path) -> int | None:
+    """The process that has it open to write; None where none has."""
+    try:
+        with lock_path(database).open("rb") as file:
+            holder = holder_in(file.fileno())
+    except OSError:
+        return None
+    # One that was killed leaves its number behind. Nobody is kept out by looking where there is none.
+    return holder if holder and is_locked(lock_path(database)) else None
+
+
+def locked_error(database: Path, owner: str, holder_pid: int = 0) -> DatabaseLocked:
+    """The error for finding an `owner`'s file taken by `holder_pid`, 0 where that is not known."""
+    if holder_pid == os.getpid():
+        problem = f"this process has it open already; use that {owner}, or close it first"
+    elif holder_pid:
+        stop = "stop it (hive-mind serve --stop, if serve, mcp or ui started it)"
+        problem = f"process {holder_pid}{_command(holder_pid)} has it open; {stop}, or give this {owner} another path"
+    else:
+        problem = f"another process has it open; find it with `fuser` and stop it, or give this {owner} another path"
+    return DatabaseLocked("sqlite", f"{database}: {problem}", holder_pid or None)
+
+
+def _command(pid: int) -> str:
+    """ " (command line)" of a process, "" where the system does not tell."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    line = " ".join(words).strip()[:_COMMAND_CHARACTERS_MAX]
+    return f" ({line})" if line else ""
+
+
+_log = logging.getLogger(__name__)
+
+KEPT = ("before", "damaged")
+"""Words by which former files are called: after a restoration, after a repair."""
+
+
+class _Replacement(msgspec.Struct, frozen=True):
+    """By their names in the folder: the file that takes the place, and where the former one goes."""
+
+    made: str
+    kept: str
+
+
+def replace_database(path: Path, made: Path, word: str) -> Path | None:
+    """Put `made`, a closed database, in the place of the one at `path`, which this process owns. Where the former one is now."""
+    sync_file(made)
+    kept_path = free_name(path, word)
+    write_whole(_note(path), msgspec.json.encode(_Replacement(made.name, kept_path.name)))
+    _carry_out(path)
+    return kept_path if kept_path.exists() or log_path(kept_path).exists() else None
+
+
+def is_half_replaced(path: Path) -> bool:
+    """Whether somebody was killed while replacing this database, so that `mend` has something to do."""
+    path = path.resolve()
+    return _note(path).exists()
+
+
+def mend(path: Path) -> None:
+    """Carry out what a killed process has left to do. Only for the owner of the file. Raises `DatabaseUnreadable`, `OSError`."""
+    path = path.resolve()
+    if _note(path).exists():
+        _log.warning("%s: its replacement was interrupted, and is finished now", path)
+        _carry_out(path)
+
+
+def _carry_out(path: Path) -> None:
+    """Do what the note says. Each step may have been done before."""
+    try:
+        planned = json_decoder(_Replacement)(_note(path).read_bytes())
+    except msgspec.DecodeError as error:
+        advice = f"move {_note(path).name} away, and look at what is there: hive-mind doctor"
+        problem = f"{path} was being replaced, and the note on it is damaged. Nothing was changed; {advice}"
+        raise DatabaseUnreadable("sqlite", problem) from error
+    made_path, kept_path = path.with_name(planned.made), path.with_name(planned.kept)
+    if made_path.exists():
+        for source, target in ((log_path(path), log_path(kept_path)), (path, kept_path)):
+            if source.exists() and not target.exists():
+                _link(source, target)
+        sync_folder(path.parent)
+    elif not path.exists():
+        where = f"its former file is {kept_path}" if kept_path.exists() else "there was none before"
+        raise DatabaseUnreadable("sqlite", f"{path} is missing, and so is what was to take its place, {made_path.name}; {where}")
+    # Before the file: with another one's log it would be neither. And nobody has opened the new one yet.
+    for log_file in (log_path(path), path.with_name(f"{path.name}-shm")):
+        log_file.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    if made_path.exists():
+        made_path.replace(path)
+        sync_folder(path.parent)
+    _note(path).unlink()
+    # Else the note could come back, and take the log of later writes away.
+    sync_folder(path.parent)
+
+
+def free_name(path: Path, word: str) -> Path:
+    """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
+    return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
+
+
+def log_path(path: Path) -> Path:
+    """SQLite's write-ahead log of a file."""
+    return path.with_name(path.name + "-wal")
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        # Not every file system has a second name for a file.
+        with replacing(target) as copy:
+            shutil.copyfile(source, copy)
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(f"{path.name}.replacing")

@@ -14,10 +14,8 @@ from pathlib import Path
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
 from hive_mind.private import private_folder
 from hive_mind.replacing import publish, sync_file, sync_folder
-from hive_mind.sqlite.lock import Lock, locked_error, turn
-from hive_mind.sqlite.log import refuse_damaged_log
-from hive_mind.sqlite.replacement import is_half_replaced, log_path, mend
-from hive_mind.sqlite.unwritable import begun, connect, connect_copy, is_unwritable, reading
+from hive_mind.sqlite import Lock, is_half_replaced, locked_error, log_path, mend, turn
+from hive_mind.sqlite.log import begun, connect, connect_copy, is_unwritable, reading, refuse_damaged_log
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
 # A write takes milliseconds: a longer wait is for a process that hangs.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.contract.buses.servicebus import add_subscription
 from tests.servers.redis_server import RedisServer

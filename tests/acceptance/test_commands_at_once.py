@@ -11,7 +11,7 @@ from subprocess import PIPE
 import pytest
 
 from hive_mind import Settings, open_memory
-from hive_mind.sqlite.lock import Lock
+from hive_mind.sqlite import Lock
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.sampled import usually
 

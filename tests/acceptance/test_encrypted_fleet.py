@@ -16,8 +16,8 @@ import redis as client
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.platforms.base import Running
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.contract.test_bus_erasing import reached
 from tests.servers.redis_server import RedisServer

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from hive_mind.bus.dead_letters import file_of, refusal
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.contract.bus_builders import envelope
 from tests.contract.test_bus_erasing import reached

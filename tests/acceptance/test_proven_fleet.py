@@ -12,8 +12,8 @@ import pytest
 from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Envelope, EventBus
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.attacking import FALSE, TRUE, addressed, said_in_a_twin
 from tests.sampled import usually

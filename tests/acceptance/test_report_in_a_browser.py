@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.drawing.palette import COLOURS
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.drawing import COLOURS
+from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.report import write_report
 from tests.acceptance.chromium import Tab, browser
 from tests.contrast import contrast

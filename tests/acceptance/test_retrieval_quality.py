@@ -12,7 +12,7 @@ from hive_mind.evals.arms.methods import search_in
 from hive_mind.evals.datasets import load_locomo
 from hive_mind.evals.running.cell import Asking, put
 from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
-from hive_mind.measure.intervals import macro_mean
+from hive_mind.measure import macro_mean
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder

@@ -12,9 +12,8 @@ from hive_mind.retrieval.deployment import Order as DeployOrder
 from hive_mind.retrieval.deployment import deploy
 from hive_mind.retrieval.files.starting import init
 from hive_mind.retrieval.measuring.evaluation import bench_of
-from hive_mind.retrieval.tuning.asked_tuners import LlmTuner
 from hive_mind.retrieval.tuning.loop import Order, tune
-from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
+from hive_mind.retrieval.tuning.tuners import LlmTuner, SearchSettings, SearchTuner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 from tests.sampled import usually

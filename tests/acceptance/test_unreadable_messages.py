@@ -9,8 +9,8 @@ import redis as client
 
 from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION
 from hive_mind.bus.redis import keys
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.sampled import thorough
 from tests.servers.redis_server import RedisServer
@@ -42,7 +42,7 @@ def over_redis() -> Iterator[tuple[str, Send]]:
 def over_service_bus() -> Iterator[tuple[str, Send]]:
     from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
-    from hive_mind.bus.servicebus.messages import subscription_of
+    from hive_mind.bus.servicebus.account import subscription_of
 
     with BrokerThread(settings=BrokerSettings(auto_partitions=PARTITIONS)) as broker, ExitStack() as stack:
         to = stack.enter_context(ServiceBusClient.from_connection_string(broker.connection_string()))

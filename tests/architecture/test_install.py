@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from hive_mind.bus.schemes import SCHEMES
+from hive_mind.bus.address import SCHEMES
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

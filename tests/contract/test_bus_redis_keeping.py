@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from hive_mind.bus.base import ATTEMPTS_MAX, EVERYONE
-from hive_mind.bus.redis import RedisBus, keys, reader, wire
-from hive_mind.bus.redis import server as trimming
+from hive_mind.bus.redis import RedisBus, admin, keys, reader, wire
 from hive_mind.errors import InvalidInput
 from tests.contract.bus_builders import envelope, letter_text, text, texts
 from tests.contract.redis_builders import (
@@ -28,7 +27,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def _trims_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trimming, "_WATCHED_MS", 0)
+    monkeypatch.setattr(admin, "_WATCHED_MS", 0)
 
 
 async def trimmed(bus: RedisBus, kept_s: float = 3600.0, hive: str = "hive") -> None:
@@ -36,7 +35,7 @@ async def trimmed(bus: RedisBus, kept_s: float = 3600.0, hive: str = "hive") -> 
 
     async def once(to: wire.Wire) -> None:
         await to.call(("DEL", keys.keeper(hive)))
-        await trimming.trim(to, hive, kept_s)
+        await admin.trim(to, hive, kept_s)
 
     await asyncio.sleep(0.01)
     await bus._admin.ask(once)
@@ -134,7 +133,7 @@ async def every_second_is_brief(bus: RedisBus, *to: str) -> list[str]:
 async def test_what_is_brief_piles_up_for_nobody_who_is_away(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
-    monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
+    monkeypatch.setattr(admin, "BRIEF_S", 0.05)
 
     bus = await buses.bus()
     bob, cid = await subscribed(bus), await subscribed(bus, "cid")
@@ -155,7 +154,7 @@ async def test_what_is_brief_piles_up_for_nobody_who_is_away(
 async def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
-    monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
+    monkeypatch.setattr(admin, "BRIEF_S", 0.05)
 
     bus = await buses.bus()
     bob, cid = await subscribed(bus), await subscribed(bus, "cid")
@@ -185,7 +184,7 @@ async def all_shown(shown: list[str], count: int) -> bool:
 async def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
-    monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
+    monkeypatch.setattr(admin, "BRIEF_S", 0.0)
 
     bus = await buses.bus()
     await bus.publish([msgspec.structs.replace(envelope("asked", "bob"), is_brief=True)])
@@ -199,7 +198,7 @@ async def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(
 async def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_waited_for(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
-    monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
+    monkeypatch.setattr(admin, "BRIEF_S", 0.0)
 
     first = await buses.bus()
     bob = await subscribed(first)
@@ -246,8 +245,8 @@ async def test_only_one_of_many_members_trims_at_a_time(buses: Buses) -> None:
             return await call(*some, **options)
 
         to.call = counted  # type: ignore[method-assign]
-        await trimming.trim(to, "hive", 60)
-        await trimming.trim(to, "hive", 60)
+        await admin.trim(to, "hive", 60)
+        await admin.trim(to, "hive", 60)
 
     await subscribed(bus)
     await bus._admin.ask(twice)

@@ -10,8 +10,7 @@ from redis import Redis
 from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BrokerVitals, BusSettings, Subscription
-from hive_mind.bus.redis import RedisBus
-from hive_mind.bus.redis import server as redis_server
+from hive_mind.bus.redis import RedisBus, admin
 from hive_mind.bus.redis.wire import ServerAddress, Wire
 from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.waiting import until
@@ -30,7 +29,7 @@ def seen(server: RedisServer, *places: tuple[str, str]) -> BrokerVitals:
         wire = Wire(ServerAddress(address_of(server.url), BusSettings()))
         await wire.connect()
         try:
-            return await redis_server.look(wire, places)
+            return await admin.look(wire, places)
         finally:
             await wire.close()
 
@@ -50,7 +49,7 @@ def test_memory_is_told_against_the_limit_or_what_the_machine_has(server: RedisS
 def test_a_clock_of_this_machine_that_is_an_hour_ahead_is_told(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(seen(server).ahead_ms) < 5_000
     now = time.time_ns
-    monkeypatch.setattr(redis_server.time, "time_ns", lambda: now() + HOUR_NS)
+    monkeypatch.setattr(admin.time, "time_ns", lambda: now() + HOUR_NS)
     assert abs(seen(server).ahead_ms - 3_600_000) < 5_000
 
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from benchmarks.ms_marco import MsMarco, fetched
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from hive_mind.evals.generating import generate
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings

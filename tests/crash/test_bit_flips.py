@@ -18,7 +18,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.store import sqlite
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector, ReviseFact, SetMeta
 from hive_mind.store.sqlite import problems
-from hive_mind.store.sqlite.repair import repair
+from hive_mind.store.sqlite.reading import repair
 from tests.sampled import usually
 
 FACTS = 400

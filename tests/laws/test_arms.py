@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.evals.arms.keeping import DEALS
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from tests.chance import examples
 from tests.sampled import usually
 from tests.unit.evals.arms.notes import WORDS, scope_of, told

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.evals.generating import generate
-from hive_mind.measure.keywords import holds_all, holds_any
+from hive_mind.measure.results import holds_all, holds_any
 
 SIZES = st.tuples(st.integers(200, 900), st.integers(4, 20), st.integers(0, 2**40))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.measure import keywords
+from hive_mind.measure import results
 from hive_mind.model import fact
 from tests.expressions import Expression, expressions, made_of_values
 from tests.matcher import Matcher, TooManySteps, matchers
@@ -167,7 +167,7 @@ MADE = {
     "cognition/dates/iso.py:compiled",
     "control/manifests/expansion.py:platform_findings",
     "control/planning/allocation.py:_is_named",
-    "measure/keywords.py:_pattern",
+    "measure/results.py:_pattern",
     "memory/gate/sensitive.py:_form_of",
     "memory/gate/instructions.py:_rule",
     "model/fact.py:_as_words",
@@ -224,7 +224,7 @@ def test_an_expression_made_of_values_is_known():
 @pytest.mark.parametrize(
     ("pattern", "flags"),
     [
-        (keywords._pattern("12 bar at pump D4").pattern, 0),
+        (results._pattern("12 bar at pump D4").pattern, 0),
         (fact._as_words("pump d4").pattern, 0),
         (r"(?<![\w-])pump[\W_]+house[\W_]+2(?![\w-])", re.IGNORECASE),
     ],

@@ -11,9 +11,7 @@ from hypothesis.extra import numpy as arrays
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.metrics import score
-from hive_mind.measure.cohesion import cohesion
-from hive_mind.measure.keywords import holds_all, holds_any
-from hive_mind.measure.results import coverage_gap, likeness, source_diversity
+from hive_mind.measure.results import cohesion, coverage_gap, holds_all, holds_any, likeness, source_diversity
 from tests.unit.cognition.reading import hit
 
 KINDS = st.lists(st.sampled_from(["chat", "log", "note", ""]), max_size=12)

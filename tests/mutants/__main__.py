@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import pytest
 
-from hive_mind.measure.intervals import wilson_bounds
+from hive_mind.measure import wilson_bounds
 from tests import limits
 from tests.architecture.test_rules import PURE
 from tests.mutants.mutating import ROOT, Mutant, drawn

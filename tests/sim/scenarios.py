@@ -15,13 +15,11 @@ from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import ALL, Flat
 from hive_mind.model.evidence import Assertion, Head, Stamp, actor_id, dot
 from hive_mind.model.messages import Changes, ClockSample, Replicate, SyncState
-from hive_mind.sim.faults import CALM, HOUR_MS, MINUTE_MS, Weather
-from hive_mind.sim.history import Operation
-from hive_mind.sim.invariants.checks import members
-from hive_mind.sim.invariants.views import assertions_of, node_of, voiced
-from hive_mind.sim.siege.intruders import THIEF
-from hive_mind.sim.siege.keys import seal_of
-from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
+from hive_mind.sim import CALM, FACT_IDS, HOUR_MS, MINUTE_MS, MODERATOR, STATEMENTS, Weather, agents_of
+from hive_mind.sim.history import Operation, assertions_of, node_of, voiced
+from hive_mind.sim.intruders import THIEF
+from hive_mind.sim.keys import seal_of
+from hive_mind.sim.promises import members
 from hive_mind.sim.world import World
 
 THREE = Flat(("n0", "n1", "n2"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from hive_mind.cli.simulate import repeat_command
-from hive_mind.sim.faults import FAULTS, SIGNED, parse
+from hive_mind.sim import FAULTS, SIGNED, parse
 from hive_mind.sim.run import OPERATIONS, Run, SimulationPlan, SimulationReport, run
 
 ALL = parse("all")

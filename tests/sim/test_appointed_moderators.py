@@ -13,17 +13,16 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
+from hive_mind import sim
 from hive_mind.hive.effects import Write
 from hive_mind.hive.policy.authority import AFTER_DISMISSAL
 from hive_mind.hive.policy.seal import sealed_entry
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Announce, Appointment, RegistryEntry
-from hive_mind.sim import hives
-from hive_mind.sim.faults import CALM, MINUTE_MS, Weather
-from hive_mind.sim.invariants.views import node_of
-from hive_mind.sim.siege.intruders import THIEF
-from hive_mind.sim.siege.keys import seal_of
-from hive_mind.sim.workload import FACT_IDS, MODERATOR, agents_of
+from hive_mind.sim import CALM, FACT_IDS, MINUTE_MS, MODERATOR, Weather, agents_of
+from hive_mind.sim.history import node_of
+from hive_mind.sim.intruders import THIEF
+from hive_mind.sim.keys import seal_of
 from hive_mind.sim.world import World
 from tests.sampled import usually
 from tests.sim.scenarios import THREE, world_of, written
@@ -37,8 +36,8 @@ STORMY = replace(CALM, is_signed=True, loss=0.4, duplication=0.3, delay_ms=20_00
 
 @contextmanager
 def small_limit() -> Iterator[None]:
-    standing = replace(hives.SETTINGS.standing, entries_per_agent=LIMIT)
-    with patch.object(hives, "SETTINGS", replace(hives.SETTINGS, standing=standing)):
+    standing = replace(sim.SETTINGS.standing, entries_per_agent=LIMIT)
+    with patch.object(sim, "SETTINGS", replace(sim.SETTINGS, standing=standing)):
         yield
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from hive_mind.cli import simulate
 from hive_mind.cli.app import app
 from hive_mind.installation import command_for_extra
-from hive_mind.sim.faults import parse
+from hive_mind.sim import parse
 from hive_mind.sim.run import SimulationPlan, SimulationReport
 from hive_mind.sim.world import Violation
 

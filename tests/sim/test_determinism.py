@@ -12,7 +12,7 @@ SEEDS = max(1, COUNT // 30)
 OPERATIONS = 40
 DIGESTS = f"""
 from random import Random
-from hive_mind.sim.faults import parse
+from hive_mind.sim import parse
 from hive_mind.sim.run import SimulationPlan, run
 for topology in ("flat", "federated", "sharded"):
     for seed in range({SEEDS}):

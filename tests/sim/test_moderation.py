@@ -7,9 +7,8 @@ import pytest
 
 from hive_mind.hive.effects import Retract
 from hive_mind.hive.policy.node_policy import NodePolicy
-from hive_mind.sim.faults import HOUR_MS, MINUTE_MS
-from hive_mind.sim.invariants.promises import check_moderated
-from hive_mind.sim.workload import FACT_IDS, MODERATOR
+from hive_mind.sim import FACT_IDS, HOUR_MS, MINUTE_MS, MODERATOR
+from hive_mind.sim.promises import check_moderated
 from hive_mind.sim.world import World
 from tests.sim.scenarios import live_on, promoted, world_of
 

@@ -8,12 +8,10 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Delete, Put
 from hive_mind.model.messages import Receipt
-from hive_mind.sim.faults import CALM, FAULTS, drawn, parse
-from hive_mind.sim.invariants.checks import unfinished
-from hive_mind.sim.machine import Disk
-from hive_mind.sim.network import Fate, Network, Packet
-from hive_mind.sim.schedule import Schedule
-from hive_mind.sim.siege.keys import BEAT_MS
+from hive_mind.sim import CALM, FAULTS, drawn, parse
+from hive_mind.sim.checks import unfinished
+from hive_mind.sim.keys import BEAT_MS
+from hive_mind.sim.machine import Disk, Fate, Network, Packet, Schedule
 from tests.sim.scenarios import world_of
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hive_mind.sim.faults import CALM
+from hive_mind.sim import CALM
 from tests.sim import test_appointed_moderators as test_appointed
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart

@@ -5,7 +5,7 @@ A failure names the command that repeats it. `HIVE_SEEDS=500` runs as many of ea
 
 import pytest
 
-from hive_mind.sim.hives import TOPOLOGIES
+from hive_mind.sim import TOPOLOGIES
 from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, first_violation
 
 

@@ -5,7 +5,7 @@ Five of them in `make test`.
 
 import pytest
 
-from hive_mind.sim.hives import TOPOLOGIES
+from hive_mind.sim import TOPOLOGIES
 from tests.sampled import thorough
 from tests.sim.storms import OPERATIONS_IN_TESTS, TRUSTING, first_violation
 

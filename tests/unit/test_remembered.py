@@ -24,7 +24,7 @@ OF_NO_TEXT = {
     "console/visit.py",
     "control/planning/desired.py",
     "evals/generating/world.py",
-    "evals/report/page.py",
+    "evals/report/__init__.py",
     "hive/replication/digest.py",
     "identity/epochs.py",
     "installation.py",

@@ -7,10 +7,12 @@ Positions are numbers of events: an event that was sent twice, in doubt, is reco
 """
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import reduce
 from operator import itemgetter
 
 from hive_mind.bus import codec
@@ -31,11 +33,9 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
     Watch,
-    added,
 )
 from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, clients_for
-from hive_mind.bus.eventhubs.hub import Hub, opened
-from hive_mind.bus.eventhubs.inbox import Box, Chores, Positions, Watching
+from hive_mind.bus.eventhubs.inbox import Box, Chores, Hub, Positions, Watching, opened
 from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
 from hive_mind.bus.eventhubs.state import ConsumerName, Keeper, Position, keeper
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
@@ -82,8 +82,7 @@ class EventHubsBus:
         self._chores = Chores()
         self._positions = Positions(keeper, self._chores)
         self._boxes: dict[ConsumerName, Box | None] = {}
-        self._redelivered = self._duplicates = self._put_aside = 0
-        self._unreadable = Counter[str]()
+        self._former = BusHealth(is_connected=True)
         self._is_closed = False
         self._settled, self._closed = asyncio.Event(), asyncio.Event()
 
@@ -101,16 +100,10 @@ class EventHubsBus:
     @property
     def health(self) -> BusHealth:
         """Counted since it was opened."""
-        boxes = [box.mailbox for box in self._open_boxes()]
-        return BusHealth(
-            not self._is_closed and self._hub.is_connected,
-            self._hub.reconnects,
-            self._redelivered + sum(box.redelivered for box in boxes),
-            self._duplicates + sum(box.duplicates for box in boxes),
-            self._put_aside + sum(box.put_aside for box in boxes),
-            added(self._unreadable, *(box.unreadable for box in boxes)),
-            self._hub.last_error,
-        )
+        hub = self._hub
+        counted = reduce(lambda so_far, box: box.mailbox.added_to(so_far), self._open_boxes(), self._former)
+        is_connected = not self._is_closed and hub.is_connected
+        return replace(counted, is_connected=is_connected, reconnects=hub.reconnects, last_error=hub.last_error)
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Send what goes to one partition as one batch, all partitions at a time."""
@@ -123,9 +116,7 @@ class EventHubsBus:
             for partition in self._hub.partitions_of(envelope):
                 events.setdefault(partition, []).append(Event(envelope.hive, data))
         await self._hub.send(events, timeout_s)
-        if self._meter.is_on:
-            for envelope in envelopes:
-                self._meter.count(envelope, len(envelope.target))
+        self._meter.count_sent(envelopes)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Read for a name: from where it stopped, or from what its partition ends with now."""
@@ -218,10 +209,7 @@ class EventHubsBus:
         self._hub.reader(self._hub.partition_of(box.place.name)).rewind(box)
 
     async def leave(self, box: Box) -> None:
-        self._redelivered += box.mailbox.redelivered
-        self._duplicates += box.mailbox.duplicates
-        self._put_aside += box.mailbox.put_aside
-        self._unreadable.update(box.mailbox.unreadable)
+        self._former = box.mailbox.added_to(self._former)
         self._hub.reader(self._hub.partition_of(box.place.name)).remove(box)
         try:
             self.moved(box)

@@ -15,6 +15,8 @@ import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
 
 from hive_mind.bus.address import BusAddress, refuse_plaintext
 from hive_mind.bus.base import (
@@ -34,15 +36,13 @@ from hive_mind.bus.base import (
     QueueState,
     Subscription,
     Traffic,
-    added,
     key_of,
 )
 from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.redis import admin, keys
-from hive_mind.bus.redis.admin import scrub
+from hive_mind.bus.redis.admin import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, scrub, trim
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
 from hive_mind.bus.redis.reader import StreamReader
-from hive_mind.bus.redis.server import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, trim
 from hive_mind.bus.redis.wire import (
     REPLY_WITHIN_S,
     AdminClient,
@@ -111,17 +111,13 @@ class RedisBus:
 
     @property
     def health(self) -> BusHealth:
-        former, readers = self._former, self._readers
-        errors = [error for error in (*(reader.error for reader in readers), self.outgoing.error, former.last_error) if error]
-        return BusHealth(
-            not self._is_closed and self.outgoing.is_connected and all(reader.is_connected for reader in readers),
-            former.reconnects + self.outgoing.reconnects + sum(reader.reconnects for reader in readers),
-            former.redelivered + sum(reader.mailbox.redelivered for reader in readers),
-            former.duplicates + sum(reader.mailbox.duplicates for reader in readers),
-            former.dead_letters + sum(reader.mailbox.put_aside for reader in readers),
-            added(former.unreadable, *(reader.mailbox.unreadable for reader in readers)),
-            errors[0] if errors else "",
-            self._vitals,
+        is_connected = not self._is_closed and self.outgoing.is_connected and all(reader.is_connected for reader in self._readers)
+        counted = reduce(_with, self._readers, replace(self._former, last_error=self.outgoing.error or self._former.last_error))
+        return replace(
+            counted,
+            is_connected=is_connected,
+            reconnects=counted.reconnects + self.outgoing.reconnects,
+            vitals=self._vitals,
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
@@ -197,7 +193,7 @@ class RedisBus:
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def forget(self, reader: StreamReader) -> None:
-        self._former = self._with(reader)
+        self._former = _with(self._former, reader)
         self._readers.remove(reader)
         self.look_whether_drained()
 
@@ -211,18 +207,6 @@ class RedisBus:
     @property
     def _is_drained(self) -> bool:
         return all(reader.mailbox.is_drained for reader in self._readers)
-
-    def _with(self, reader: StreamReader) -> BusHealth:
-        former, box = self._former, reader.mailbox
-        return BusHealth(
-            is_connected=True,
-            reconnects=former.reconnects + reader.reconnects,
-            redelivered=former.redelivered + box.redelivered,
-            duplicates=former.duplicates + box.duplicates,
-            dead_letters=former.dead_letters + box.put_aside,
-            unreadable=added(former.unreadable, box.unreadable),
-            last_error=reader.error or former.last_error,
-        )
 
     def _commands(self, envelopes: Sequence[Envelope]) -> tuple[list[Command | Packed], int]:
         """The commands that add them, and how many bytes that is."""
@@ -243,9 +227,7 @@ class RedisBus:
                     commands.append(self._note(hive, name))
                 stream = keys.brief_inbox(hive, name) if envelope.is_brief else keys.inbox(hive, name)
                 commands.append(pack(b"XADD", stream, b"*", keys.BODY, data))
-        if self._meter.is_on:
-            for envelope in envelopes:
-                self._meter.count(envelope, len(envelope.target))
+        self._meter.count_sent(envelopes)
         return commands, size
 
     def _note(self, hive: str, name: str) -> Command:
@@ -280,6 +262,10 @@ class RedisBus:
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise BackendUnavailable("redis", "the bus is closed; open another one")
+
+
+def _with(health: BusHealth, reader: StreamReader) -> BusHealth:
+    return reader.mailbox.added_to(health, reader.reconnects, reader.error)
 
 
 _log = logging.getLogger(__name__)

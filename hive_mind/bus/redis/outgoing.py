@@ -203,7 +203,7 @@ class RedisSender:
                 send.fail(error)
         self._full_for = self._full_for + 1 if full else 0
         if full:
-            self._hold_back(full, meaning_of_all := meaning(_first_error(replies)))
+            self._hold_back(full, meaning_of_all := meaning(next(reply for reply in replies if isinstance(reply, RedisError))))
             self._note(meaning_of_all)
 
     def _hold_back(self, sends: "Sequence[_Send]", error: BackendError) -> None:
@@ -244,10 +244,6 @@ class _Send:
         self.is_withdrawn = True
         if not self.done.done():
             self.done.set_exception(error)
-
-
-def _first_error(replies: Sequence[Any]) -> RedisError:
-    return next(reply for reply in replies if isinstance(reply, RedisError))
 
 
 def _resolve(result: "asyncio.Future[None]", on_result: Callable[[], None] | None) -> None:

@@ -24,7 +24,7 @@ from hive_mind.bus.base import Delivery, Subscription
 from hive_mind.bus.codec import decode
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.claims import Group
+from hive_mind.bus.redis.keys import Group
 from hive_mind.bus.redis.outgoing import RedisSender
 from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, keep_reading, pairs, value
 from hive_mind.errors import BackendError, WireError

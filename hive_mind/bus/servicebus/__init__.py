@@ -1,6 +1,6 @@
 """A bus over Azure Service Bus, or over the development broker: one topic, and on it a subscription per node.
 
-Messages carry their target as a property, subscriptions have a filter on it; see `messages`. Azure keeps accepted messages until
+Messages carry their target as a property, subscriptions have a filter on it; see `account`. Azure keeps accepted messages until
 they are acknowledged; the development broker keeps it as long as it runs. The address is
 `servicebus://NAMESPACE.servicebus.windows.net/TOPIC` or `servicebus://127.0.0.1:5672/TOPIC`; the credential is a connection
 string, or for Azure none: then `azure-identity` finds the signed-in identity.
@@ -41,10 +41,20 @@ from hive_mind.bus.base import (
     Subscription,
     Watch,
 )
-from hive_mind.bus.servicebus.account import NAME, Account, Missing, account_of, end, silence
+from hive_mind.bus.servicebus.account import (
+    NAME,
+    Account,
+    Missing,
+    account_of,
+    end,
+    messages_of,
+    name_of,
+    ping_of,
+    silence,
+    subscription_of,
+)
 from hive_mind.bus.servicebus.admin import AdminClient, Counts, drop, letters_in, scrub
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
-from hive_mind.bus.servicebus.messages import messages_of, name_of, ping_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.errors import BackendError, BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 

@@ -25,16 +25,22 @@ from azure.servicebus.management import CorrelationRuleFilter
 
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, BusSettings, DeadLetter, Envelope
-from hive_mind.bus.servicebus.account import NAME, Account, Missing, account_of, short, silence, translated
-from hive_mind.bus.servicebus.messages import (
+from hive_mind.bus.servicebus.account import (
+    NAME,
     TARGET,
+    Account,
+    Missing,
+    account_of,
     attempt_of,
     data_of,
     envelope_of,
     is_ping,
+    short,
+    silence,
     subscription_of,
     target_of_all,
     text_of,
+    translated,
 )
 from hive_mind.errors import BackendRejected, WireError
 from hive_mind.regex import regex

@@ -8,17 +8,17 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from azure.servicebus import ServiceBusReceivedMessage
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription, added
+from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
 from hive_mind.bus.mailbox import Mailbox
-from hive_mind.bus.servicebus.account import NAME, Account
-from hive_mind.bus.servicebus.messages import (
+from hive_mind.bus.servicebus.account import (
+    NAME,
     TARGET,
+    Account,
     LockedMessage,
     attempt_of,
     data_of,
@@ -118,15 +118,7 @@ class ServiceBusInbox:
 
     def added_to(self, health: BusHealth) -> BusHealth:
         """Its counts and its trouble, beside those of others."""
-        return replace(
-            health,
-            reconnects=health.reconnects + self.reader.reconnects,
-            redelivered=health.redelivered + self.mailbox.redelivered,
-            duplicates=health.duplicates + self.mailbox.duplicates,
-            dead_letters=health.dead_letters + self.mailbox.put_aside,
-            unreadable=added(health.unreadable, self.mailbox.unreadable),
-            last_error=self.reader.error or health.last_error,
-        )
+        return self.mailbox.added_to(health, self.reader.reconnects, self.reader.error)
 
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import Called, Fleet, FleetAgent, asked_agent, fleet_agent
+from hive_mind.cli.asking.asked import AnsweringAgent, Called, Fleet, FleetAgent, asked_agent, fleet_agent
 from hive_mind.cli.asking.quick_ask import show_answer
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import DEFAULT_AGENT, Group, settings_for
@@ -136,19 +136,7 @@ async def chat(
         if not settings.llm:
             say(_QUOTES, style="dim")
     async with asked_agent(settings, fleet, agent, may_begin=True) as talking:
-        from hive_mind.agents.goal_seeking import lines_of
-
-        commands = ChatCommands(talking)
-        async for line in commands.aside(lines_of(sys.stdin)):
-            text = printable(line)
-            if text.endswith(("?", "？")):
-                reply = await talking.call("ask", question=text, limit=10, method="hybrid")
-                show_answer(reply, own=talking.name)
-                commands.shown = [hit["fact_id"] for hit in reply["sources"]]
-            else:
-                reply = await talking.call("learn", text=text, source="user", said_at="", title="")
-                _show_learned(len(reply["facts"]), reply["added"])
-            show()
+        await _talk(talking)
 
 
 async def _queen_meant(settings: Settings, fleet: str, agent: str) -> tuple[str, str] | None:
@@ -203,6 +191,22 @@ async def _with_run(settings: Settings, fleet: str, agent: str, run: str) -> Non
         await ledger.close()
     async with open_goal_seeking(settings, name) as opened:
         await talk(RunHere(opened, run))
+
+
+async def _talk(talking: AnsweringAgent) -> None:
+    from hive_mind.agents.goal_seeking import lines_of
+
+    commands = ChatCommands(talking)
+    async for line in commands.aside(lines_of(sys.stdin)):
+        text = printable(line)
+        if text.endswith(("?", "？")):
+            reply = await talking.call("ask", question=text, limit=10, method="hybrid")
+            show_answer(reply, own=talking.name)
+            commands.shown = [hit["fact_id"] for hit in reply["sources"]]
+        else:
+            reply = await talking.call("learn", text=text, source="user", said_at="", title="")
+            _show_learned(len(reply["facts"]), reply["added"])
+        show()
 
 
 def _show_learned(facts: int, added: int) -> None:

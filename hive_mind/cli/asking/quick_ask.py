@@ -35,14 +35,7 @@ def asked_and_answered(arguments: Sequence[str]) -> bool:
     if (options := _given(arguments)) is None or (reply := _reply(options)) is None:
         return False
     try:
-        from hive_mind.cli.output import say, spell_out_unknown_characters
-
-        spell_out_unknown_characters()
-        agent = options.get("agent") or _AGENT
-        say(f"using agent {agent} of fleet {_FLEET}", style="dim")
-        request = {"question": options["question"], "fleet": _FLEET, "agent": agent}
-        show_reply(request, reply, is_json=options.get("output") == "json", explain="explain" in options)
-        sys.stdout.flush()
+        _show(options, reply)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_NO_READER)
@@ -80,12 +73,7 @@ def _reply(options: dict[str, str]) -> Any:
         contact = _contact(home)
         request = {"question": printable(options["question"]), "limit": int(limit), "method": options.get("method", "hybrid")}
         request |= {"as_of": options["as_of"]} if "as_of" in options else {}
-        sent = request_bytes("POST", f"/v1/agents/{agent}/ask", contact["token"], json.dumps(request).encode())
-        try:
-            reply = json.loads(body_within(int(contact["port"]), sent, settings.timeout_s, _say_waiting))
-        except TimeoutError:
-            _give_up(contact, settings.timeout_s)
-        return reply["ok"]
+        return _called(contact, agent, request, settings.timeout_s)
     except (OSError, ValueError, KeyError, TypeError, HiveError):
         return None
 
@@ -100,6 +88,15 @@ def _contact(home: Path) -> Any:
         # The whole command line says so, and asks it all the same.
         raise ValueError(contact)
     return contact
+
+
+def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:
+    sent = request_bytes("POST", f"/v1/agents/{agent}/ask", contact["token"], json.dumps(request).encode())
+    try:
+        reply = json.loads(body_within(int(contact["port"]), sent, timeout_s, _say_waiting))
+    except TimeoutError:
+        _give_up(contact, timeout_s)
+    return reply["ok"]
 
 
 def _say_waiting(waited_s: float) -> None:
@@ -119,6 +116,17 @@ def _give_up(contact: Any, timeout_s: float) -> NoReturn:
     )
     say(f"error: {silence(process, timeout_s)}", style="red")
     sys.exit(_FAILED)
+
+
+def _show(options: dict[str, str], reply: Any) -> None:
+    from hive_mind.cli.output import say, spell_out_unknown_characters
+
+    spell_out_unknown_characters()
+    agent = options.get("agent") or _AGENT
+    say(f"using agent {agent} of fleet {_FLEET}", style="dim")
+    request = {"question": options["question"], "fleet": _FLEET, "agent": agent}
+    show_reply(request, reply, is_json=options.get("output") == "json", explain="explain" in options)
+    sys.stdout.flush()
 
 
 Reply = Mapping[str, Any]

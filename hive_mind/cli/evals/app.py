@@ -13,7 +13,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.evals.running.reading import RunLine
+    from hive_mind.evals.running import RunLine
 
 
 first = Group()
@@ -27,7 +27,7 @@ def list_experiments(
 ) -> None:
     """Show the built-in experiments, and the runs of a folder: which are finished, and which failed where."""
     from hive_mind.evals.experiments.reading import bundled, read_experiment
-    from hive_mind.evals.running.reading import runs_in
+    from hive_mind.evals.running import runs_in
 
     if explain:
         _explain(output)

@@ -89,7 +89,7 @@ def show_change(change: "RunChange") -> None:
 
 def _show_cell(cell: "CellChange") -> None:
     from hive_mind.cli.evals.scorecard_table import show_wide_table
-    from hive_mind.evals.report.figures import share
+    from hive_mind.evals.report.selecting import share
 
     name = cell.before if cell.before == cell.after else f"{cell.before} → {cell.after}"
     same = f", {share(cell.identical_top_k.mean)} with the same facts in the same order" if cell.identical_top_k else ""
@@ -119,7 +119,7 @@ def _show_cell(cell: "CellChange") -> None:
 
 def _row(change: "MetricChange") -> list[Cell]:
     from hive_mind.evals.metrics import metric_name
-    from hive_mind.evals.report.figures import chance
+    from hive_mind.evals.report.selecting import chance
 
     difference = change.difference
     if difference is None or change.before is None or change.after is None:

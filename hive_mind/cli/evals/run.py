@@ -24,13 +24,14 @@ from hive_mind.evals import JOBS
 from hive_mind.evals.arms.keeping import DEALS
 from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from hive_mind.hive.topology.spec import NAMES, is_shared, reads
 from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 if TYPE_CHECKING:
-    from hive_mind.evals.experiments.values import Experiment
+    from hive_mind.evals.experiments import Experiment
+    from hive_mind.evals.experiments.reading import ReadExperiment
     from hive_mind.evals.running.retrieval import RetrievalLine
 
 
@@ -80,8 +81,7 @@ def run_experiment(
     from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
     read_form = read_experiment(experiment, data)
-    if read_form.absent:
-        say(f"note: left out, because their files are not there: {', '.join(read_form.absent)} (see --data)", style="yellow")
+    _print_absent(read_form)
     plan = _asked(read_form.experiment, subset, limit, mode, questions)
     plan = replace(plan, answerer=plan.answerer if synthesis else "none")
     plan = replace(plan, judge=plan.judge if judge and synthesis else "none")
@@ -98,7 +98,7 @@ def _asked(
     experiment: "Experiment", subset: str, limit: int | None, mode: ModeName | None, questions: Path | None
 ) -> "Experiment":
     """The experiment with what the command line says instead. Raises `InvalidInput`."""
-    from hive_mind.evals.experiments.values import Retrieval
+    from hive_mind.evals.experiments import Retrieval
 
     if subset:
         experiment = replace(experiment, subset=tuple(id.strip() for id in subset.split(",") if id.strip()))
@@ -114,6 +114,11 @@ def _asked(
             experiment, data=tuple(replace(source, questions=questions.absolute()) for source in experiment.data)
         )
     return experiment
+
+
+def _print_absent(experiment: "ReadExperiment") -> None:
+    if experiment.absent:
+        say(f"note: left out, because their files are not there: {', '.join(experiment.absent)} (see --data)", style="yellow")
 
 
 def goes_on(reason: str = "") -> str:
@@ -171,23 +176,11 @@ def memory(
     An agent that runs, alone or in a fleet, is asked in its process, and answers from the whole of its hive. Of one that does not
     run a copy of its facts is asked. hive-mind ask and facts search show the ids that a question file names.
     """
-    from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
     from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
     settings = settings_for(home, embed, model)
     name, is_running = asyncio.run(_meant(settings.home, fleet, agent))
-    if not questions.is_file():
-        raise InvalidInput(f"there is no file {questions}; give a question file")
-    experiment = Experiment(
-        "memory",
-        (DataSource(name, "memory", memory=name, questions=questions.absolute()),),
-        (Arm("running" if is_running else "single"),),
-        (Retrieval(mode.value, mode.value),),
-        limit=limit,
-        answerer="quoting" if synthesis else "none",
-        subset=tuple(id.strip() for id in subset.split(",") if id.strip()),
-        has_baselines=False,
-    )
+    experiment = _experiment(name, questions, mode, limit, subset, synthesis=synthesis, is_running=is_running)
     folder = out or default_folder(experiment.name)
     order = RunOrder(experiment, folder, settings, Path(".cache/eval"), arguments=tuple(sys.argv[1:]))
     with reports(goes_on("" if out else f" with --out {folder}")) as report:
@@ -204,8 +197,27 @@ async def _meant(home: Path, fleet: str, agent: str) -> tuple[str, bool]:
         return (running.name, True) if running is not None else (agent or DEFAULT_AGENT, False)
 
 
+def _experiment(
+    agent: str, questions: Path, mode: ModeName, limit: int, subset: str, *, synthesis: bool, is_running: bool
+) -> "Experiment":
+    from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
+
+    if not questions.is_file():
+        raise InvalidInput(f"there is no file {questions}; give a question file")
+    return Experiment(
+        "memory",
+        (DataSource(agent, "memory", memory=agent, questions=questions.absolute()),),
+        (Arm("running" if is_running else "single"),),
+        (Retrieval(mode.value, mode.value),),
+        limit=limit,
+        answerer="quoting" if synthesis else "none",
+        subset=tuple(id.strip() for id in subset.split(",") if id.strip()),
+        has_baselines=False,
+    )
+
+
 def _say_what_was_reached(run: Path, agent: str, *, is_running: bool) -> None:
-    from hive_mind.evals.running.reading import read_run
+    from hive_mind.evals.running import read_run
 
     if not is_running:
         say(f"asked: a copy of the facts of agent {agent}, which is in no running fleet")

@@ -13,11 +13,10 @@ from rich.console import Console
 from hive_mind.cli.output import Cell, Styled, say, show, show_prose, show_table
 from hive_mind.counted import counted, first_of
 from hive_mind.evals.metrics import ANSWERS, metric_name
-from hive_mind.evals.report.figures import cell_name, money, number, share
-from hive_mind.evals.report.selecting import Setting, settings_of
+from hive_mind.evals.report.selecting import Setting, cell_name, money, number, settings_of, share
 from hive_mind.evals.scorecard import CellCard, Scorecard
+from hive_mind.measure import Estimate
 from hive_mind.measure.differences import JUDGED_MIN
-from hive_mind.measure.intervals import Estimate
 
 _GAP = 2
 # A name that is longer goes on below: figures need the room.

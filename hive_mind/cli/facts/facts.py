@@ -24,7 +24,6 @@ from hive_mind.cli.options import (
     is_confirmed,
     refuse_ineffective,
     settings_for,
-    show_result,
 )
 from hive_mind.cli.output import (
     ProgressPrinter,
@@ -92,7 +91,10 @@ async def _retract_fact(agent: AnsweringAgent, id_: str, yes: bool, output: Form
         show("Kept.")
         return
     reply = await agent.call("retract", fact_id=fact.id)
-    show_result(output, plain(replace(fact, sharing=Sharing(reply["sharing"]))), f"Retracted {short_id(fact.id)}: {fact.content}")
+    if output is Format.JSON:
+        show_json(plain(replace(fact, sharing=Sharing(reply["sharing"]))))
+    else:
+        show(f"Retracted {short_id(fact.id)}: {fact.content}")
 
 
 async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output: Format) -> None:
@@ -281,13 +283,17 @@ async def _aggregate(kind: Kind, concept: str, limit: int, at: AnyAgent) -> None
     if at.output is Format.JSON:
         show_json({"about": concept, "kind": kind, **reply})
     else:
-        show(counted(reply["count"], "fact") + (f" about {concept}" if concept else ""))
-        if reply["facts"]:
-            rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in reply["facts"]]
-            show_table(["id", "said", "fact"], rows)
-        if reply["completeness"] < 1:
-            silent = ", ".join(reply["silent"]) or "it"
-            show(f"Only {reply['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")
+        _show(concept, reply)
+
+
+def _show(about: str, reply: dict[str, Any]) -> None:
+    show(counted(reply["count"], "fact") + (f" about {about}" if about else ""))
+    if reply["facts"]:
+        rows = [(short_id(fact["fact_id"]), fact["said_at"].replace("T", " "), fact["content"]) for fact in reply["facts"]]
+        show_table(["id", "said", "fact"], rows)
+    if reply["completeness"] < 1:
+        silent = ", ".join(reply["silent"]) or "it"
+        show(f"Only {reply['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")
 
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]

@@ -18,7 +18,7 @@ from hive_mind.replacing import READABLE, write_whole
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.platforms.in_containers import Keys
-    from hive_mind.evals.experiments.values import Experiment
+    from hive_mind.evals.experiments import Experiment
     from hive_mind.evals.fleet_gate import FleetChange
     from hive_mind.evals.gating import Judgement
     from hive_mind.runtime.secrets.keys import KeyFolder

@@ -20,7 +20,7 @@ from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.contradictions import Description, FieldDescription
-    from hive_mind.retrieval.files.collection import Collection as CollectionFile
+    from hive_mind.retrieval.files.configuration import Collection as CollectionFile
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.validation import Checked, FileFinding
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import Format, Group, refuse_ineffective, show_result
+from hive_mind.cli.options import Format, Group, refuse_ineffective
 from hive_mind.cli.output import plain, say, say_refused, show, show_indented, show_json
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.compare import plain_comparison, plain_evaluation, plain_grounds, show_comparison, show_evaluation
@@ -16,6 +16,7 @@ from hive_mind.errors import InvalidInput
 if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import Deployment, DeploymentResult
     from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import ConfigVerdict
 
 
@@ -81,10 +82,7 @@ async def deploy(
     configs = workspaces.readable(folder, [name, "active"])
     async with workspaces.bench_for(folder, configs, embed, model) as bench:
         if dry_run:
-            from hive_mind.retrieval.deployment import DeploymentResult, judge_file
-
-            _, verdict = await judge_file(bench, bench.workspace.active(), name)
-            outcome = DeploymentResult(verdict, None)
+            outcome = await _judged(bench, name)
         else:
             outcome = await deployed(bench, Order(name, by or user(), reason, force))
     _show(folder, name, outcome, output, is_dry=dry_run)
@@ -96,7 +94,10 @@ def _roll_back(folder: "Workspace", by: str, reason: str, output: Format) -> Non
     from hive_mind.retrieval.deployment import rollback
 
     entry = rollback(folder, by, reason)
-    show_result(output, plain(entry), f"{entry.config} is active again, in place of {entry.former}")
+    if output is Format.JSON:
+        show_json(plain(entry))
+    else:
+        show(f"{entry.config} is active again, in place of {entry.former}")
 
 
 def user() -> str:
@@ -116,6 +117,13 @@ def figures(measured: dict[str, Any]) -> str:
         f"nUDCG {measured['nudcg_before']:.3f} → {measured['nudcg']:.3f}{interval}, "
         f"distractors {measured['distractors_before']} → {measured['distractors']}"
     )
+
+
+async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
+    from hive_mind.retrieval.deployment import DeploymentResult, judge_file
+
+    _, verdict = await judge_file(bench, bench.workspace.active(), name)
+    return DeploymentResult(verdict, None)
 
 
 def _is_unchanged(verdict: "ConfigVerdict") -> bool:
@@ -149,11 +157,7 @@ def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: F
     elif verdict.allowed and is_dry:
         show(f"{name} may be deployed: {verdict.why}", style="green")
     else:
-        active = folder.deployment()
-        stays = f"{active.config} stays active" if active else "nothing is active"
-        overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
-        reasons = (ground.message for ground in verdict.grounds)
-        say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
+        _show_refused(folder, name, verdict)
 
 
 def _show_deployed(outcome: "DeploymentResult") -> None:
@@ -167,6 +171,14 @@ def _show_deployed(outcome: "DeploymentResult") -> None:
     show(f"{entry.config} is active{former}, against the gate; recorded with the reason: {entry.why}", style="yellow")
     for message in entry.overruled:
         show(f"  overruled: {message}", style="yellow")
+
+
+def _show_refused(folder: "Workspace", name: str, verdict: "ConfigVerdict") -> None:
+    active = folder.deployment()
+    stays = f"{active.config} stays active" if active else "nothing is active"
+    overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
+    reasons = (ground.message for ground in verdict.grounds)
+    say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
 def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hive_mind.cli.running import Stopped
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.files.collection import GoldenQuery
+    from hive_mind.retrieval.files.configuration import GoldenQuery, RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.indexing.searching import QueryResult, Result
     from hive_mind.retrieval.indexing.updating import Indexed
@@ -116,20 +116,9 @@ async def query(
     if output is Format.JSON:
         show_json({"config": chosen.name} | plain(query_result) | {"labels": _plain_labels(labels)})
         return
-    way = query_result.method if query_result.fusion == "none" else f"{query_result.method}, {query_result.fusion}"
-    weight = f", {query_result.semantic_weight:.2f} by meaning" if query_result.fusion == "linear" else ""
-    let_through = f" of {query_result.filtered_to} the filters let through" if query_result.filtered_to is not None else ""
-    show(f"{chosen.name}: {way}{weight}; {query_result.scored} chunks scored{let_through}", style="bold")
-    if query_result.anchors:
-        show(f"identifiers: {', '.join(query_result.anchors)}")
-    for note in query_result.notes:
-        say(f"note: {note}", style="yellow")
+    _show_head(chosen, query_result)
     for hit in query_result.results:
-        label, style = _label(hit, labels)
-        heading = f" › {hit.heading}" if hit.heading else ""
-        show_indented(f"{hit.document}{heading}{label}", lead=f"{hit.rank:>3}.", style=style)
-        show_indented(_scores(hit), style="cyan")
-        show_indented(hit.text if whole else _preview(hit), style="dim")
+        _show_result(hit, labels, is_whole=whole)
     _show_foot(query_result)
 
 
@@ -146,6 +135,25 @@ def _labels(folder: "Workspace", question: str) -> "GoldenQuery | None":
 
 def _plain_labels(labels: "GoldenQuery | None") -> dict[str, list[str]] | None:
     return None if labels is None else {"relevant": labels.relevant, "distractors": labels.distractors}
+
+
+def _show_head(config: "RetrievalConfig", result: "QueryResult") -> None:
+    way = result.method if result.fusion == "none" else f"{result.method}, {result.fusion}"
+    weight = f", {result.semantic_weight:.2f} by meaning" if result.fusion == "linear" else ""
+    let_through = f" of {result.filtered_to} the filters let through" if result.filtered_to is not None else ""
+    show(f"{config.name}: {way}{weight}; {result.scored} chunks scored{let_through}", style="bold")
+    if result.anchors:
+        show(f"identifiers: {', '.join(result.anchors)}")
+    for note in result.notes:
+        say(f"note: {note}", style="yellow")
+
+
+def _show_result(result: "Result", labels: "GoldenQuery | None", *, is_whole: bool) -> None:
+    label, style = _label(result, labels)
+    heading = f" › {result.heading}" if result.heading else ""
+    show_indented(f"{result.document}{heading}{label}", lead=f"{result.rank:>3}.", style=style)
+    show_indented(_scores(result), style="cyan")
+    show_indented(result.text if is_whole else _preview(result), style="dim")
 
 
 def _label(result: "Result", labels: "GoldenQuery | None") -> tuple[str, str]:

@@ -26,8 +26,8 @@ from hive_mind.errors import InvalidInput
 _BLOCK_BYTES = 65_536
 
 if TYPE_CHECKING:
+    from hive_mind.retrieval.tuning import Step, Tuner
     from hive_mind.retrieval.tuning.loop import Tuned
-    from hive_mind.retrieval.tuning.tuner import Step, Tuner
 
 _ROUNDS = {"search": 8, "llm": 8, "person": 24}
 
@@ -165,11 +165,11 @@ async def _tuner(way: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
         async with _llm_tuner() as tuner:
             yield tuner
     elif way is How.PERSON:
-        from hive_mind.retrieval.tuning.asked_tuners import PersonTuner
+        from hive_mind.retrieval.tuning.tuners import PersonTuner
 
         yield PersonTuner(Keyboard().ask, say)
     else:
-        from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
+        from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner
 
         yield SearchTuner(SearchSettings(rounds_max=rounds, seed=seed))
 
@@ -177,7 +177,7 @@ async def _tuner(way: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
 @asynccontextmanager
 async def _llm_tuner() -> "AsyncIterator[Tuner]":
     from hive_mind.cognition.budget import Budget
-    from hive_mind.retrieval.tuning.asked_tuners import LlmTuner
+    from hive_mind.retrieval.tuning.tuners import LlmTuner
     from hive_mind.runtime.wiring import open_model
 
     settings = settings_for()

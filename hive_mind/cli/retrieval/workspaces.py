@@ -16,8 +16,7 @@ from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
     from hive_mind.embed.base import Embedder
-    from hive_mind.retrieval.files.collection import Golden
-    from hive_mind.retrieval.files.configuration import RetrievalConfig
+    from hive_mind.retrieval.files.configuration import Golden, RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.indexing.index import CollectionIndex
     from hive_mind.retrieval.indexing.updating import Indexed
@@ -74,11 +73,7 @@ def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
     if config and name_of(config) != ACTIVE:
         return workspace.config(known(workspace, config))
     if config or workspace.has_active or len(workspace.configs()) != 1:
-        active = workspace.active()
-        if active is None:
-            names = ", ".join(workspace.configs()) or "none yet"
-            raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {names}")
-        return active
+        return _active(workspace)
     return workspace.config(workspace.configs()[0])
 
 
@@ -185,3 +180,11 @@ def index_summary(indexed: "Indexed") -> str:
     parts = [f"{count} {noun}" for count, noun in counts if count]
     embedded = f", {indexed.embedded} texts embedded" if indexed.embedded else ""
     return f"documents {', '.join(parts) or 'none'}; {indexed.chunks} chunks{embedded}"
+
+
+def _active(workspace: "Workspace") -> "RetrievalConfig":
+    active = workspace.active()
+    if active is None:
+        names = ", ".join(workspace.configs()) or "none yet"
+        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {names}")
+    return active

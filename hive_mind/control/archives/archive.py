@@ -56,10 +56,7 @@ async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Ar
     Raises `HiveError`, and has changed nothing then.
     """
     with reading(path) as archive:
-        signer = archive.about.root_id
-        if root and not (signer and signer.startswith(root.lower())):
-            by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
-            raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
+        _refuse_other_root(archive, root)
         name = checked_name(fleet or archive.about.fleet, "fleet")
         manifest = _manifest(archive, name)
         folder = FleetFolder(home, name)
@@ -69,6 +66,13 @@ async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Ar
             return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
         except OSError as error:
             raise BackendError("archive", f"{folder.home}: {error.strerror or error}; check the folder and the disk") from error
+
+
+def _refuse_other_root(archive: Archive, root: str) -> None:
+    signer = archive.about.root_id
+    if root and not (signer and signer.startswith(root.lower())):
+        by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
+        raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
 
 
 async def _carried_out(work: "_Import", *, is_home_new: bool) -> Archived:

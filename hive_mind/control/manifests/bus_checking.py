@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from hive_mind.bus import schemes
-from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string
+from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string, scheme_of, schemes
 from hive_mind.control.manifests.expansion import number_of_agents
 from hive_mind.control.manifests.manifest import Bus, HiveManifest
 from hive_mind.errors import InvalidInput
@@ -54,9 +53,9 @@ def _url_findings(url: str, path: Path) -> Iterator[Finding]:
         yield Finding(path, "is no URL of a bus; write it like redis://127.0.0.1:6379")
         return
     name = url.partition(":")[0].lower()
-    scheme = schemes.scheme_of(name)
+    scheme = scheme_of(name)
     if scheme is None:
-        scheme_names = schemes.known()
+        scheme_names = schemes()
         suggestion = did_you_mean(name, scheme_names, f"known are {', '.join(scheme_names)}")
         yield Finding(path, f"there is no bus {name[:30]}; {suggestion}")
     elif scheme.has_broker and not address.host:

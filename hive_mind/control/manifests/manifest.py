@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, field_validator
 from pydantic.alias_generators import to_camel
 
-from hive_mind.bus.schemes import in_words
+from hive_mind.bus.address import in_words
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings

@@ -46,9 +46,7 @@ def read_manifest(path: pathlib.Path, home: pathlib.Path | None = None) -> Sourc
 
     `home` has the credentials it refers to; without one it is that of the settings.
     """
-    text, problems = text_of(path, MANIFEST)
-    if problems:
-        raise ManifestError(problems, str(path))
+    text = _text_of(path)
     return _read(text, path.absolute().parent, str(path), is_to_be_applied=True, home=home)
 
 
@@ -82,6 +80,13 @@ def settled(source: Source) -> Source:
 def _refuse(findings: Iterable[Finding], tree: Tree, source: Source) -> None:
     if faults := [located(finding, tree, MANIFEST) for finding in islice(findings, PROBLEMS_MAX)]:
         raise ManifestError(in_order(faults), source.name)
+
+
+def _text_of(path: pathlib.Path) -> str:
+    text, problems = text_of(path, MANIFEST)
+    if problems:
+        raise ManifestError(problems, str(path))
+    return text
 
 
 def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool, home: pathlib.Path | None = None) -> Source:

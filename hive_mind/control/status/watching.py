@@ -28,7 +28,7 @@ from hive_mind.errors import HiveError
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import HANGS_AFTER_S
-from hive_mind.sqlite.replacement import log_path
+from hive_mind.sqlite import log_path
 
 PERIOD_S = 2.0
 # One round may wait for processes that hand over; nobody else can change the fleet meanwhile.

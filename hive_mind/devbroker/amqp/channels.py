@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.encoding import (
+from hive_mind.devbroker.amqp import (
     DECODE_ERROR,
     FALSE,
     NOT_ALLOWED,
@@ -26,11 +25,11 @@ from hive_mind.devbroker.amqp.encoding import (
     ulong,
     ushort,
 )
+from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ID_MASK, ServerLink, ordered, rejected_state
 from hive_mind.devbroker.amqp.performatives import Attach, Begin, Disposition, Flow, Performative, Terminus
-from hive_mind.devbroker.amqp.switchboard import Peer
+from hive_mind.devbroker.amqp.switchboard import Fault, Peer
 from hive_mind.devbroker.entity import DeliveryOutcome
-from hive_mind.devbroker.faults import Fault
 
 # Frames a client may send before it hears of us.
 WINDOW = 1 << 14

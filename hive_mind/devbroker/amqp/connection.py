@@ -19,9 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.channels import Channels
-from hive_mind.devbroker.amqp.encoding import (
+from hive_mind.devbroker.amqp import (
     FORCED,
     FRAMING_ERROR,
     NOT_ALLOWED,
@@ -37,7 +35,9 @@ from hive_mind.devbroker.amqp.encoding import (
     uint,
     ushort,
 )
-from hive_mind.devbroker.amqp.encoding import frame as encoded_frame
+from hive_mind.devbroker.amqp import frame as encoded_frame
+from hive_mind.devbroker.amqp import performatives as amqp
+from hive_mind.devbroker.amqp.channels import Channels
 from hive_mind.devbroker.amqp.performatives import Performative
 from hive_mind.devbroker.amqp.switchboard import Limits, Switchboard
 from hive_mind.devbroker.entity import Timer

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from hive_mind.devbroker.amqp.encoding import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort
+from hive_mind.devbroker.amqp import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort
 
 # Deepest in use: an error in a rejected outcome in a performative, some six levels.
 DEPTH_MAX = 32

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from hive_mind.devbroker.amqp import DECODE_ERROR, NOT_ALLOWED, AmqpError, described
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.encoding import DECODE_ERROR, NOT_ALLOWED, AmqpError, described
 from hive_mind.devbroker.amqp.performatives import Attach, Flow, Transfer
-from hive_mind.devbroker.amqp.switchboard import Peer, Requests, RoutedLink
+from hive_mind.devbroker.amqp.switchboard import Fault, Peer, Requests, RoutedLink
 from hive_mind.devbroker.entity import Entity
-from hive_mind.devbroker.faults import Fault
 
 ACCEPTED_STATE = b"\x00\x53\x24\x45"
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hive_mind.devbroker.amqp import DECODE_ERROR, INVALID_FIELD, AmqpError, Described
 from hive_mind.devbroker.amqp.decoding import DecodeError, decode
-from hive_mind.devbroker.amqp.encoding import DECODE_ERROR, INVALID_FIELD, AmqpError, Described
 from hive_mind.devbroker.entity import DeliveryOutcome, OutcomeKind
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)

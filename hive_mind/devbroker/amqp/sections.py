@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hive_mind.devbroker.amqp import NULL, Described, described, encode, encoded_map
 from hive_mind.devbroker.amqp.decoding import DecodeError, decode, decode_only, skip
-from hive_mind.devbroker.amqp.encoding import NULL, Described, described, encode, encoded_map
 
 HEADER, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION, DATA, SEQUENCE, VALUE, FOOTER = range(0x70, 0x79)
 

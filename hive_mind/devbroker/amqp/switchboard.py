@@ -1,16 +1,111 @@
 """The seam between the AMQP engine (connection, session, link) and the broker: what each asks of the other, and the limits.
 
-Only protocols and values, so that neither side imports the other.
+Neither side imports the other. Here are also the faults that may strike on demand, and requests over links such as `$cbs` and
+`$management`: a request comes on one link, its answer goes over another.
 """
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Literal, Protocol, cast, get_args
+from weakref import WeakKeyDictionary
 
-from hive_mind.devbroker.amqp.encoding import AmqpError
-from hive_mind.devbroker.entity import Endpoint, Entity, EntityHost, Link
-from hive_mind.devbroker.faults import Fault
+from hive_mind.devbroker.amqp import NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY, UNAUTHORIZED, AmqpError, Int, Symbol
+from hive_mind.devbroker.amqp.decoding import DecodeError
+from hive_mind.devbroker.amqp.sections import CORRELATION_ID, REPLY_TO, Message, split, value_message
+from hive_mind.devbroker.entity import DeliveryOutcome, Endpoint, Entity, EntityHost, Link, ManagementReply
+from hive_mind.errors import InvalidInput
 
+FaultKind = Literal["send", "attach", "cbs", "mgmt"]
+FaultAction = Literal["error", "detach", "drop-connection", "accept-then-drop", "ignore", "delay"]
+
+KINDS: tuple[str, ...] = get_args(FaultKind)
+ACTIONS: tuple[str, ...] = get_args(FaultAction)
+
+DELAY_S = 0.1
+_DELAY_MAX_S = 3600
+
+# The kinds of an error, by the last part of its condition.
+_CONDITIONS = {
+    name.rpartition(":")[2]: name
+    for name in (
+        SERVER_BUSY,
+        NOT_FOUND,
+        UNAUTHORIZED,
+        "amqp:internal-error",
+        "com.microsoft:timeout",
+        "com.microsoft:entity-disabled",
+    )
+}
+
+_FORM = (
+    f"KIND:ADDRESS:WHAT[:times=N][:skip=N][:delay=SECONDS] with KIND one of {', '.join(KINDS)} "
+    f"and WHAT one of {', '.join((*ACTIONS[1:], *_CONDITIONS))}"
+)
+
+
+@dataclass(slots=True)
+class Fault:
+    """Once asked for by `kind` at an address that `address` (a glob) matches, it lets `skip` pass and strikes `times` times."""
+
+    kind: FaultKind
+    address: str = "*"
+    action: FaultAction = "error"
+    condition: str = SERVER_BUSY
+    times: int = 1
+    skip: int = 0
+    delay_s: float = DELAY_S
+
+
+class Faults:
+    """The faults that are still to happen, in the order they were asked for."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Fault] = []
+
+    def add(self, fault: Fault) -> None:
+        """One more. Raises `InvalidInput` for a kind or an action that does not exist."""
+        if fault.kind not in KINDS:
+            raise InvalidInput(f"unknown fault kind {fault.kind!r}; known: {', '.join(KINDS)}")
+        if fault.action not in ACTIONS:
+            raise InvalidInput(f"unknown fault action {fault.action!r}; known: {', '.join(ACTIONS)}")
+        self._waiting.append(fault)
+
+    def clear(self) -> None:
+        """None of them is to happen any more."""
+        self._waiting.clear()
+
+    def take(self, kind: str, address: str) -> Fault | None:
+        """The first that strikes here and now."""
+        for fault in self._waiting:
+            if fault.kind == kind and fnmatchcase(address.lower(), fault.address.lower()):
+                if fault.skip > 0:
+                    fault.skip -= 1
+                    continue
+                fault.times -= 1
+                if fault.times <= 0:
+                    self._waiting.remove(fault)
+                return fault
+        return None
+
+
+def parse_fault(text: str) -> Fault:
+    """Of `KIND:ADDRESS:WHAT[:times=N][:skip=N][:delay=SECONDS]`; WHAT is an action or a condition. Raises `InvalidInput`."""
+    kind, address, action_name, *details = [*text.split(":"), "", ""]
+    numbers = dict(detail.partition("=")[::2] for detail in details if detail)
+    action, condition = (action_name, SERVER_BUSY) if action_name in ACTIONS else ("error", _CONDITIONS.get(action_name, ""))
+    try:
+        times, skip, delay_s = int(numbers.pop("times", 1)), int(numbers.pop("skip", 0)), float(numbers.pop("delay", DELAY_S))
+    except ValueError:
+        raise InvalidInput(f"fault {text!r}: times, skip and delay must be numbers") from None
+    if kind not in KINDS or not condition or numbers or times < 1 or skip < 0 or not 0 <= delay_s <= _DELAY_MAX_S:
+        raise InvalidInput(f"fault {text!r}: it is {_FORM}")
+    return Fault(cast("FaultKind", kind), address or "*", cast("FaultAction", action), condition, times, skip, delay_s)
+
+
+CBS, MANAGEMENT = "$cbs", "$management"
 IDLE_TIMEOUT_S = 120
 
 
@@ -131,3 +226,112 @@ class Requests(Endpoint[RoutedLink], Protocol):
     def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
         """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
         ...
+
+
+READ = "READ"
+"""The operation that clients of Event Hubs ask first, and no others."""
+
+# Audiences of one connection, and answers that its client does not fetch.
+_AUDIENCES_MAX, _ANSWERS_MAX, _ANSWERS_BYTES_MAX = 1024, 256, 4 << 20
+
+_STATUS = {
+    NOT_FOUND: 404,
+    UNAUTHORIZED: 401,
+    SERVER_BUSY: 503,
+    "com.microsoft:auth-failed": 401,
+    "com.microsoft:message-not-found": 404,
+    "com.microsoft:message-lock-lost": 410,
+    "com.microsoft:session-lock-lost": 410,
+    "com.microsoft:timeout": 408,
+    "amqp:internal-error": 500,
+}
+
+# Takes the request and the link it came on. Raises `AmqpError`.
+Handler = Callable[[RoutedLink, Message], ManagementReply]
+
+
+# For a request and its link, the kind and the address under which a fault would strike.
+Place = Callable[[RoutedLink, Message], tuple[str, str]]
+
+
+class RequestEntity:
+    """Answers the requests that come to one address by one handler. To a link it is what an `entity.Entity` is."""
+
+    def __init__(self, handler: Handler, place: Place) -> None:
+        self._handler, self._place = handler, place
+        self._answers: WeakKeyDictionary[RoutedLink, deque[bytes]] = WeakKeyDictionary()
+
+    def on_attach(self, link: RoutedLink) -> None:
+        if link.is_sender:
+            self._answers[link] = deque()
+
+    def on_detach(self, link: RoutedLink) -> None:
+        self._answers.pop(link, None)
+
+    def on_message(self, link: RoutedLink, payload: bytes, fmt: int) -> None:  # noqa: ARG002 - a request has one format
+        request = split(payload)
+        self._answer(link, request, lambda: self._handler(link, request))
+
+    def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None:
+        self._answer(link, split(payload), partial(_raise, error))
+
+    def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
+        """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
+        return self._place(link, split(payload))
+
+    def _answer(self, link: RoutedLink, request: Message, handle: Callable[[], ManagementReply]) -> None:
+        answers = self._answers_for(link, str(request.property_fields[REPLY_TO] or ""))
+        if answers is None:
+            raise AmqpError("amqp:not-allowed", "a request needs a receiving link at the same address for its answer")
+        queue = self._answers[answers]
+        if len(queue) >= _ANSWERS_MAX or sum(map(len, queue)) >= _ANSWERS_BYTES_MAX:
+            raise AmqpError(RESOURCE_LIMIT, "too many answers wait to be received")
+        queue.append(_answer_to(request, handle, link.peer.broker))
+        self.pump(answers)
+
+    def pump(self, link: RoutedLink) -> None:
+        queue = self._answers.get(link)
+        while queue and link.can_send:
+            link.send(queue.popleft(), b"\0\0\0\1")
+
+    def settle(self, link: RoutedLink, held: Any, outcome: DeliveryOutcome) -> None:
+        """Answers are sent settled."""
+
+    def _answers_for(self, link: RoutedLink, reply_to: str) -> RoutedLink | None:
+        """The link the client named, or the newest at the same address."""
+        address = link.address.lower()
+        links = [sibling for sibling in link.siblings if sibling in self._answers and sibling.address.lower() == address]
+        routed_links = [routed_link for routed_link in links if reply_to and routed_link.reply_address == reply_to]
+        return next(reversed(routed_links or links), None)
+
+
+def note_audience(link: RoutedLink, path: str, expires: float) -> None:
+    """From now on the connection may use what lies at a path and below it."""
+    token = link.peer.authorised
+    if len(token) >= _AUDIENCES_MAX and path not in token:
+        raise AmqpError(RESOURCE_LIMIT, "too many tokens on one connection")
+    token[path] = expires
+
+
+def _description(error: Exception) -> str:
+    return error.description if isinstance(error, AmqpError) else str(error)
+
+
+def _raise(error: AmqpError) -> ManagementReply:
+    raise error
+
+
+def _answer_to(request: Message, handle: Callable[[], ManagementReply], broker: Switchboard) -> bytes:
+    condition = ""
+    try:
+        reply = handle()
+    except (AmqpError, DecodeError) as error:
+        condition = error.condition if isinstance(error, AmqpError) else "amqp:decode-error"
+        reply = ManagementReply(_STATUS.get(condition, 400), _description(error), {})
+        broker.count(f"failed requests {condition}")
+    # Two spellings: one service's clients look for the first, the other's for the second.
+    properties: dict[str, Any] = {"status-code": Int(reply.status), "status-description": reply.text}
+    properties |= {"statusCode": Int(reply.status), "statusDescription": reply.text}
+    if condition:
+        properties["errorCondition"] = Symbol(condition)
+    return value_message(reply.body, properties={CORRELATION_ID: request.message_id}, application=properties)

@@ -17,15 +17,15 @@ from math import inf
 from sys import maxsize
 from uuid import UUID, uuid4
 
-from hive_mind.devbroker.servicebus.message import (
+from hive_mind.devbroker.servicebus import (
     BrokeredMessage,
+    QueueSettings,
     StoredMessage,
     buried,
     message_lock_lost,
     not_allowed,
     quota_reached,
 )
-from hive_mind.devbroker.servicebus.settings import QueueSettings
 
 # Below this many entries tidying up costs more than it frees.
 _UNTIDY_MIN = 64
@@ -233,7 +233,9 @@ class Queue:
         self.path, self.settings = path, settings
         self.changed: Callable[[], None] = lambda: None
         self.quota = quota or Quota(settings.messages_max, settings.bytes_max)
-        self.dead_letters = None if quota else Queue(f"{path}/$DeadLetterQueue", _of_dead_letters(settings), self.quota)
+        # Dead letters neither expire nor die.
+        of_dead_letters = replace(settings, deliveries_max=maxsize, ttl_s=inf, duplicate_window_s=0.0)
+        self.dead_letters = None if quota else Queue(f"{path}/$DeadLetterQueue", of_dead_letters, self.quota)
         self.locks = Locks(settings.lock_s)
         self._store = MessageStore()
         self._duplicates = Duplicates(settings.duplicate_window_s)
@@ -355,8 +357,3 @@ class Queue:
     def _remove(self, message: StoredMessage) -> None:
         self._store.remove(message)
         self.quota.give_back(message.letter.size)
-
-
-def _of_dead_letters(settings: QueueSettings) -> QueueSettings:
-    """Dead letters neither expire nor die."""
-    return replace(settings, deliveries_max=maxsize, ttl_s=inf, duplicate_window_s=0.0)

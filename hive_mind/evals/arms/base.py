@@ -6,7 +6,7 @@ from typing import Protocol
 
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Learned
 from hive_mind.model.query import Hit
 from hive_mind.runtime.settings import Settings
 

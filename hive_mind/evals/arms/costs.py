@@ -24,7 +24,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import ArmResult, Cost
 from hive_mind.evals.arms.keeping import facts_of
 from hive_mind.evals.datasets import Scope
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Learned
 from hive_mind.model import wire
 from hive_mind.model.evidence import HiveFact, Stamp
 from hive_mind.model.messages import (

@@ -11,7 +11,7 @@ from functools import partial
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Progress
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.experiments import Cell
 from hive_mind.memory.base import Memory
 from hive_mind.memory.intake import new_fact, statement
 from hive_mind.model.content import Candidate

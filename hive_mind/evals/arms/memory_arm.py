@@ -18,9 +18,8 @@ from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
 from hive_mind.evals.arms.keeping import documents_by_fact, facts_of, keep
 from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.datasets import LabelledQuestion, Scope
-from hive_mind.evals.datasets.from_memory import AgentCall, running_agent
-from hive_mind.evals.experiments.values import Cell
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.datasets.load import AgentCall, running_agent
+from hive_mind.evals.experiments import Cell, Learned
 from hive_mind.memory.base import Memory
 from hive_mind.model.decoding import converted
 from hive_mind.model.fact import Fact, fact_of

@@ -10,7 +10,7 @@ from typing import Protocol
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.keeping import candidate_of, worded
 from hive_mind.evals.datasets import Document
-from hive_mind.evals.experiments.values import Mode
+from hive_mind.evals.experiments import Mode
 from hive_mind.memory.intake import statement
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.ids import fact_id

@@ -10,8 +10,7 @@ from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.keeping import documents_by_fact, names_of
 from hive_mind.evals.arms.methods import NEEDS_VECTORS, newness_of, search_in
 from hive_mind.evals.datasets import Scope
-from hive_mind.evals.experiments.values import Arm, Cell
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Arm, Cell, Learned
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, TopologyName, spec_of
 from hive_mind.runtime.members.fleet import GROUP_SIZE, FleetPlan

@@ -7,7 +7,7 @@ from hive_mind.evals.arms.base import Means, OpenArm
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Scope
-from hive_mind.evals.experiments.values import Cell
+from hive_mind.evals.experiments import Cell
 from hive_mind.hive.topology.spec import SINGLE, SPECS
 
 _ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}

@@ -23,8 +23,7 @@ from hive_mind.evals.arms.costs import is_caused, prepare, weight_of
 from hive_mind.evals.arms.keeping import keep, lessons
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, refuse, slow_of, topology_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Cell, Fault
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Cell, Fault, Learned
 from hive_mind.hive.effects import Effect, Event, Now, Outcome, Received, Tick
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.performer import Performer, Ports
@@ -41,10 +40,8 @@ from hive_mind.runtime.members.host import Borrowed
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.requests import Requests
 from hive_mind.runtime.wiring import vector_arms
-from hive_mind.sim.faults import Weather
-from hive_mind.sim.machine import START_MS
-from hive_mind.sim.network import Fate, Network, Packet
-from hive_mind.sim.schedule import Schedule
+from hive_mind.sim import Weather
+from hive_mind.sim.machine import START_MS, Fate, Network, Packet, Schedule
 
 DELAY_MS = 2
 """Mean time of a message. With it, a question takes about as long here as among processes over a Redis server beside them."""

@@ -25,8 +25,7 @@ from hive_mind.evals.arms.keeping import documents_by_fact, facts_of, keep, less
 from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, groups_of, shuffled
 from hive_mind.evals.datasets import LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Cell
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Cell, Learned
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import ReplicaSet, Topology

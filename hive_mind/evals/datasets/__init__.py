@@ -1,11 +1,9 @@
 """Questions with known answers: the form of a data set, readers for the formats in use, and a writer."""
 
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, pooled, says_something
-from hive_mind.evals.datasets.beir import load_beir
 from hive_mind.evals.datasets.conversations import load_locomo, load_longmemeval
-from hive_mind.evals.datasets.from_memory import load_memory
 from hive_mind.evals.datasets.jsonl import load_jsonl, with_questions, write_jsonl
-from hive_mind.evals.datasets.load import FORMATS, load_dataset
+from hive_mind.evals.datasets.load import FORMATS, load_beir, load_dataset, load_memory
 
 __all__ = [
     "FORMATS",

@@ -25,13 +25,15 @@ from hive_mind.evals.datasets.base import (
     LabelledQuestion,
     LeftOut,
     Scope,
+    in_words,
     iso_time,
     iso_time_slashed,
     merged,
+    read_json,
     says_something,
+    shaped,
     turns_named,
 )
-from hive_mind.evals.datasets.files import in_words, read_json, shaped
 from hive_mind.regex import regex
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

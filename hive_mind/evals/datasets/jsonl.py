@@ -26,8 +26,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import Corpus, Dataset, Document, LabelledQuestion, LeftOut, Scope, says_something
-from hive_mind.evals.datasets.files import in_words, one_of, read_json, read_lines, shaped
+from hive_mind.evals.datasets.base import (
+    Corpus,
+    Dataset,
+    Document,
+    LabelledQuestion,
+    LeftOut,
+    Scope,
+    in_words,
+    one_of,
+    read_json,
+    read_lines,
+    says_something,
+    shaped,
+)
 from hive_mind.regex import regex
 from hive_mind.replacing import write_whole
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Literal, get_args
 
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
-from hive_mind.measure.intervals import macro_mean
+from hive_mind.measure import macro_mean
 from hive_mind.model.content import Content
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.gathered import Answer

@@ -11,18 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from hive_mind.evals.experiments.values import (
-    ALONE,
-    TURNS_MAX,
-    Arm,
-    ArmKind,
-    Experiment,
-    Fault,
-    Mode,
-    Place,
-    Retrieval,
-    plain_arm,
-)
+from hive_mind.evals.experiments import ALONE, TURNS_MAX, Arm, ArmKind, Experiment, Fault, Mode, Place, Retrieval, plain_arm
 from hive_mind.forms.form import Form
 
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"

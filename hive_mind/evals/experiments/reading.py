@@ -17,17 +17,7 @@ from typing import Any
 
 from hive_mind.errors import ExperimentError, InvalidInput, Problem
 from hive_mind.evals.arms.keeping import DEALS
-from hive_mind.evals.experiments.form import (
-    AGENTS,
-    EXPERIMENT,
-    ArmForm,
-    DataForm,
-    ExperimentForm,
-    RetrievalForm,
-    arms_in,
-    faults_in,
-)
-from hive_mind.evals.experiments.values import (
+from hive_mind.evals.experiments import (
     ALONE,
     GROUPED,
     RUNNING,
@@ -39,6 +29,16 @@ from hive_mind.evals.experiments.values import (
     Fault,
     Retrieval,
     takes,
+)
+from hive_mind.evals.experiments.form import (
+    AGENTS,
+    EXPERIMENT,
+    ArmForm,
+    DataForm,
+    ExperimentForm,
+    RetrievalForm,
+    arms_in,
+    faults_in,
 )
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import in_order, located, read, text_of, validated

@@ -14,15 +14,27 @@ import msgspec
 from markupsafe import Markup, escape
 
 from hive_mind.counted import first_of
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm, Row
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report import figures
-from hive_mind.evals.report.figures import BASELINES, KINDS, PLACES, arm_name, arm_size, cell_name, counted, fault_name
-from hive_mind.evals.report.selecting import EXACT, Material, Setting, data_name, shown_by_category
-from hive_mind.evals.rows import Row
+from hive_mind.evals.report import selecting
+from hive_mind.evals.report.selecting import (
+    BASELINES,
+    EXACT,
+    KINDS,
+    PLACES,
+    Material,
+    Setting,
+    arm_name,
+    arm_size,
+    cell_name,
+    counted,
+    data_name,
+    fault_name,
+    shown_by_category,
+)
 from hive_mind.evals.scorecard import CellCard, Scorecard
+from hive_mind.measure import Estimate, share_ruled_out
 from hive_mind.measure.differences import JUDGED_MIN, Difference
-from hive_mind.measure.intervals import Estimate, share_ruled_out
 from hive_mind.printable import printable
 
 PROMISED_SHARE = 0.999
@@ -89,12 +101,12 @@ def _parity(material: Material) -> Iterator[Finding]:
     lowest, worst = min(shares, key=lambda pair: pair[0])
     open_share = max(_share_open(cell) for cell in cells)
     kinds = ", ".join(kind for kind in EXACT if any(cell.arm.kind == kind for cell in cells))
-    mean = figures.share(fmean(share for share, _ in shares), digits=2)
-    least = "" if lowest == 1 else f" The lowest is {figures.share(lowest, digits=2)} ({arm_name(worst.arm)})."
+    mean = selecting.share(fmean(share for share, _ in shares), digits=2)
+    least = "" if lowest == 1 else f" The lowest is {selecting.share(lowest, digits=2)} ({arm_name(worst.arm)})."
     text = (
         f" {kinds}: the identical top {material.card.limit} of one memory for {mean} of questions, over "
-        f"{counted(len(cells), 'cell')}.{least} Promised are {figures.share(PROMISED_SHARE)} or more in each; "
-        f"that more than {figures.share(open_share, digits=2)} of questions differ is ruled out in each."
+        f"{counted(len(cells), 'cell')}.{least} Promised are {selecting.share(PROMISED_SHARE)} or more in each; "
+        f"that more than {selecting.share(open_share, digits=2)} of questions differ is ruled out in each."
     )
     # A difference found is one, however few questions there were.
     if lowest < PROMISED_SHARE:
@@ -125,7 +137,7 @@ def _failures(material: Material) -> Iterator[Finding]:
     completeness, worst, setting = min(cells, key=lambda triple: triple[0])
     differences = _beside([worst], setting, material.quality)
     where = f"{setting.name}, {arm_name(worst.arm)}, {fault_name(worst.fault)}"
-    text = f": the least complete answers reached {figures.share(completeness)} of the hive ({where})"
+    text = f": the least complete answers reached {selecting.share(completeness)} of the hive ({where})"
     quality = (
         f"; {metric_name(material.quality)} there {_against(differences[0], with_place=False)} beside single."
         if differences
@@ -140,7 +152,7 @@ def _messages(material: Material) -> Iterator[Finding]:
     ]
     if cells:
         (low, least), (high, most) = min(cells, key=lambda pair: pair[0]), max(cells, key=lambda pair: pair[0])
-        ends = f"{figures.number(low)} ({arm_name(least.arm)}) to {figures.number(high)} ({arm_name(most.arm)})"
+        ends = f"{selecting.number(low)} ({arm_name(least.arm)}) to {selecting.number(high)} ({arm_name(most.arm)})"
         yield Finding("Messages per query", f": {ends}, replies included.")
 
 
@@ -155,7 +167,7 @@ def _spread(material: Material, kinds: tuple[str, ...], title: str) -> Iterator[
     text = f": {metric_name(metric)} {_against(ordered[0])}"
     if len(ordered) > 1:
         text += f"; at the other end {_against(ordered[-1])}"
-    how_many = "none" if not real else "all" if real == len(differences) else figures.number(real)
+    how_many = "none" if not real else "all" if real == len(differences) else selecting.number(real)
     where = f" in {how_many} of {counted(len(differences), 'cell')}" if len(differences) > 1 else ""
     yield Finding(title, text + (f". Worse than single beyond chance{where}." if where or real else "."))
 
@@ -175,8 +187,8 @@ def _against(measured: _Beside, *, with_place: bool = True) -> str:
     if difference.difference == difference.low == difference.high == 0:
         return f"equal{place}"
     sure = "" if difference.is_real else ", too few questions to judge" if difference.has_too_few_questions else ", may be chance"
-    interval = figures.between(difference.low, difference.high, is_change=True)
-    return f"{figures.change(difference.difference)} ({interval}{sure}){place}"
+    interval = selecting.between(difference.low, difference.high, is_change=True)
+    return f"{selecting.change(difference.difference)} ({interval}{sure}){place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +312,7 @@ def _label(row: Row) -> str:
 
 
 def clipped(text: str) -> str:
-    return text if len(text) <= _CHARACTERS_MAX else f"{text[: _CHARACTERS_MAX - 1]}{figures.MORE}"
+    return text if len(text) <= _CHARACTERS_MAX else f"{text[: _CHARACTERS_MAX - 1]}{selecting.MORE}"
 
 
 def left_out(material: Material) -> dict[str, dict[str, int]]:
@@ -332,9 +344,9 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         yield name, ", ".join(map(str, value))
     elif name.endswith(" bytes") and isinstance(value, int):
-        yield name.removesuffix(" bytes"), figures.size(value)
+        yield name.removesuffix(" bytes"), selecting.size(value)
     else:
-        yield name, figures.NOTHING if value is None or value == "" else str(value)
+        yield name, selecting.NOTHING if value is None or value == "" else str(value)
 
 
 def command(material: Material) -> str:

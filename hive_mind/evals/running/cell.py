@@ -22,15 +22,13 @@ from hive_mind.evals.answering import Answerer, GivenAnswer, ModelJudge, RunBudg
 from hive_mind.evals.arms.base import Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import by_texts, candidate_of, firsts_of, texts_found, worded
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import ArmKind, Cell, Experiment
+from hive_mind.evals.experiments import ArmKind, Cell, CellReport, Experiment, Learned, Row, Timing
 from hive_mind.evals.metrics import GROUNDED, Figures, answered_figures, lacks_verdict, score, shown_scores
-from hive_mind.evals.rows import CellReport, Learned, Row, Timing
-from hive_mind.evals.running.data import asked_of, row_id
+from hive_mind.evals.running import NOTES, asked_of, row_id
 from hive_mind.evals.running.folder import CellFolder, Pen, as_json
-from hive_mind.evals.running.reading import NOTES
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.llm.base import Usage
-from hive_mind.measure.cohesion import cohesion
+from hive_mind.measure.results import cohesion
 from hive_mind.memory.intake import statement
 from hive_mind.model.query import Hit
 from hive_mind.runtime.settings import Settings

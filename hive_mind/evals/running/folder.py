@@ -24,13 +24,12 @@ import psutil
 
 from hive_mind import __version__
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.values import Experiment
-from hive_mind.evals.rows import CellReport, Row, Timing
-from hive_mind.evals.running.reading import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
+from hive_mind.evals.experiments import CellReport, Experiment, Row, Timing
+from hive_mind.evals.running import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.file_lock import try_lock
 from hive_mind.model.decoding import json_decoder
 from hive_mind.replacing import write_whole
-from hive_mind.retrieval.files.writing import writable
+from hive_mind.retrieval.files import writable
 
 # The means behind rows: in words, and the setting of each.
 _MEANS = {

@@ -16,10 +16,9 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.evals import JOBS
 from hive_mind.evals.arms.methods import BY_WORDS
 from hive_mind.evals.datasets import Dataset
-from hive_mind.evals.experiments.values import ALONE, RUNNING, Cell, DataSource, Experiment, Retrieval, cells_of
-from hive_mind.evals.rows import CellReport
+from hive_mind.evals.experiments import ALONE, RUNNING, Cell, CellReport, DataSource, Experiment, Retrieval, cells_of
+from hive_mind.evals.running import asked_of, data_key, fingerprint, unknown_ids
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
-from hive_mind.evals.running.data import asked_of, data_key, fingerprint, unknown_ids
 from hive_mind.evals.running.folder import CellFolder, environment_of, open_run, refuse_other_things
 from hive_mind.evals.running.vector_cache import Vectors, fill
 from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs

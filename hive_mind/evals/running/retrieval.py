@@ -17,13 +17,13 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.arms.methods import mode_of
 from hive_mind.evals.datasets import load_dataset
-from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, nodes_of, plain_arm, takes
+from hive_mind.evals.experiments import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, nodes_of, plain_arm, takes
 from hive_mind.evals.metrics import identical
+from hive_mind.evals.running import read_run
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
-from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecard import NOT_GIVEN, CellCard, scorecard_of
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.measure.intervals import Estimate
+from hive_mind.measure import Estimate
 from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings

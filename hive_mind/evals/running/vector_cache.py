@@ -25,7 +25,7 @@ from hive_mind.evals.arms.keeping import candidate_of, worded
 from hive_mind.evals.datasets import Dataset
 from hive_mind.memory.intake import new_fact
 from hive_mind.ranking.form import texts_to_embed
-from hive_mind.retrieval.files.writing import writable
+from hive_mind.retrieval.files import writable
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 

@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hive_mind.errors import InvalidInput
 from hive_mind.printable import whole_characters
-from hive_mind.retrieval.indexing.chunking import heading_of
+from hive_mind.retrieval.indexing import heading_of
 
 # Files that are documents, by how their names end.
 DOCUMENT_SUFFIXES = frozenset((".md", ".markdown", ".txt", ".rst", ".text"))

@@ -24,11 +24,10 @@ from hive_mind.forms.form import Form
 from hive_mind.forms.reading import tree_of, validated
 from hive_mind.forms.tree import Path as FormPath
 from hive_mind.forms.tree import spelled
-from hive_mind.retrieval.files.collection import FieldOf
-from hive_mind.retrieval.files.configuration import NAME
+from hive_mind.retrieval.files import write_whole
+from hive_mind.retrieval.files.configuration import NAME, FieldOf
 from hive_mind.retrieval.files.documents import DOCUMENT_SUFFIXES
 from hive_mind.retrieval.files.workspace import COLLECTION, CONFIG, GOLDEN, Workspace
-from hive_mind.retrieval.files.writing import write_whole
 
 NAIVE = "v1-naive"
 

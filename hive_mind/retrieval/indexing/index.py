@@ -20,8 +20,7 @@ from hive_mind.memory.opening import NewVectorArm
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.ranking.vector import Vector
-from hive_mind.retrieval.files.collection import Collection
-from hive_mind.retrieval.files.configuration import Method, RetrievalConfig, TextForm
+from hive_mind.retrieval.files.configuration import Collection, Method, RetrievalConfig, TextForm
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow
 from hive_mind.retrieval.indexing.searching import (

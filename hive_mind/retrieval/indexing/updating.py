@@ -26,11 +26,10 @@ from hive_mind.ranking.form import mixed_vector, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.vector import Vector, VectorArm
 from hive_mind.ranking.within import Within
-from hive_mind.retrieval.files.collection import Chunking
-from hive_mind.retrieval.files.configuration import TextForm
+from hive_mind.retrieval.files.configuration import Chunking, TextForm
 from hive_mind.retrieval.files.documents import Document, ListedFile, Skipped, listed, read
+from hive_mind.retrieval.indexing import chunks_of, tail
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
-from hive_mind.retrieval.indexing.chunking import chunks_of, tail
 
 Report = Callable[[str, int, int], None]
 

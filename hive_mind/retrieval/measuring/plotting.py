@@ -16,11 +16,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from hive_mind.counted import counted
-from hive_mind.drawing.palette import COLOURS, GROUND, SERIES, TEXT
+from hive_mind.drawing import COLOURS, GROUND, SERIES, TEXT
 from hive_mind.drawing.pictures import as_file, canvas, entitle
 from hive_mind.errors import InvalidInput
 from hive_mind.ranking.distraction import cut
-from hive_mind.retrieval.measuring.measured import Evaluation, Label, QuestionRow
+from hive_mind.retrieval.measuring import Evaluation, Label, QuestionRow
 
 # The scores of each measurement, a to d, above the curves by k and UDCG against nDCG.
 _PLACES = ("aa\nkn", "ab\nkn", "ab\nc.\nkn", "ab\ncd\nkn")

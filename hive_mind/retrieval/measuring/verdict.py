@@ -16,9 +16,9 @@ from typing import Literal
 from hive_mind.counted import counted, first_of
 from hive_mind.errors import InvalidInput
 from hive_mind.measure.differences import SAME, Ground, MetricChange, Verdict, metric_changes
-from hive_mind.retrieval.files.collection import QUESTIONS_MIN
+from hive_mind.retrieval.files.configuration import QUESTIONS_MIN
+from hive_mind.retrieval.measuring import METRICS, Evaluation, Label, Metric, QuestionRow
 from hive_mind.retrieval.measuring.evaluation import CROSSED
-from hive_mind.retrieval.measuring.measured import METRICS, Evaluation, Label, Metric, QuestionRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,11 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> ConfigVerdict:
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     """The grounds against it, or else the reason why it may."""
-    few = "" if _is_beyond_luck(comparison) else _too_few(comparison.after, _luck(comparison))
+    luck = _luck(comparison)
+    few = "" if luck <= _LUCK_MAX else _too_few(comparison.after, luck)
     if grounds := [*([Ground("too_few_questions", few)] if few else []), *_losses(comparison)]:
         return grounds, ""
-    if _is_tie(comparison):
+    if all(abs(move.change) <= SAME for move in comparison.moves):
         cheaper = _cheaper(comparison)
         return ([], f"no question changes, and it takes {cheaper}") if cheaper else ([_tie(comparison)], "")
     return [], f"nUDCG {_change(comparison)}, distractors {_distractors(comparison)}"
@@ -184,10 +185,6 @@ def _luck(comparison: Comparison) -> float:
     change = comparison.nudcg.difference
     # Flips are symmetric: half of what is as far from zero lies on either side.
     return change.p / 2 if change and change.difference > SAME else 1.0
-
-
-def _is_beyond_luck(comparison: Comparison) -> bool:
-    return _luck(comparison) <= _LUCK_MAX
 
 
 def _too_few(measured: Evaluation, luck: float | None = None) -> str:
@@ -231,10 +228,6 @@ def _first(candidate: Evaluation) -> ConfigVerdict:
     why = "" if grounds else f"nothing was in use before; {figures}"
     few = [f"it is taken because nothing was in use; {reason}"] if (reason := _too_few(candidate)) and why else []
     return ConfigVerdict(tuple(grounds), why=why, candidate=candidate, remarks=(*few, *_remarks(candidate)))
-
-
-def _is_tie(comparison: Comparison) -> bool:
-    return all(abs(move.change) <= SAME for move in comparison.moves)
 
 
 def _tie(comparison: Comparison) -> Ground:

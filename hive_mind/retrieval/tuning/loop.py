@@ -17,13 +17,12 @@ from typing import TypeVar
 
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.regex import regex
-from hive_mind.retrieval.files.changing import is_same, text_of
+from hive_mind.retrieval.files import write_whole
 from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.files.writing import write_whole
+from hive_mind.retrieval.files.workspace import Workspace, config_text, is_same
 from hive_mind.retrieval.measuring.evaluation import Bench, Index, TrainTestSplit, measured, train_test_split
 from hive_mind.retrieval.measuring.verdict import ConfigVerdict, decide
-from hive_mind.retrieval.tuning.tuner import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
+from hive_mind.retrieval.tuning import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
 from hive_mind.retrieval.validation import check_golden
 
 # Room for eight rounds of a search and for taking back what is not needed; nobody reads the files of more.
@@ -246,4 +245,4 @@ def _figures(step: Step, start: Step) -> str:
 def write_step(workspace: Workspace, config: RetrievalConfig, *remarks: str) -> None:
     """The file of a step, or of the best under the name that was asked for."""
     head = "".join(f"// {one_line(remark)}\n" for remark in remarks)
-    write_whole(workspace.config_file(config.name), f"{head}{text_of(config)}\n")
+    write_whole(workspace.config_file(config.name), f"{head}{config_text(config)}\n")

@@ -15,7 +15,7 @@ from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted,
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
-from hive_mind.sqlite.lock import lock_path
+from hive_mind.sqlite import lock_path
 from hive_mind.store.base import FactStore
 
 _ADVICE = {

@@ -18,12 +18,11 @@ from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted
 from hive_mind.sqlite.file import translating
-from hive_mind.sqlite.unwritable import is_unwritable
+from hive_mind.sqlite.log import is_unwritable
 from hive_mind.store.graph import questions
-from hive_mind.store.graph.pipe import Child, PipeClosed, code_of
+from hive_mind.store.graph.pipe import Child, GraphLocation, PipeClosed, code_of
 from hive_mind.store.graph.questions import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.questions import Path as Way
-from hive_mind.store.graph.seal import GraphLocation
 from hive_mind.store.sqlite.reading import RecordReader
 from hive_mind.store.sqlite.rows import FORMAT
 

@@ -25,10 +25,9 @@ import msgspec
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.regex import regex
 from hive_mind.store.graph import making
-from hive_mind.store.graph.engine import VERSION, Engine, EngineError
-from hive_mind.store.graph.pipe import Parent
+from hive_mind.store.graph.making import VERSION, Engine, EngineError
+from hive_mind.store.graph.pipe import GraphLocation, Parent, Seal
 from hive_mind.store.graph.questions import Rows
-from hive_mind.store.graph.seal import GraphLocation, Seal
 from hive_mind.store.sqlite.reading import RecordReader
 
 if sys.platform != "win32":

@@ -10,9 +10,9 @@ from typing import Any, get_args
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings, Envelope
 from hive_mind.bus.codec import encode
-from hive_mind.bus.servicebus.messages import subscription_of, target_of_all
+from hive_mind.bus.servicebus.account import subscription_of, target_of_all
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.contract.buses.base import BaseHarness, Fault
 from tests.servers.azure_pace import hasten
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.bus.address import address_of, refuse_plaintext
-from hive_mind.bus.schemes import SCHEMES, BusScheme, in_words
+from hive_mind.bus.address import SCHEMES, BusScheme, address_of, in_words, refuse_plaintext
 from hive_mind.control.manifests.bus_checking import bus_findings
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.errors import InvalidInput

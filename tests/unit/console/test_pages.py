@@ -10,7 +10,7 @@ import pytest
 from hive_mind.bus.base import Envelope
 from hive_mind.bus.dead_letters import refusal
 from hive_mind.console.rendering import brief
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from hive_mind.evals.report import write_report
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.workers.config import AgentConfig

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.bus.servicebus.messages import TARGET, subscription_of, target_of_all
+from hive_mind.bus.servicebus.account import TARGET, subscription_of, target_of_all
 from hive_mind.control.platforms import containerapps, in_containers
 from tests.unit.deploy.bicep import AZURE, FILES, faults, fields_of_type, given_to, modules, parameters, properties, resources
 

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from hive_mind.devbroker import Broker, BrokerSettings, Retention
+from hive_mind.devbroker.amqp import Array, Described, Symbol, Timestamp, UInt, ULong, described, encode, frame
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.connection import AMQP_HEADER, SASL_HEADER
 from hive_mind.devbroker.amqp.decoding import decode
-from hive_mind.devbroker.amqp.encoding import Array, Described, Symbol, Timestamp, UInt, ULong, described, encode, frame
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT
 from tests.unit.devbroker.peers import LIMITS, Peer, selector
 from tests.unit.devbroker.test_tokens import default_sas

@@ -6,7 +6,7 @@ from itertools import count
 from math import inf
 
 from hive_mind.devbroker.amqp.sections import split, value_message
-from hive_mind.devbroker.servicebus.message import BrokeredMessage
+from hive_mind.devbroker.servicebus import BrokeredMessage
 
 _numbers = count()
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
+from hive_mind.devbroker.amqp import Described, Symbol, UInt, ULong, UShort, described, encode, frame
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.connection import AMQP_HEADER, Connection, FrameBuffer
 from hive_mind.devbroker.amqp.decoding import decode
-from hive_mind.devbroker.amqp.encoding import Described, Symbol, UInt, ULong, UShort, described, encode, frame
 from tests.unit.devbroker.values import section
 
 # Long enough to never come in a test, unless the test sets others.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.encoding import AmqpError
 from hive_mind.devbroker.amqp.sections import split
 from hive_mind.devbroker.broker import Keys, audience_path, is_within
 from tests.unit.devbroker.peers import with_peer

@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from hive_mind.devbroker.amqp.encoding import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort, encode
+from hive_mind.devbroker.amqp import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort, encode
 from hive_mind.devbroker.amqp.sections import Message
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)

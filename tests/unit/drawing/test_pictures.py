@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import matplotlib as mpl
 import pytest
 
-from hive_mind.drawing.palette import COLOURS, SERIES
+from hive_mind.drawing import COLOURS, SERIES
 from hive_mind.drawing.pictures import as_file, canvas, entitle
 from tests.contrast import contrast
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
-from hive_mind.measure.cohesion import cohesion
+from hive_mind.measure.results import cohesion
 
 
 def rng(seed: int = 7) -> np.random.Generator:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.measure import defined, estimate
 from hive_mind.measure.differences import EXACT_MAX, differences, holm, metric_changes, randomisation_ps
-from hive_mind.measure.intervals import defined, estimate
 
 VALUES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 3))
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)

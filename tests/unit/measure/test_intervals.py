@@ -3,17 +3,8 @@
 import numpy as np
 import pytest
 
-from hive_mind.measure import intervals
-from hive_mind.measure.intervals import (
-    by_group,
-    estimate,
-    estimates,
-    macro_mean,
-    median_interval,
-    middle,
-    share_ruled_out,
-    wilson_bounds,
-)
+from hive_mind import measure
+from hive_mind.measure import by_group, estimate, estimates, macro_mean, median_interval, middle, share_ruled_out, wilson_bounds
 from tests.sampled import usually
 
 
@@ -96,7 +87,7 @@ def test_many_questions_are_drawn_in_blocks_with_as_many_draws(monkeypatch):
     values = [float(value) for value in np.random.default_rng(8).random(100)]
     at_once = estimate(values)
 
-    monkeypatch.setattr(intervals, "BLOCK_NUMBERS", 1_000)
+    monkeypatch.setattr(measure, "BLOCK_NUMBERS", 1_000)
 
     assert estimate(values) == at_once
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.measure.keywords import holds_all, holds_any
+from hive_mind.measure.results import holds_all, holds_any
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.measure.ranking import (
+from hive_mind.measure.results import (
     contributions,
     ideal_udcg,
     ndcg_at_k,

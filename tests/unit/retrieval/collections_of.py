@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.embed.base import Embedder
-from hive_mind.retrieval.files.collection import Collection
-from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
+from hive_mind.retrieval.files.configuration import Collection, Retrieval, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.retrieval.indexing.searching import QueryResult

@@ -11,8 +11,8 @@ from pathlib import Path
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.searching import QueryResult, Result
+from hive_mind.retrieval.measuring import Evaluation, QuestionRow, Shown
 from hive_mind.retrieval.measuring.evaluation import Bench
-from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow, Shown
 
 RELEVANT, DISTRACTORS = ("r", "s", "t"), ("D", "E")
 QUESTIONS = 8

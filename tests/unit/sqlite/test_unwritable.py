@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import BackendError
-from hive_mind.sqlite import file, unwritable
+from hive_mind.sqlite import file, log
 from hive_mind.sqlite.file import File, FileFormat
 
 FIRST = ("CREATE TABLE word (text TEXT)", "INSERT INTO word VALUES ('ferry')")
@@ -66,7 +66,7 @@ def test_what_is_in_the_log_alone_is_read_too(path: Path, monkeypatch: pytest.Mo
                 raise sqlite3.OperationalError("unable to open database file")
             return reading(path, more)
 
-        reading = unwritable.reading
-        monkeypatch.setattr(unwritable, "reading", refused)
+        reading = log.reading
+        monkeypatch.setattr(log, "reading", refused)
         with closing(File(path, form(FIRST))) as opened:
             assert words(opened) == ["ferry", "pump"], "of a copy"

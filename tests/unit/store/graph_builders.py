@@ -10,7 +10,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id, fact_id
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link
 from hive_mind.store.graph import Graph
-from hive_mind.store.graph.schema import COLUMNS, Row, row_of
+from hive_mind.store.graph.questions import COLUMNS, Row, row_of
 from hive_mind.store.sqlite.reading import RecordReader
 
 MENTIONS, DERIVES, REPLACES = Relation.MENTIONS, Relation.DERIVES_FROM, Relation.SUPERSEDES

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from hive_mind.bus.schemes import scheme_of
+from hive_mind.bus.address import scheme_of
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms import in_containers as image
 from hive_mind.control.platforms.in_containers import Contained, located

@@ -30,8 +30,7 @@ from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, 
 from hive_mind.evals.arms.processes.measured_worker import Given, MembersState, SearchFound
 from hive_mind.evals.arms.processes.process_guardian import Guardian, open_guardian
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Cell
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Cell, Learned
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings

@@ -13,8 +13,8 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
 from hive_mind.bus.servicebus import admin
 from hive_mind.bus.servicebus.account import Account, Missing, account_of
+from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from hive_mind.devbroker.thread import BrokerThread
 from tests.contract.bus_builders import envelope, listener, texts
 
 KEY = "SharedAccessKeyName=worker;SharedAccessKey=c2VjcmV0LWhvbmV5="

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.bus.base import Key
-from hive_mind.bus.servicebus.messages import (
+from hive_mind.bus.servicebus.account import (
     label_of,
     message_id_of,
     messages_of,

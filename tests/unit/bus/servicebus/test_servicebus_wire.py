@@ -17,8 +17,8 @@ import pytest
 from hive_mind.bus import servicebus
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Subscription
-from hive_mind.bus.servicebus.messages import subscription_of, target_of_all
-from hive_mind.devbroker.thread import BrokerThread
+from hive_mind.bus.servicebus.account import subscription_of, target_of_all
+from hive_mind.devbroker import BrokerThread
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable
 from tests.contract.bus_builders import Scenario, World, envelope, opened
 from tests.contract.buses.servicebus import Harness, add_subscription

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hive_mind.bus.eventhubs.state import partition_of
-from hive_mind.bus.servicebus.messages import subscription_of
+from hive_mind.bus.servicebus.account import subscription_of
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.platforms import containerapps

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import yaml
 
-from hive_mind.bus.schemes import SCHEMES, BusScheme
+from hive_mind.bus.address import SCHEMES, BusScheme
 from hive_mind.control.platforms import kubernetes
 from hive_mind.errors import ConfigError, ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig

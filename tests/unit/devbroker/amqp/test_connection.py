@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from hive_mind.devbroker.amqp import Symbol, UInt, described, encode, frame
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.connection import AMQP_HEADER, SASL_HEADER
-from hive_mind.devbroker.amqp.encoding import Symbol, UInt, described, encode, frame
 from tests.unit.devbroker.peers import Peer, limits, with_peer
 
 FRAMING = "amqp:connection:framing-error"

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from hive_mind.devbroker import BrokerSettings, BrokerThread, Limits
-from hive_mind.devbroker.amqp.encoding import frame
+from hive_mind.devbroker.amqp import frame
 from tests.chance import seed_of_this_run
 from tests.unit.devbroker.hostility import conversation, full_broker, spoil
 from tests.unit.devbroker.peers import Peer

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hive_mind.devbroker.amqp import AmqpError, Described, UByte, UInt, ULong
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.encoding import AmqpError, Described, UByte, UInt, ULong
 from tests.unit.devbroker.peers import limits, with_peer
 from tests.unit.devbroker.values import section
 

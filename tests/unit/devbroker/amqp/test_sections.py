@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.devbroker.amqp import Described, Symbol, ULong, encode
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.encoding import Described, Symbol, ULong, encode
 from hive_mind.devbroker.amqp.sections import (
     BATCH_FORMAT,
     CORRELATION_ID,

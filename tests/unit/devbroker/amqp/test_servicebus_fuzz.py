@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_mind.devbroker.amqp import AmqpError, Symbol, described, encode
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.encoding import AmqpError, Symbol, described, encode
 from hive_mind.devbroker.amqp.sections import (
     ANNOTATIONS,
     BATCH_FORMAT,
@@ -16,8 +16,7 @@ from hive_mind.devbroker.amqp.sections import (
     value_message,
 )
 from hive_mind.devbroker.entity import DeliveryOutcome
-from hive_mind.devbroker.servicebus.management import OPERATIONS
-from hive_mind.devbroker.servicebus.namespace import Namespace
+from hive_mind.devbroker.servicebus.namespace import OPERATIONS, Namespace
 from tests.unit.devbroker.letters import TurnedHost
 from tests.unit.devbroker.links import PlayedLink, message
 from tests.unit.devbroker.values import VALUES

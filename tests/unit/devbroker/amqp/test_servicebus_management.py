@@ -4,11 +4,10 @@ from uuid import uuid4
 
 import pytest
 
+from hive_mind.devbroker.amqp import AmqpError, Array, UInt, encode
 from hive_mind.devbroker.amqp.decoding import decode_only
-from hive_mind.devbroker.amqp.encoding import AmqpError, Array, UInt, encode
 from hive_mind.devbroker.amqp.sections import split
-from hive_mind.devbroker.servicebus.management import PEEK_MAX
-from hive_mind.devbroker.servicebus.namespace import Namespace
+from hive_mind.devbroker.servicebus.namespace import PEEK_MAX, Namespace
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.letters import TurnedHost, letter
 from tests.unit.devbroker.links import ACCEPTED, PlayedLink, request

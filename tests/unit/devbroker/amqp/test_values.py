@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.devbroker.amqp import Array, Described, Symbol, UInt, ULong, encode
 from hive_mind.devbroker.amqp.decoding import DEPTH_MAX, DecodeError, decode, decode_only, skip
-from hive_mind.devbroker.amqp.encoding import Array, Described, Symbol, UInt, ULong, encode
 from tests.unit.devbroker.values import VALUES, damaged, is_same
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hive_mind.devbroker.thread import BrokerThread
+from hive_mind.devbroker import BrokerThread
 
 
 @pytest.fixture(scope="module")

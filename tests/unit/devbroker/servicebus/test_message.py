@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from hive_mind.devbroker.amqp.encoding import AmqpError, Symbol, Timestamp, UInt, described, encode
+from hive_mind.devbroker.amqp import AmqpError, Symbol, Timestamp, UInt, described, encode
 from hive_mind.devbroker.amqp.sections import ANNOTATIONS, HEADER, MESSAGE_ID, SUBJECT, annotations_section, split, value_message
-from hive_mind.devbroker.servicebus.message import ID_LENGTH_MAX, letter_of
+from hive_mind.devbroker.servicebus import ID_LENGTH_MAX, letter_of
 
 NOW = 1_000.0
 ABSOLUTE_EXPIRY = 8

@@ -5,12 +5,12 @@ A queue as clients reach it, over played links and a clock the test turns.
 
 import pytest
 
-from hive_mind.devbroker.amqp.encoding import AmqpError, encode
+from hive_mind.devbroker.amqp import AmqpError, encode
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
 from hive_mind.devbroker.entity import DeliveryOutcome
+from hive_mind.devbroker.servicebus import QueueSettings
 from hive_mind.devbroker.servicebus.namespace import QueueEntity
 from hive_mind.devbroker.servicebus.queue import Duplicates, Queue
-from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import TurnedHost, letter, text_of
 from tests.unit.devbroker.links import ABANDONED, ACCEPTED, PUT_ASIDE, RELEASED, PlayedLink, message
 

@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hive_mind.devbroker.amqp.encoding import AmqpError
+from hive_mind.devbroker.amqp import AmqpError
+from hive_mind.devbroker.servicebus import QueueSettings
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of
 
 LOCK_S, MESSAGES_MAX = 10.0, 12

@@ -2,12 +2,11 @@
 
 import pytest
 
-from hive_mind.devbroker.amqp.encoding import AmqpError, encode
+from hive_mind.devbroker.amqp import AmqpError, encode
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, SUBJECT, split, value_message
-from hive_mind.devbroker.servicebus.message import RULES_MAX, letter_of, properties_of, rules_of
+from hive_mind.devbroker.servicebus import RULES_MAX, QueueSettings, letter_of, properties_of, rules_of
 from hive_mind.devbroker.servicebus.namespace import Topic
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.settings import QueueSettings
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.letters import TurnedHost, letter, text_of
 

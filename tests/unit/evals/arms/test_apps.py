@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.evals.arms.node_per_agent import remains_of
 from hive_mind.evals.datasets import Scope
-from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
+from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from tests.sampled import usually
 from tests.unit.evals.arms.notes import WORDS, scope_of, told
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 

@@ -2,7 +2,7 @@
 
 from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from hive_mind.evals.metrics import score
 from hive_mind.model.query import ComponentScores, Hit
 from tests.builders import fact

@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.evals.arms.keeping import DEALS
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.cross_encoders import Reading, looked_at_by

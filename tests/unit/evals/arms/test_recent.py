@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.evals.arms.methods import CANDIDATES_PER_HIT, newness_of
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments import Arm
 from tests.unit.evals.arms.notes import NoVectors, drawn, scope_of, told
 
 SAID = ["pump pump leaks", "the pump is blue", "pump pump pump", "a door"]

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.experiments import Arm, Fault
 from tests.sampled import thorough
 from tests.unit.evals.arms.notes import NoVectors, drawn, scope_of, told
 

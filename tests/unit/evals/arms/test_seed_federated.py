@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.ranking.pipeline import RRF_K
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 

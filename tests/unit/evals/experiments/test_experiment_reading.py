@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import ExperimentError, InvalidInput
+from hive_mind.evals.experiments import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.experiments.form import GATE
 from hive_mind.evals.experiments.reading import ReadExperiment, bundled, read_experiment, read_text
-from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.ranking.pipeline import RankingSettings
 

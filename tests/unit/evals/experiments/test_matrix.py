@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments import Arm, Cell, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of, takes
 from hive_mind.evals.experiments.reading import bundled, read_experiment
-from hive_mind.evals.experiments.values import Arm, Cell, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of, takes
 
 DEMO, NOTES = DataSource("demo", "demo"), DataSource("notes", "demo")
 SHARDED = Arm("sharded", 10)

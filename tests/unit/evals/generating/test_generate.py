@@ -11,7 +11,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import CATEGORIES, generate
 from hive_mind.evals.generating.world import COLOURS, Naming, World, words
-from hive_mind.measure.keywords import holds_any
+from hive_mind.measure.results import holds_any
 
 KINDS = {"chat", "log", "minutes", "ticket"}
 

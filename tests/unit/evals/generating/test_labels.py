@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.generating import CATEGORIES, generate
-from hive_mind.measure.keywords import holds_all, holds_any
+from hive_mind.measure.results import holds_all, holds_any
 from hive_mind.ranking.tokens import tokenize
 
 SIZES = [(300, 10, 1), (1_000, 4, 2), (2_000, 150, 3), (5_000, 50, 4)]

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Experiment, Fault, cells_of
-from hive_mind.evals.rows import CellReport, Learned, Row, Timing
+from hive_mind.evals.experiments import Arm, Cell, CellReport, DataSource, Experiment, Fault, Learned, Row, Timing, cells_of
 from hive_mind.evals.scorecard import write_scorecard
 
 ARMS = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.drawing.palette import COLOURS
+from hive_mind.drawing import COLOURS
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.report import write_report
 from hive_mind.evals.scorecard import write_scorecard
 from tests.contrast import contrast
@@ -71,7 +71,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     folder = write_run(tmp_path_factory.mktemp("run"), wanted, questions=60, failed={"flat": "node 3 <stopped>"})
     with pytest.MonkeyPatch.context() as patched:
         # The page shows no PNG: those are files beside it.
-        patched.setattr("hive_mind.evals.report.plots.bars.as_png", lambda *_: b"")
+        patched.setattr("hive_mind.evals.report.bars.as_png", lambda *_: b"")
         return Page(write_report(folder))
 
 

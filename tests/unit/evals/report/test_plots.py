@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from hive_mind.drawing.palette import COLOURS
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.drawing import COLOURS
+from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.report import write_report
 from hive_mind.evals.report.selecting import no_drawings, quality_metric, settings_of
 from hive_mind.evals.scorecard import read_scorecard
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def drawings(folder: Path):
-    from hive_mind.evals.report.plots import drawn
+    from hive_mind.evals.report.drawings import drawn
 
     return drawn(read_scorecard(folder))
 
@@ -49,12 +49,12 @@ def test_every_question_of_the_issue_has_its_drawing(drawings):
 def test_the_same_data_draws_the_same_bytes_whatever_matplotlib_was_told(folder, drawings):
     import matplotlib as mpl
 
-    from hive_mind.evals.report import plots as every
+    from hive_mind.evals.report.drawings import _named, _own
 
     card = read_scorecard(folder)
-    ((setting, name),) = every._named(settings_of(card))
+    ((setting, name),) = _named(settings_of(card))
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.fonttype": "path"}):
-        again = tuple(every._own(setting, quality_metric(card), name))
+        again = tuple(_own(setting, quality_metric(card), name))
 
     assert again == drawings.settings[0]
 
@@ -87,7 +87,8 @@ def test_no_two_roles_have_one_colour_in_light():
 
 
 def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
-    from hive_mind.evals.report.plots import bars, drawn
+    from hive_mind.evals.report import bars
+    from hive_mind.evals.report.drawings import drawn
 
     # Only names are looked at.
     monkeypatch.setattr(bars, "as_part", lambda *_: "")
@@ -102,7 +103,7 @@ def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
 
 
 def test_drawings_of_a_former_report_are_taken_away(folder, drawings, monkeypatch):
-    monkeypatch.setattr("hive_mind.evals.report.plots.drawn", lambda _: drawings)
+    monkeypatch.setattr("hive_mind.evals.report.drawings.drawn", lambda _: drawings)
     (folder / "plots").mkdir(exist_ok=True)
     (folder / "plots" / "quality-by-moon.png").write_bytes(b"old")
 

@@ -3,10 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from hive_mind.evals.experiments.values import Arm, Fault, Retrieval
+from hive_mind.evals.experiments import Arm, Fault, Retrieval
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report.figures import arm_name, cell_name, fault_name
-from hive_mind.evals.report.selecting import representatives, settings_of
+from hive_mind.evals.report.selecting import arm_name, cell_name, fault_name, representatives, settings_of
 from hive_mind.evals.scorecard import read_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
 

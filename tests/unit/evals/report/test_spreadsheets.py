@@ -6,10 +6,9 @@ from io import StringIO
 import msgspec
 import pytest
 
-from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.evals.report.page import cells_csv, questions_csv, safe
-from hive_mind.evals.rows import Row, Timing
-from hive_mind.evals.running.reading import read_run
+from hive_mind.evals.experiments import Arm, Fault, Row, Timing
+from hive_mind.evals.report import cells_csv, questions_csv, safe
+from hive_mind.evals.running import read_run
 from hive_mind.evals.scorecard import read_scorecard, write_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.evals.datasets import load_dataset, pooled
-from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
+from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 from hive_mind.evals.scorecard import write_scorecard

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.base import LeftOut
-from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of
+from hive_mind.evals.experiments import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of
 from hive_mind.evals.running.harness import RunOrder, RunResult, run
 from hive_mind.runtime.settings import Settings
 

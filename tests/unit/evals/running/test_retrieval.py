@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.evals.experiments.values import Arm, cells_of
+from hive_mind.evals.experiments import Arm, cells_of
 from hive_mind.evals.running.cell import CellOrder, run_cell
 from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate, experiment_of
 from hive_mind.evals.running.vector_cache import Vectors

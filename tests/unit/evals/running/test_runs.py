@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
-from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.evals.experiments import Arm, CellReport, Chosen, DataSource, Experiment, Fault, Retrieval, Row, Timing
+from hive_mind.evals.running import read_plain, read_run
 from hive_mind.evals.running.folder import CellFolder, open_run
-from hive_mind.evals.running.reading import read_plain, read_run
 from hive_mind.ranking.pipeline import RankingSettings
 
 EXPERIMENT = Experiment("x", (DataSource("demo", "demo"),), (Arm(),))

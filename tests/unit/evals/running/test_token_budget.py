@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
+from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.cell import UNANSWERED
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.runtime.settings import Settings

@@ -14,7 +14,7 @@ from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.demo import demo_dataset
-from hive_mind.evals.experiments.values import Arm, DataSource, Retrieval, cell_of
+from hive_mind.evals.experiments import Arm, DataSource, Retrieval, cell_of
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors, passages_of, queries_of, stored
 from hive_mind.runtime.settings import Settings
 

@@ -7,7 +7,7 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.evals.answering import ModelAnswerer, ModelJudge
 from hive_mind.evals.arms.base import ArmResult
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.rows import Learned, Row
+from hive_mind.evals.experiments import Learned, Row
 from hive_mind.evals.running.cell import Asking, put
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.running.reading import read_run
+from hive_mind.evals.running import read_run
 from tests.unit.evals.scorecards.written_runs import SINGLE_ID, row, written_run
 
 CELL = f"cells/{SINGLE_ID}"

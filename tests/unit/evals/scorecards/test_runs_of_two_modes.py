@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hive_mind.evals.experiments.values import Retrieval
+from hive_mind.evals.experiments import Retrieval
 from hive_mind.evals.gating import compare_sides, judge_run, side_of
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, NOTES, SINGLE_ID, rows, written_run
 

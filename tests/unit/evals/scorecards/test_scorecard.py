@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval, cells_of
-from hive_mind.evals.rows import Learned
+from hive_mind.evals.experiments import Arm, DataSource, Experiment, Fault, Learned, Retrieval, cells_of
 from hive_mind.evals.scorecard import CellCard, Scorecard, read_scorecard, write_scorecard
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, SINGLE_ID, row, rows, written_run
 

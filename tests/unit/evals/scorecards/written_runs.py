@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Experiment, cells_of
-from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.evals.experiments import Arm, Cell, CellReport, DataSource, Experiment, Row, Timing, cells_of
 from hive_mind.evals.running.folder import CellFolder, as_json, open_run
 
 SINGLE, FLAT = Arm(), Arm("flat", agents=10)

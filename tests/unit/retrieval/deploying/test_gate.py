@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.retrieval.deployment import Order, deploy, judge, judge_file
-from hive_mind.retrieval.files.collection import QUESTIONS_MIN
+from hive_mind.retrieval.files.configuration import QUESTIONS_MIN
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
 from hive_mind.retrieval.measuring.verdict import decide

@@ -13,7 +13,7 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendUnavailable, DatabaseUnreadable, InvalidInput
-from hive_mind.retrieval.files.collection import Chunking, Collection
+from hive_mind.retrieval.files.configuration import Chunking, Collection
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import open_index
 from hive_mind.runtime.settings import Settings

@@ -10,7 +10,7 @@ from benchmarks.identifiers import identifiers
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.refining import cross_encoders
-from hive_mind.retrieval.files.changing import beyond_a_memory, ranking_settings
+from hive_mind.retrieval.files.workspace import beyond_a_memory, ranking_settings
 from hive_mind.retrieval.indexing.searching import Candidate, reranked, selected
 from tests.builders import BagOfWords
 from tests.unit.retrieval.collections_of import config, found_in, index_of, shown, write

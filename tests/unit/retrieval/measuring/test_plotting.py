@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.measuring.measured import Shown
+from hive_mind.retrieval.measuring import Shown
 from hive_mind.retrieval.measuring.plotting import drawn
 from tests.unit.retrieval.measurements import config, evaluation
 

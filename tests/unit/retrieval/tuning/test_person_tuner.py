@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.retrieval.tuning.asked_tuners import PersonTuner, assignments
+from hive_mind.retrieval.tuning.tuners import PersonTuner, assignments
 from tests.unit.retrieval.tuning_world import bench, situation_of, tuned
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from hive_mind.retrieval.tuning.loop import Order
-from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner, space
+from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner, space
 from hive_mind.retrieval.validation import check_config
 from tests.sampled import usually
 from tests.unit.retrieval.tuning_world import FACETS, HelpfulIndex, bench, reasons, situation_of, tuned

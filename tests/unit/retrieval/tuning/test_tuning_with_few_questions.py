@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.retrieval.files.collection import QUESTIONS_MIN
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import QUESTIONS_MIN, RetrievalConfig
 from hive_mind.retrieval.measuring.evaluation import CROSSED_BELOW, train_test_split
+from hive_mind.retrieval.tuning import Step, best_of, cross_validated, is_better
 from hive_mind.retrieval.tuning.loop import Order
-from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
-from hive_mind.retrieval.tuning.tuner import Step, best_of, cross_validated, is_better
+from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner
 from tests.unit.retrieval.measurements import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
 

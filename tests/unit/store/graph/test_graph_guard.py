@@ -124,7 +124,7 @@ def test_a_query_without_a_limit_gets_one(query, limited):
 ATTACK = """
 import json, sys
 from pathlib import Path
-from hive_mind.store.graph.engine import Engine
+from hive_mind.store.graph.making import Engine
 from hive_mind.store.graph.server import confined
 
 engine = Engine(Path("graph.kuzu"), 256 << 20, read_only=True)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from hive_mind.store.graph import Graph
-from hive_mind.store.graph.seal import GraphLocation, Seal, closed
+from hive_mind.store.graph.pipe import GraphLocation, Seal, closed
 from tests.chance import seed_of_this_run
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 

@@ -19,11 +19,10 @@ from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.identity.epochs import Signing
 from hive_mind.identity.keyring import KeySeal
 from hive_mind.model.messages import Message
-from hive_mind.sim.faults import HOUR_MS, MINUTE_MS
+from hive_mind.sim import HOUR_MS, MINUTE_MS, MODERATORS_NODE
+from hive_mind.sim.keys import HIVE, Mail, names_of
+from hive_mind.sim.liars import Forgery, another
 from hive_mind.sim.machine import START_MS
-from hive_mind.sim.siege.forgery import Forgery, another
-from hive_mind.sim.siege.keys import HIVE, Mail, names_of
-from hive_mind.sim.workload import MODERATORS_NODE
 from hive_mind.sim.world import NewChance, World
 
 FORGER, THIEF = "a forger", "a thief"

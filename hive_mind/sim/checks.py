@@ -14,20 +14,14 @@ from hive_mind.hive.replication.partition_replica import ASSERTIONS, PartitionRe
 from hive_mind.model.evidence import Dot, Sealed, actor_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.model.messages import SyncState
-from hive_mind.sim.faults import HOUR_MS
-from hive_mind.sim.history import Operation, Voice
-from hive_mind.sim.invariants.promises import Promises
-from hive_mind.sim.invariants.views import ReplicaView, assertions_of, node_of, shares_of, state_of, voiced
+from hive_mind.sim import HOUR_MS
+from hive_mind.sim.history import Operation, ReplicaView, Voice, assertions_of, node_of, shares_of, state_of, voiced
+from hive_mind.sim.keys import names_of
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.siege.keys import names_of
+from hive_mind.sim.promises import Promises, members
 from hive_mind.sim.world import Violation, World
 
 DAY_MS = 24 * HOUR_MS
-
-
-def members(world: World) -> list[Machine]:
-    """The machines that must agree: those that belong to the hive, run, and don't lie."""
-    return [machine for machine in world.honest() if machine.name in world.topology.nodes]
 
 
 def difference(world: World) -> str:

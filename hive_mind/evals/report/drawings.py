@@ -1,8 +1,11 @@
-"""Quality against what it costs in messages, quality and latency against the number of agents, and what failures leave.
+"""The drawings of a report, by matplotlib: each a file beside the page and, as SVG, a part of it.
 
-Series with intervals on one pair of axes: the form of most drawings.
+Quality against what it costs in messages, quality and latency against the number of agents, and what failures leave: series with
+intervals on one pair of axes are the form of most. `bars` has the others. Needs the extra `plots`; importing this without it
+raises `ModuleNotFoundError`, and the page has its tables.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -14,15 +17,25 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from hive_mind.drawing.palette import COLOURS
+from hive_mind.drawing import COLOURS
 from hive_mind.drawing.pictures import canvas, lay_out
-from hive_mind.evals.experiments.values import Arm, Fault
+from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report.figures import BASELINES, KINDS, PLACES, arm_name, number
-from hive_mind.evals.report.plots.bars import finished, key, line_style
-from hive_mind.evals.report.selecting import Plot, Setting
-from hive_mind.evals.scorecard import CellCard
-from hive_mind.measure.intervals import Estimate, Middle
+from hive_mind.evals.report.bars import by_category, costs, finished, key, line_style
+from hive_mind.evals.report.selecting import (
+    BASELINES,
+    KINDS,
+    PLACES,
+    Drawings,
+    Plot,
+    Setting,
+    arm_name,
+    number,
+    quality_metric,
+    settings_of,
+)
+from hive_mind.evals.scorecard import CellCard, Scorecard
+from hive_mind.measure import Estimate, Middle
 
 Across = Literal["even", "tenfold", "tenfold and zero"]
 Value = Callable[[CellCard], Estimate | Middle | None]
@@ -287,3 +300,37 @@ def _plot(
 def _ends(series: Series) -> str:
     (first, low), (last, high) = series.means[0], series.means[-1]
     return f"{low:.3g}" if first == last else f"{low:.3g} at {first:.3g}, {high:.3g} at {last:.3g}"
+
+
+__all__ = ["drawn"]
+
+
+_NAME_MAX = 40
+
+
+def drawn(card: Scorecard) -> Drawings:
+    metric, settings = quality_metric(card), list(_named(settings_of(card)))
+    return Drawings(
+        tuple(tuple(plot for plot in _own(setting, metric, name) if plot) for setting, name in settings),
+        tuple(plot for setting, name in settings for plot in by_failure(setting, metric, name)),
+        tuple(plot for setting, name in settings for plot in costs(setting, name)),
+    )
+
+
+def _own(setting: Setting, metric: str, name: str) -> Iterator[Plot | None]:
+    yield by_messages(setting, metric, f"quality-by-messages-{name}")
+    yield by_agents(setting, metric, f"quality-by-agents-{name}")
+    yield latency_by_agents(setting, f"latency-by-agents-{name}")
+    yield by_category(setting, metric, f"by-category-{name}")
+
+
+def _named(settings: list[Setting]) -> Iterator[tuple[Setting, str]]:
+    """Each with a name that is safe in a file's name and nobody else's."""
+    names: set[str] = set()
+    for setting in settings:
+        plain = re.sub(r"[^a-z0-9]+", "-", setting.name.lower()).strip("-")[:_NAME_MAX] or "data"
+        name, number = plain, 2
+        while name in names:
+            name, number = f"{plain}-{number}", number + 1
+        names.add(name)
+        yield setting, name

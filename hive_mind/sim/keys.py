@@ -18,9 +18,8 @@ from hive_mind.identity.epochs import Signing
 from hive_mind.identity.keyring import Keyring, KeySeal
 from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, Certificate, Revocations, Revoked, issued, key_id
 from hive_mind.model.messages import Heartbeat, Message
-from hive_mind.sim.faults import HOUR_MS, YEAR_MS
+from hive_mind.sim import HOUR_MS, MODERATOR, MODERATORS_NODE, YEAR_MS, agents_of
 from hive_mind.sim.machine import START_MS
-from hive_mind.sim.workload import MODERATOR, MODERATORS_NODE, agents_of
 
 HIVE = "simulated"
 # No clock here is wrong by more: one that took all certificates for expired would hear nobody, as the how-to says.
