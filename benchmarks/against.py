@@ -12,11 +12,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.harness import cpu_times_ms, parser_of
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 QUESTIONS = 200
@@ -51,17 +52,11 @@ def answering(data: Path, facts: int, is_talk: bool) -> None:
     asked = [(Query(text, 10, "hybrid"), vector_of(text)) for text in texts.questions[:QUESTIONS]]
     print("ready", flush=True)
     for _ in sys.stdin:
-        taken = []
-        for query, vector in asked:
-            began = time.process_time_ns()
-            recall.search(query, vector)
-            taken.append((time.process_time_ns() - began) / 1e6)
-        print(json.dumps(taken), flush=True)
+        print(json.dumps(cpu_times_ms(lambda question: recall.search(*question), asked)), flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
+    parser = parser_of(__doc__, "data")
     parser.add_argument("--former", type=Path, help="folder of the other state")
     parser.add_argument("--facts", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=6)

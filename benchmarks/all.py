@@ -5,45 +5,20 @@ First the table of `benchmarks.evidence`, then the plots of `benchmarks.growth` 
 Takes about an hour on two cores the first time: half of it embedding sentences into the cache, a quarter filling large hives.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.harness import parser_of
+
 WITHOUT_DATA = (
-    *("learn", "store", "fleet", "fleet_of_processes"),
-    *(
-        "conditions",
-        "review",
-        "signal_weights",
-        "crdt",
-        "placement",
-        "gossip",
-        "trust",
-        "tail",
-        "journal",
-        "ledger",
-        "runs",
-        "runner",
-        "bus",
-        "bus_query",
-        "hive_query",
-        "hive",
-    ),
-)
+    "learn store fleet fleet_of_processes conditions review signal_weights crdt placement gossip trust tail journal ledger runs "
+    "runner bus bus_query hive_query hive"
+).split()
 WITH_DATA = (
-    "search",
-    "ann",
-    "asked_again",
-    "retrieval",
-    "repeated",
-    "distraction",
-    "answers",
-    "deciding",
-    "retrieval_collection",
-    "retrieval_quality",
+    "search ann asked_again retrieval repeated distraction answers deciding retrieval_collection retrieval_quality".split()
 )
 FIRST: dict[str, Callable[[Path], list[str]]] = {
     "evidence": lambda cache: ["--json", str(cache / "evidence.json")],
@@ -56,8 +31,7 @@ WITHOUT_CACHE, WITH_SCRATCH = (
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
+    parser = parser_of(__doc__, "data")
     parser.add_argument("--cache", type=Path, default=Path(".cache/benchmarks"), help="folder for embeddings")
     options = parser.parse_args()
     given = ["--data", str(options.data)] if options.data.is_dir() else []

@@ -10,33 +10,18 @@ report says how many rows are windows of two sentences instead of one.
 
 import argparse
 import asyncio
-import json
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import Row, parser_of, tell, write
 from benchmarks.sentences import Rows, collect, vectors
 from hive_mind import backends
-from hive_mind.ann.base import VectorArm
+from hive_mind.ranking.vector import VectorArm
 
 
-@dataclass(frozen=True)
-class Measured:
+def measured(name: str, rows: Rows, questions: Rows, truth: list[set[int]], windows: int) -> Row:
     """One index at one size. Times are CPU milliseconds of the whole process, for one question."""
-
-    index: str
-    rows: int
-    windows: int
-    recall_at_10: float
-    p50_k10_ms: float
-    p50_k100_ms: float
-    p95_k10_ms: float
-    build_s: float
-
-
-def measured(name: str, rows: Rows, questions: Rows, truth: list[set[int]], windows: int) -> Measured:
     started = time.process_time()
     index = backends.load("ann", name).open(rows.shape[1])
     for position, row in enumerate(rows):
@@ -45,16 +30,16 @@ def measured(name: str, rows: Rows, questions: Rows, truth: list[set[int]], wind
     top_10, ten_ms = timed(index, questions, 10)
     _, hundred_ms = timed(index, questions, 100)
     shares = [len(expected & set(found)) / 10 for expected, found in zip(truth, top_10, strict=True)]
-    return Measured(
-        index=name,
-        rows=len(rows),
-        windows=windows,
-        recall_at_10=round(float(np.mean(shares)), 4),
-        p50_k10_ms=round(float(np.median(ten_ms)), 3),
-        p50_k100_ms=round(float(np.median(hundred_ms)), 3),
-        p95_k10_ms=round(float(np.quantile(ten_ms, 0.95)), 3),
-        build_s=round(build_s, 1),
-    )
+    return {
+        "index": name,
+        "rows": len(rows),
+        "windows": windows,
+        "recall_at_10": round(float(np.mean(shares)), 4),
+        "p50_k10_ms": round(float(np.median(ten_ms)), 3),
+        "p50_k100_ms": round(float(np.median(hundred_ms)), 3),
+        "p95_k10_ms": round(float(np.quantile(ten_ms, 0.95)), 3),
+        "build_s": round(build_s, 1),
+    }
 
 
 def timed(index: VectorArm, questions: Rows, k: int) -> tuple[list[list[int]], list[float]]:
@@ -72,22 +57,10 @@ def nearest(rows: Rows, questions: Rows) -> list[set[int]]:
     return [set(np.argsort(-(rows @ question), kind="stable")[:10].tolist()) for question in questions]
 
 
-def report(results: list[Measured]) -> None:
-    print("index    rows     windows  R@10    k=10 p50  p95      k=100 p50  build s")
-    for r in results:
-        print(
-            f"{r.index:8} {r.rows:<8,} {r.windows:<8,} {r.recall_at_10:.4f}  {r.p50_k10_ms:<8.3f}  {r.p95_k10_ms:<8.3f} "
-            f"{r.p50_k100_ms:<9.3f}  {r.build_s:.1f}"
-        )
-
-
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the embeddings, outside the repository")
+    parser = parser_of(__doc__, "data", "cache", "json")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 60_000, 100_000])
     parser.add_argument("--embed-only", action="store_true")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
     return parser.parse_args()
 
 
@@ -103,10 +76,10 @@ def main() -> None:
         rows = passages[:size]
         truth = nearest(rows, questions)
         windows = max(0, size - (len(passages) - texts.windows))
-        results += [measured(name, rows, questions, truth, windows) for name in backends.known("ann")]
-    report(results)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", "utf-8")
+        for name in backends.known("ann"):
+            results.append(measured(name, rows, questions, truth, windows))
+            tell(results[-1])
+    write(options.json, results)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from benchmarks.harness import parser_of
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
@@ -28,7 +29,7 @@ from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_locomo
 from hive_mind.evals.demo import documents, outcome, questions
-from hive_mind.evals.generating.generate import generate
+from hive_mind.evals.generating import generate
 from hive_mind.evals.metrics import answered_figures
 from hive_mind.memory.intake import statement
 from hive_mind.model.ids import fact_id
@@ -221,13 +222,12 @@ def show(demo: Demo, locomo: dict[str, Tally]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--data", type=Path, help="folder with locomo/; without it only the demo is measured")
     parser.add_argument("--generated", type=int, metavar="SEED", help="also a generated corpus of this seed")
     parser.add_argument(
         "--embed", metavar="MODEL", help="also search by meaning, with this sentence-transformers model or folder"
     )
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="as a table or as JSON")
     options = parser.parse_args()
     demo, locomo, made = asyncio.run(measured(options))
     if options.output == "json":

@@ -7,13 +7,11 @@ is asked again if by the statistics of all it may have left out what belongs amo
 something new that did. How often the first ten are those of one index over everything is counted too.
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.harness import Row, parser_of, show, tell
 from benchmarks.hive_query import plain_evidence, receiver, request_of
 from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.datasets import Document
@@ -36,18 +34,6 @@ LIMIT, QUESTIONS = 10, 200
 DEPTH = RankingSettings().depth_for("keyword", LIMIT)
 WAYS = [("locomo", "round-robin", 10), ("locomo", "round-robin", 100), ("locomo", "session", 20), ("locomo", "session", 100)]
 WAYS += [("locomo", "speaker", 20), ("scifact", "round-robin", 10), ("scifact", "round-robin", 100)]
-
-
-@dataclass(frozen=True)
-class Row:
-    """Members asked again for a question, and how many had more; `same`: the share of questions that one index answers alike."""
-
-    data: str
-    deal: str
-    members: int
-    asked_again: float
-    had_more: float
-    same: float
 
 
 def index_of(documents: Sequence[Document]) -> FactIndex:
@@ -86,6 +72,7 @@ def named(document: Document, scope: str) -> Document:
 
 
 def row(data: Path, name: str, deal: str, agents: int) -> Row:
+    """Members asked again for a question, and how many had more; `same`: the share of questions that one index answers alike."""
     scopes = load_dataset(data / name if name == "locomo" else data / f"{name}.corpus.jsonl").scopes
     documents = [named(document, scope.name) for scope in scopes for document in scope.documents]
     questions = [question.text for scope in scopes for question in scope.questions]
@@ -98,22 +85,19 @@ def row(data: Path, name: str, deal: str, agents: int) -> Row:
         again += new
         same += best(found) == best(ask(whole, probe)[0])
     had_more = sum(count > 0 for count in again)
-    return Row(name, deal, len(members), len(again) / len(asked), had_more / len(asked), same / len(asked))
+    shares = {"asked_again": len(again), "had_more": had_more, "same": same}
+    return {"data": name, "deal": deal, "members": len(members), **{name: count / len(asked) for name, count in shares.items()}}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--data", type=Path, required=True, help="folder with scifact.corpus.jsonl and locomo/")
-    parser.add_argument("--output", choices=["table", "json"], default="table")
     options = parser.parse_args()
     rows = [row(options.data, *way) for way in WAYS]
     if options.output == "json":
-        json.dump([asdict(one) for one in rows], sys.stdout, indent=1)
-        return
-    print(f"{'data':9}{'dealt by':14}{'members':>8}{'asked again':>13}{'had more':>10}{'same first ten':>16}")
-    for one in rows:
-        again = f"{one.asked_again:>13.3f}{one.had_more:>10.3f}{one.same:>16.1%}"
-        print(f"{one.data:9}{one.deal:14}{one.members:>8}{again}")
+        show(rows, "json")
+    else:
+        any(map(tell, rows))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ which believes everybody, unsigned, that many times a second. Both are measured 
 import argparse
 import asyncio
 import itertools
-import json
 import sys
 import tempfile
 import time
@@ -19,14 +18,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import quantiles
-from typing import cast
 
 import msgspec
 
+from benchmarks.bus_brokers import bus_at
+from benchmarks.harness import parser_of, show
 from benchmarks.hive import Prose, promotions
-from hive_mind import backends
-from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.bus.base import EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
@@ -44,7 +42,7 @@ async def attack(url: str, rate: int) -> None:
     """For ever, until this process is ended."""
     with tempfile.TemporaryDirectory() as folder:
         said = itertools.cycle(addressed(await said_in_a_twin(Path(folder), *NAMES), HIVE, NAMES))
-    bus = await opened(url)
+    bus = await bus_at(url)
     for number in itertools.count():
         some = [
             msgspec.structs.replace(one, id=f"{number}.{at}")
@@ -53,10 +51,6 @@ async def attack(url: str, rate: int) -> None:
         since = time.monotonic()
         await bus.publish(some, timeout_s=30)
         await asyncio.sleep(max(0.0, _PERIOD_S - (time.monotonic() - since)))
-
-
-async def opened(url: str) -> EventBus:
-    return cast(EventBus, await backends.load("bus", "redis").open(address_of(url), BusSettings()))
 
 
 @asynccontextmanager
@@ -68,7 +62,7 @@ async def members(folder: Path, url: str) -> AsyncIterator[list[RunningMember]]:
         keys.issue(name)
     try:
         for name in NAMES:
-            buses.append(await opened(url))
+            buses.append(await bus_at(url))
             proof = Proof("require", keys.path, name)
             plan = MemberPlan(name, url, hive=HIVE, topology="sharded", replicas=1, members=NAMES, partitions=64, proof=proof)
             found.append(await open_member(Settings(home=folder, ann="exact"), plan, NoEmbedder(), buses[-1]))
@@ -136,11 +130,10 @@ async def started(url: str, rate: int) -> asyncio.subprocess.Process:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rates", default="100,500", help="messages of the stranger a second")
-    parser.add_argument("--output", choices=("text", "json"), default="text")
     parser.add_argument("--attack", default="", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     rates = [int(one) for one in given.rates.split(",")]
@@ -149,11 +142,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     with RedisServer() as server, tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measured(server.url, Path(folder), rates, given.questions, given.rounds))
-    if given.output == "json":
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        print("  ".join(f"{name} {value:,.1f}" for name, value in row.items()))
+    show(rows, given.output, lambda row: "  ".join(f"{name} {value:,.1f}" for name, value in row.items()))
 
 
 if __name__ == "__main__":

@@ -5,46 +5,25 @@ beside its broker on the loopback interface, and what is raw is measured in the 
 one back end. The median of the rounds counts.
 """
 
-import argparse
 import asyncio
-import importlib
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from itertools import count
 from statistics import median
-from time import perf_counter
-from typing import NamedTuple, cast
 
-from hive_mind import backends
-from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
+from benchmarks import bus_brokers
+from benchmarks.bus_brokers import BATCH, HIVE, Broker
+from benchmarks.harness import Row, parser_of, seconds, show, waits_ms
+from hive_mind.bus.base import Delivery, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.errors import BackendNotInstalled
 from hive_mind.model.messages import Receipt
 
-# A module each, with `opened()`, beside this one.
+# A function each of `bus_brokers`.
 BACK_ENDS = ("memory", "redis", "servicebus", "eventhubs")
-BATCH, ROUNDS = 200, 5
-HIVE = "bench"
+ROUNDS = 5
 PARCEL = "x" * 900
-Row = dict[str, str | float]
 
 _numbers = count(1)
-
-
-class Broker(NamedTuple):
-    """A bus to measure; `messages` is how many of them a round takes, so that it lasts about a second.
-
-    `raw_publish` sends so many bodies of 1 KB in batches of `BATCH` with the client alone.
-    """
-
-    bus: EventBus
-    messages: int
-    raw_publish: Callable[[int], Awaitable[None]] | None = None
-    raw_name: str = ""
-
-
-Opened = Callable[[], AbstractAsyncContextManager[Broker]]
 
 
 def envelope(target: str, sender: str = "ann") -> Envelope:
@@ -88,12 +67,6 @@ async def drain(one: Listener, number: int) -> None:
             left -= 1
 
 
-async def seconds(work: Awaitable[object]) -> float:
-    start = perf_counter()
-    await work
-    return perf_counter() - start
-
-
 async def publish_rate(broker: Broker) -> float:
     """Envelopes a second; those who read them do it before the next round."""
     one, number = await listener(broker.bus, "reader"), broker.messages
@@ -110,14 +83,13 @@ async def whole_rate(broker: Broker, one: Listener) -> float:
 
 async def replies(bus: EventBus, client: Listener, number: int) -> list[float]:
     """Milliseconds from a request to its reply, one after another."""
-    times = []
-    for _ in range(number):
-        start = perf_counter()
+
+    async def request(_: int) -> None:
         await bus.publish([envelope("server", "client")])
         for delivery in await client.take():
             await delivery.ack()
-        times.append((perf_counter() - start) * 1e3)
-    return times
+
+    return await waits_ms(request, range(number))
 
 
 async def answer(bus: EventBus, server: Listener) -> None:
@@ -127,7 +99,7 @@ async def answer(bus: EventBus, server: Listener) -> None:
             await delivery.ack()
 
 
-async def measured(back_end: str, opened: Opened) -> list[Row]:
+async def measured(back_end: str, opened: Callable[[], AbstractAsyncContextManager[Broker]]) -> list[Row]:
     rows: list[Row] = []
     async with opened() as broker:
         raw, ours = [], []
@@ -141,14 +113,8 @@ async def measured(back_end: str, opened: Opened) -> list[Row]:
         if raw:
             rows.append(row(back_end, "publish, of raw", 100 * median(ours) / median(raw), "%"))
         worker = await listener(broker.bus, "worker")
-        rows.append(
-            row(
-                back_end,
-                "publish + consume + acknowledge",
-                median([await whole_rate(broker, worker) for _ in range(ROUNDS)]),
-                "/s",
-            )
-        )
+        rates = [await whole_rate(broker, worker) for _ in range(ROUNDS)]
+        rows.append(row(back_end, "publish + consume + acknowledge", median(rates), "/s"))
         client = await listener(broker.bus, "client")
         answering = asyncio.create_task(answer(broker.bus, await listener(broker.bus, "server")))
         await replies(broker.bus, client, 20)
@@ -163,41 +129,17 @@ def row(back_end: str, what: str, value: float, unit: str) -> Row:
     return {"bus": back_end, "what": what, "value": value, "unit": unit}
 
 
-@asynccontextmanager
-async def over_memory() -> AsyncIterator[Broker]:
-    bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings()))
-    try:
-        yield Broker(bus, 50_000)
-    finally:
-        await bus.close(drain_s=0)
-
-
-def how_to_open(back_end: str) -> Opened | None:
-    """None where it is not installed."""
-    if back_end == "memory":
-        return over_memory
-    try:
-        return cast(Opened, importlib.import_module(f"benchmarks.bus_{back_end}").opened)
-    except (BackendNotInstalled, ModuleNotFoundError) as error:
-        print(f"{back_end}: left out ({error})")
-        return None
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--only", choices=BACK_ENDS, help="one back end")
     options = parser.parse_args()
     rows: list[Row] = []
     for back_end in [options.only] if options.only else BACK_ENDS:
-        opened = how_to_open(back_end)
-        if opened is not None:
-            rows += asyncio.run(measured(back_end, opened))
-    if options.output == "json":
-        print(json.dumps(rows))
-        return
-    for one in rows:
-        print(f"{one['bus']:<12} {one['what']:<50} {one['value']:>12,.2f} {one['unit']}")
+        try:
+            rows += asyncio.run(measured(back_end, getattr(bus_brokers, back_end)))
+        except (BackendNotInstalled, ModuleNotFoundError) as error:
+            print(f"{back_end}: left out ({error})")
+    show(rows, options.output, lambda one: f"{one['bus']:<12} {one['what']:<50} {one['value']:>12,.2f} {one['unit']}")
 
 
 if __name__ == "__main__":

@@ -5,23 +5,17 @@ and a Redis server beside it. "ask" is both rounds of questions, "search" a whol
 Hybrid, with 384-d vectors. `python -m benchmarks.bus_query [--only redis] [--questions 200] [--profile FILE] [--output json]`.
 """
 
-import argparse
 import asyncio
 import cProfile
-import json
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import cast
 
-import numpy as np
-
+from benchmarks.bus_brokers import bus_at
+from benchmarks.harness import Row, p50_p95, parser_of, show, waits_ms
 from benchmarks.hive import Prose, RandomVectors, promotions
-from hive_mind import backends
-from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings, EventBus
+from hive_mind.bus.base import EventBus
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
@@ -43,7 +37,6 @@ BACK_ENDS = ("memory", "redis")
 # The first question after everything was filled finds cold indexes; and as a member over a broker waits for its sends.
 PATIENT = RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000, outgoing=OutgoingSettings(wait_s=5.0))
 _STILL = MembershipSettings(beat_ms=0)
-Row = dict[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -71,9 +64,9 @@ CASES = (
 )
 
 
-async def measured(case: Case, address: BusAddress, questions: int, profile: cProfile.Profile | None) -> list[Row]:
+async def measured(case: Case, url: str, questions: int, profile: cProfile.Profile | None) -> list[Row]:
     language = Prose(case.facts)
-    async with running(case, address, language) as nodes:
+    async with running(case, url, language) as nodes:
         agents = list(nodes)
         for number, batch in enumerate(promotions(language, agents[0], case.facts)):
             await nodes[agents[number % len(agents)]].runner.promote(batch)
@@ -106,23 +99,14 @@ async def measured(case: Case, address: BusAddress, questions: int, profile: cPr
 
 
 async def timed(case: str, what: str, work: Callable[[str], Awaitable[None]], texts: list[str]) -> Row:
-    times, began_cpu_s = [], time.process_time()
-    for text in texts:
-        began_s = time.perf_counter()
-        await work(text)
-        times.append((time.perf_counter() - began_s) * 1e3)
+    began_cpu_s = time.process_time()
+    times = await waits_ms(work, texts)
     cpu_ms = (time.process_time() - began_cpu_s) / len(texts) * 1e3
-    return {
-        "case": case,
-        "what": what,
-        "p50_ms": float(np.median(times)),
-        "p95_ms": float(np.quantile(times, 0.95)),
-        "cpu_ms": cpu_ms,
-    }
+    return {"case": case, "what": what, **p50_p95(times), "cpu_ms": cpu_ms}
 
 
 @asynccontextmanager
-async def running(case: Case, address: BusAddress, language: Prose) -> AsyncIterator[dict[str, RunningMember]]:
+async def running(case: Case, url: str, language: Prose) -> AsyncIterator[dict[str, RunningMember]]:
     """The nodes, started."""
     names = [f"node-{number:02}" for number in range(SHARDS * case.replicas)]
     topology = Sharded(first_placement(names, case.replicas, PARTITIONS))
@@ -130,7 +114,7 @@ async def running(case: Case, address: BusAddress, language: Prose) -> AsyncIter
     async with AsyncExitStack() as stack:
 
         async def opened() -> EventBus:
-            bus = cast(EventBus, await backends.load("bus", case.bus).open(address, BusSettings()))
+            bus = await bus_at(url)
             stack.push_async_callback(bus.close)
             return bus
 
@@ -151,17 +135,16 @@ async def settled(nodes: dict[str, RunningMember]) -> None:
 
 def rows_of(case: Case, questions: int, profile: cProfile.Profile | None) -> list[Row]:
     if case.bus == "memory":
-        return asyncio.run(measured(case, address_of("memory"), questions, profile))
+        return asyncio.run(measured(case, "memory", questions, profile))
     with RedisServer() as server:
-        return asyncio.run(measured(case, address_of(server.url), questions, profile))
+        return asyncio.run(measured(case, server.url, questions, profile))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--only", choices=BACK_ENDS, help="one back end")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--profile", help="write what cProfile saw of the first case to this file")
-    parser.add_argument("--output", choices=["table", "json"], default="table")
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in (None, case.bus)]
     if options.profile:
@@ -173,9 +156,9 @@ def main() -> None:
     for case in cases:
         rows += (found := rows_of(case, options.questions, None))
         if options.output == "table":
-            print(*map(line, found), sep="\n", flush=True)
+            show(found, line=line)
     if options.output == "json":
-        json.dump(rows, sys.stdout, indent=1)
+        show(rows, "json")
 
 
 def line(row: Row) -> str:

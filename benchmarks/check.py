@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.evidence import HOME, arguments, measured, measured_in, number
+from benchmarks.evidence import HOME, arguments, measured, measured_in
 from benchmarks.figure import Figure, Written, read, write
+from benchmarks.harness import number, parser_of
 
 LEAST_CHANGE = 1.05
 STORED = Path(__file__).with_name("ratios.json")
@@ -43,7 +44,7 @@ class Compared:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--new", type=Path, help="a file of figures; nothing is measured")
     parser.add_argument("--stored", type=Path, default=STORED, help="what to compare with")
     parser.add_argument("--former", type=Path, help="folder of another state of the project, measured in turn and compared with")

@@ -6,13 +6,13 @@ that mean harm (`tests/unit/goals/attacks.py`), compiled and put to data of a me
     python -m benchmarks.conditions [--runs 5000]
 """
 
-import argparse
 import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from statistics import median
 
+from benchmarks.harness import parser_of
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from tests.unit.goals.attacks import ALL, DATA
@@ -71,7 +71,7 @@ def peak_mb(text: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int, default=5000)
     runs = parser.parse_args().runs
     for text in RULES:

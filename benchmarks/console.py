@@ -7,7 +7,6 @@ worker serves over HTTP. From the start of a navigation to the first idle moment
 the same machine; the median and the worst of all rounds. `--screenshots` also writes what some pages look like, for the docs.
 """
 
-import argparse
 import asyncio
 import random
 import statistics
@@ -19,6 +18,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
+from benchmarks.harness import parser_of
 from hive_mind.console import PREFIX
 from hive_mind.console.app import console
 from hive_mind.console.fleet import FleetOverHttp, ProcessSeen
@@ -147,7 +147,7 @@ async def run(agents: int, facts: int, rounds: int, screenshots: Path | None) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--facts", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)

@@ -6,18 +6,17 @@ one change takes on the wire, and bytes and messages of finding the differences 
     python -m benchmarks.crdt [--facts 100000] [--dots 1000000] [--json FILE]
 """
 
-import argparse
 import gc
 import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from random import Random
 
 import msgspec
 
+from benchmarks.harness import parser_of, tell, write
 from hive_mind.crdt.context import Context
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.crdt.reconcile import DotIndex, reconcile, whole
@@ -172,13 +171,12 @@ def exchange(here: DotIndex, there: DotIndex) -> tuple[int, int]:
     messages, size = 1, 2 * 16
     spans: tuple[Span, ...] = whole(there)
     asked, answering = there, here
-    found = 0
     while spans:
         messages, size = messages + 1, size + len(_encoded(spans))
-        spans, only_here, only_there = reconcile(answering, spans)
-        found += len(only_here) + len(only_there)
+        step = reconcile(answering, spans)
+        spans = step.spans
         # Once as "I want these" or with the assertions that go out, whichever side has them.
-        size += len(pack(only_here)) + len(pack(only_there))
+        size += len(pack(step.only_here)) + len(pack(step.only_there))
         asked, answering = answering, asked
     # The last answer (assertions and wants), then what was wanted.
     return messages + 2, size
@@ -193,21 +191,16 @@ def measure(facts: int, dots: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--facts", type=int, default=100_000, help="facts of a replica")
     parser.add_argument("--dots", type=int, default=1_000_000, help="dots of the largest sets to reconcile")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     gc.freeze()
     results = []
-    print(f"{'what':58}{'figure':>12} {'':8}{'at most':>10}")
     for row in measure(options.facts, options.dots):
-        bound = "" if row.bound is None else f"{row.bound:,g}"
-        digits = 3 if row.unit == "ms CPU" and row.figure < 10 else 0
-        print(f"{row.what:58}{row.figure:>12,.{digits}f} {row.unit:8}{bound:>10}", flush=True)
         results.append(asdict(row))
-    if options.json:
-        options.json.write_text(json.dumps({"rows": results}, indent=1) + "\n", "utf-8")
+        tell(results[-1])
+    write(options.json, {"rows": results})
 
 
 if __name__ == "__main__":

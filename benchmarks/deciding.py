@@ -31,6 +31,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import learning
 from benchmarks.answers import agent_named, fact_of
+from benchmarks.harness import parser_of, write
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering import likelihood
@@ -42,7 +43,7 @@ from hive_mind.cognition.answering.relevance import RelevanceSettings, Relevant,
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import load_locomo
-from hive_mind.evals.generating.generate import generate
+from hive_mind.evals.generating import generate
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Answering, Hit
@@ -376,12 +377,11 @@ def measured(options: argparse.Namespace) -> None:
         again = [looked_at(one, model) for one in held_out]
         for row in [*(row for answering in LEAST_ODDS for row in figures(again, answering)), *curve(again)]:
             print("second look", row, flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    write(options.json, rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--data", type=Path, help="folder with squad2/, xquad/, locomo/ and hotpotqa.*")
     parser.add_argument("--most", type=int, default=200, help="questions of a kind in a set")
     parser.add_argument("--embed", default="", metavar="MODEL", help="also search by meaning, with this model or folder")
@@ -391,7 +391,6 @@ def main() -> None:
     parser.add_argument("--documentation", nargs="*", default=[], metavar="NAME=FOLDER", help="ask about these trees instead")
     parser.add_argument("--questions", type=Path, default=Path(__file__).parent / "questions" / "documentation.jsonl")
     parser.add_argument("--answering", choices=LEAST_ODDS, default="balanced", help="position for questions about documentation")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     if options.documentation:
         folders = {name: Path(folder) for name, _, folder in (one.partition("=") for one in options.documentation)}

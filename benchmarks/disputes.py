@@ -7,12 +7,12 @@
 expect. `--wrong` shows the pairs of `development` that are decided wrongly.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.harness import parser_of
 from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.model.evidence import Statement
 
@@ -60,7 +60,7 @@ def figures(told: Sequence[Pair]) -> Figures:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--wrong", action="store_true", help="show what is decided wrongly in the development part")
     is_shown = parser.parse_args().wrong
     print(f"{'part':12} {'pairs':>6} {'contradictory':>14} {'precision':>10} {'recall':>8}")

@@ -10,15 +10,13 @@ over all questions together because a threshold is one for all, with an interval
 says nothing that the ranking does not say already. "both" is margin and missing words, half and half.
 """
 
-import argparse
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import parser_of, write
 from benchmarks.retrieval import Prepared, Variant, prepared_scopes, weighted
 from hive_mind.evals.datasets import load_jsonl, load_locomo
 from hive_mind.model.probe import Anchors, Probe
@@ -104,10 +102,7 @@ def with_interval(tables: Sequence[NDArray[np.float64]], column: int) -> tuple[f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the embeddings, outside the repository")
-    parser.add_argument("--json", type=Path)
+    parser = parser_of(__doc__, "data", "cache", "json")
     options = parser.parse_args()
     sets = {"LoCoMo": load_locomo(options.data / "locomo").scopes}
     sets |= {name: load_jsonl(options.data, name.lower()).scopes for name in ("SciFact", "Cranfield")}
@@ -127,8 +122,7 @@ def main() -> None:
             print(f"{name:10} {chosen_by:10} {len(wrong):6} wrong {len(right):5} right  {told}", flush=True)
             means = "  ".join(f"{s} {wrong[:, c].mean():.2f}/{right[:, c].mean():.2f}" for c, s in enumerate(SIGNALS, start=1))
             print(f"{'':10} mean of wrong / right: {means}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    write(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import cast
 
 from benchmarks.figure import Figure, Means, Written, read, signed, together, write
+from benchmarks.harness import number, parser_of
 from hive_mind.errors import HiveError
 
 # A module of `benchmarks.table` and its function, in the order of the table.
@@ -42,7 +43,7 @@ LATEST = Path(".cache/benchmarks/evidence.json")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--show", type=Path, help="measure nothing, show a file of figures, such as benchmarks/ratios.json")
     options = arguments(parser)
     if options.here:
@@ -92,11 +93,11 @@ def measured_in(homes: Sequence[Path], options: argparse.Namespace) -> list[Writ
     before = os.getloadavg()[0]
     runs: list[list[list[Figure]]] = [[] for _ in homes]
     failed: list[dict[str, str]] = [{} for _ in homes]
-    for _, work, (number, home) in product(range(options.runs), options.only, enumerate(homes)):
+    for _, work, (place, home) in product(range(options.runs), options.only, enumerate(homes)):
         print(f"measuring {work}{f' in {home}' if home != HOME else ''} …", file=sys.stderr, flush=True)
         done = in_a_process(work, home, options)
-        runs[number].append(signed(done.figures, f"python -m benchmarks.evidence --only {work}"))
-        failed[number] |= done.failed
+        runs[place].append(signed(done.figures, f"python -m benchmarks.evidence --only {work}"))
+        failed[place] |= done.failed
     load = (before, os.getloadavg()[0])
     return [Written(tuple(together(figures)), load, why) for figures, why in zip(runs, failed, strict=True)]
 
@@ -137,13 +138,6 @@ def cells(figure: Figure) -> Sequence[str]:
         figure.command.rpartition(" ")[2],
         figure.date,
     )
-
-
-def number(value: float) -> str:
-    """Three digits, as people write them."""
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{float(f'{value:.3g}'):.6f}".rstrip("0").rstrip(".")
 
 
 if __name__ == "__main__":

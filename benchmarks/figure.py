@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -71,6 +71,29 @@ def side_by_side(ours: Round, peer: Round, rounds: int) -> tuple[float, float, t
     peer()
     pairs = [(ours(), peer()) for _ in range(rounds)]
     return median(one for one, _ in pairs), median(other for _, other in pairs), tuple(one / other for one, other in pairs)
+
+
+def beside(
+    name: str,
+    what: str,
+    unit: str,
+    peer: str,
+    sides: tuple[float, float, tuple[float, ...]],
+    target: float | None = None,
+    **more: Any,
+) -> Figure:
+    """A figure of what `side_by_side` measured."""
+    value, peer_value, ratios = sides
+    return Figure(
+        name=name, what=what, value=value, unit=unit, peer=peer, peer_value=peer_value, ratios=ratios, target=target, **more
+    )
+
+
+def once(
+    name: str, what: str, value: float, unit: str, peer: str, peer_value: float, target: float | None = None, **more: Any
+) -> Figure:
+    """Measured once: there is nothing to repeat in one process, or no chance in it."""
+    return beside(name, what, unit, peer, (value, peer_value, (value / peer_value,)), target, **more)
 
 
 def together(runs: Sequence[Sequence[Figure]]) -> list[Figure]:

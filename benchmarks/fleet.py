@@ -4,12 +4,9 @@
 waking up. Every agent has its own record, its index and 384-d vectors. `--output json` prints the same as JSON.
 """
 
-import argparse
 import asyncio
-import json
 import multiprocessing
 import random
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -20,13 +17,13 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from benchmarks.harness import Row, figure, parser_of, show, waits_ms
 from hive_mind import backends
 from hive_mind.embed.base import Matrix, rounded_unit_rows
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Candidate
 
 DIMENSION = 384
-Row = dict[str, str | float]
 
 
 class RandomEmbedder:
@@ -90,14 +87,14 @@ async def measure(folder: Path, agents: Sequence[str], facts: int, large: int) -
         await one.close()
     wake_ms = await waking_ms(memory(folder, "large"))
     return [
-        {"what": "base of the process", "value": base, "unit": "MB"},
-        {"what": f"wake all {len(agents)}", "value": open_s, "unit": "s"},
-        {"what": "per agent, awake", "value": (awake - base) / len(agents), "unit": "MB"},
-        {"what": "put all to sleep", "value": sleep_s, "unit": "s"},
-        {"what": "per agent, asleep", "value": (asleep - base) / len(agents), "unit": "MB"},
-        {"what": f"agents of {len(agents)} that find every fact", "value": found, "unit": ""},
-        {"what": "and again after sleeping", "value": found_again, "unit": ""},
-        {"what": f"wake one of {large:,} facts, median", "value": wake_ms, "unit": "ms"},
+        figure("base of the process", base, "MB"),
+        figure(f"wake all {len(agents)}", open_s, "s"),
+        figure("per agent, awake", (awake - base) / len(agents), "MB"),
+        figure("put all to sleep", sleep_s, "s"),
+        figure("per agent, asleep", (asleep - base) / len(agents), "MB"),
+        figure(f"agents of {len(agents)} that find every fact", found, ""),
+        figure("and again after sleeping", found_again, ""),
+        figure(f"wake one of {large:,} facts, median", wake_ms, "ms"),
     ]
 
 
@@ -109,20 +106,17 @@ async def finds_all(one: CognitiveMemory, agent: str, facts: int) -> bool:
 async def waking_ms(one: CognitiveMemory) -> float:
     times = []
     for _ in range(9):
-        start = perf_counter()
-        await one.get_fact("")
-        times.append(1e3 * (perf_counter() - start))
+        times += await waits_ms(one.get_fact, [""])
         await one.sleep()
     await one.close()
     return float(np.median(times))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--agents", type=int, default=100)
     parser.add_argument("--facts", type=int, default=100, help="facts of each agent, each with a vector")
     parser.add_argument("--large", type=int, default=1_000, help="facts of the one agent whose waking is timed")
-    parser.add_argument("--output", choices=["table", "json"], default="table")
     options = parser.parse_args()
     agents = [str(n) for n in range(options.agents)]
     with tempfile.TemporaryDirectory() as name:
@@ -133,11 +127,7 @@ def main() -> None:
         filler.start()
         filler.join()
         rows = asyncio.run(measure(folder, agents, options.facts, options.large))
-    if options.output == "json":
-        json.dump(rows, sys.stdout, indent=1)
-        return
-    for row in rows:
-        print(f"{row['what']:<40} {row['value']:>10.2f} {row['unit']}")
+    show(rows, options.output)
 
 
 def _fill_in_process(folder: Path, agents: Sequence[str], facts: int, large: int) -> None:

@@ -5,7 +5,6 @@ all processes of the fleet, shared pages counted once (PSS). Wall time, so it ne
 `python -m benchmarks.fleet_of_processes [--agents 100] [--per-process 50] [--topology flat] [--output json]`.
 """
 
-import argparse
 import asyncio
 import json
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.harness import parser_of
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.status.fleet_status import FleetStatus
@@ -33,11 +33,10 @@ spec:
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--agents", type=int, default=100)
     parser.add_argument("--per-process", type=int, default=50)
     parser.add_argument("--topology", default="flat", choices=("flat", "sharded"))
-    parser.add_argument("--output", choices=("text", "json"), default="text")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crowd-") as folder:
         (Path(folder) / "facts.txt").write_text("".join(f"Valve {n} of the pier was seen on day {n}.\n" for n in range(FACTS)))

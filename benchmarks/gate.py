@@ -11,13 +11,13 @@ at: 7 and 0 were decided wrongly. `masked_fresh` was counted when what that show
 `--wrong` shows the sentences of `development` that are decided wrongly.
 """
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.harness import parser_of
 from hive_mind.memory.gate.promotion import decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Fact
@@ -66,7 +66,7 @@ def figures(told: Sequence[Sentence]) -> Figures:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--wrong", action="store_true", help="show what is decided wrongly in the development part")
     is_shown = parser.parse_args().wrong
     print(f"{'part':12} {'sentences':>9} {'private kept':>13} {'harmless kept':>14} {'junk kept':>10}")

@@ -7,18 +7,16 @@ the floor is what the facts themselves take, once per member that did not write 
     python -m benchmarks.gossip [--sizes 10 50 200 1000] [--seeds 3] [--json FILE]
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import log2
-from pathlib import Path
 from random import Random
 
 import msgspec
 
 from benchmarks.crowd import Crowd, Member
+from benchmarks.harness import parser_of, tell, write
 from hive_mind.hive.replication.gossip import GossipSettings
 
 PERIOD_MS = GossipSettings().period_ms
@@ -170,22 +168,15 @@ def trials(sizes: Sequence[int], seeds: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 50, 100, 200, 1000])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     results = []
-    print(f"{'what':24}{'members':>8}{'facts':>6}{'rounds':>8}{'bound':>7}{'kB/member':>11}{'floor':>8}{'CPU s':>7}")
-    for one in trials(options.sizes, options.seeds):
-        print(
-            f"{one.what:24}{one.members:>8,}{one.facts_each:>6}{one.rounds:>8.1f}{one.bound:>7.1f}"
-            f"{one.kb_per_member:>11.1f}{one.floor_kb:>8.1f}{one.cpu_s:>7.1f}  {one.note}",
-            flush=True,
-        )
-        results.append(asdict(one))
-    if options.json:
-        options.json.write_text(json.dumps({"rows": results}, indent=1) + "\n", "utf-8")
+    for trial in trials(options.sizes, options.seeds):
+        results.append(asdict(trial))
+        tell(results[-1])
+    write(options.json, {"rows": results})
 
 
 if __name__ == "__main__":

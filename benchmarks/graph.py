@@ -5,16 +5,14 @@ of 20,000 entities, some of which are mentioned often; each derives from one of 
 Questions are asked through `Graph`; the way to its process and back is in the figures of Cypher.
 """
 
-import argparse
 import asyncio
-import json
 import random
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 
+from benchmarks.harness import Row, figure, latency, parser_of, show, waits_ms
 from hive_mind import backends
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
@@ -23,7 +21,6 @@ from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactSto
 from hive_mind.store.graph import Graph
 
 FACTS, QUESTIONS, WRITTEN = 100_000, 200, 5_000
-Row = dict[str, str | float]
 
 
 def fact(number: int, episodes: int) -> Fact:
@@ -67,20 +64,8 @@ async def fill(store: FactStore, facts: int) -> None:
 
 
 async def times_ms(ask: Callable[[int], Awaitable[object]], count: int = QUESTIONS) -> list[float]:
-    """Of each question, sorted; the first ones, which prepare statements, are not counted."""
-    times = []
-    for number in range(-5, count):
-        start = perf_counter()
-        await ask(number)
-        times.append((perf_counter() - start) * 1e3)
-    return sorted(times[5:])
-
-
-def told(what: str, times: Sequence[float]) -> list[Row]:
-    return [
-        {"what": f"{what}, p50", "value": median(times), "unit": "ms"},
-        {"what": f"{what}, p99", "value": times[int(len(times) * 0.99)], "unit": "ms"},
-    ]
+    """Of each question; the first ones, which prepare statements, are not counted."""
+    return (await waits_ms(ask, range(-5, count)))[5:]
 
 
 async def asked(graph: Graph, facts: int) -> list[Row]:
@@ -92,14 +77,14 @@ async def asked(graph: Graph, facts: int) -> list[Row]:
     texts = [episode(number % episodes).id for number in range(-5, QUESTIONS)]
     first = "MATCH (f:Fact)-[:MENTIONS]->(e:Entity) RETURN e.name, count(f) ORDER BY count(f) DESC LIMIT 10"
     return [
-        *told("neighbourhood of a fact", await times_ms(lambda n: graph.neighbourhood(some[n]))),
-        *told("neighbourhood of an entity", await times_ms(lambda n: graph.neighbourhood(rare[n]))),
-        *told("path of up to 4 edges, any two entities", await times_ms(lambda n: graph.path(*pairs[n]))),
-        *told("path of up to 4 edges, entities as often mentioned", await times_ms(lambda n: graph.path(*drawn[n]))),
-        *told("path of up to 4 edges, the ten most mentioned", await times_ms(lambda n: graph.path(*hubs(n)), 90)),
-        *told("what replaced what", await times_ms(lambda n: graph.history(some[n]))),
-        *told("what derives from an episode", await times_ms(lambda n: graph.derived_from(texts[n]))),
-        *told("a query over all mentions", await times_ms(lambda _: graph.query(first), 20)),
+        *latency("neighbourhood of a fact", await times_ms(lambda n: graph.neighbourhood(some[n]))),
+        *latency("neighbourhood of an entity", await times_ms(lambda n: graph.neighbourhood(rare[n]))),
+        *latency("path of up to 4 edges, any two entities", await times_ms(lambda n: graph.path(*pairs[n]))),
+        *latency("path of up to 4 edges, entities as often mentioned", await times_ms(lambda n: graph.path(*drawn[n]))),
+        *latency("path of up to 4 edges, the ten most mentioned", await times_ms(lambda n: graph.path(*hubs(n)), 90)),
+        *latency("what replaced what", await times_ms(lambda n: graph.history(some[n]))),
+        *latency("what derives from an episode", await times_ms(lambda n: graph.derived_from(texts[n]))),
+        *latency("a query over all mentions", await times_ms(lambda _: graph.query(first), 20)),
     ]
 
 
@@ -115,33 +100,28 @@ async def measured(folder: Path, facts: int) -> list[Row]:
     async with Graph(record) as graph:
         start = perf_counter()
         await graph.query("RETURN 1")
-        rows: list[Row] = [{"what": f"make it of {facts:,} facts", "value": perf_counter() - start, "unit": "s"}]
+        rows: list[Row] = [figure(f"make it of {facts:,} facts", perf_counter() - start, "s")]
         rows += await asked(graph, facts)
         await store.write([AddFact(fact(facts, 1))])
         start = perf_counter()
         await graph.query("RETURN 1")
-        rows.append({"what": "make it again after a write", "value": perf_counter() - start, "unit": "s"})
+        rows.append(figure("make it again after a write", perf_counter() - start, "s"))
     async with Graph(record) as graph:
         start = perf_counter()
         await graph.query("RETURN 1")
-        rows.append({"what": "open it, digest checked", "value": (perf_counter() - start) * 1e3, "unit": "ms"})
+        rows.append(figure("open it, digest checked", (perf_counter() - start) * 1e3, "ms"))
     await store.close()
-    rows.append({"what": "file", "value": (folder / "graph.kuzu").stat().st_size / 1e6, "unit": "MB"})
+    rows.append(figure("file", (folder / "graph.kuzu").stat().st_size / 1e6, "MB"))
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--facts", type=int, default=FACTS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measured(Path(folder), options.facts))
-    if options.output == "json":
-        print(json.dumps(rows))
-    else:
-        for row in rows:
-            print(f"{row['what']:<54} {row['value']:>10,.2f} {row['unit']}")
+    show(rows, options.output)
 
 
 if __name__ == "__main__":

@@ -5,16 +5,13 @@ Every member's index is in this process: so it is the whole computation of the h
 `python -m benchmarks.hive_query [--output json]`.
 """
 
-import argparse
-import json
 import random
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.harness import Row, cpu_times_ms, p50_p95, parser_of, show
 from hive_mind import backends
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
@@ -31,7 +28,6 @@ from hive_mind.ranking.vector import Vector
 
 DIMENSION, WORDS, DEPTH, LIMIT, REPLICAS = 384, (8, 28), 100, 10, 3
 ARMS = ("quantised", "exact")
-Row = dict[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -119,13 +115,11 @@ def query_row(what: str, sets: int, facts: int, arm: str, questions: int) -> Row
     hive, latencies = hive_of(sets, facts, REPLICAS, arm, language), Latencies()
     probes = [probe_of(language.words(8), vector) for vector in language.vectors(questions)]
     best(ask(hive, probes[0], latencies))
-    times = []
-    for probe in probes:
-        started = time.process_time_ns()
-        found = best(ask(hive, probe, latencies))
-        times.append((time.process_time_ns() - started) / 1e6)
-        assert len(found) == LIMIT
-    return {"what": f"{what}, {arm}: {sets} × {facts:,} facts", **figures(times)}
+
+    def search(probe: Probe) -> None:
+        assert len(best(ask(hive, probe, latencies))) == LIMIT
+
+    return {"what": f"{what}, {arm}: {sets} × {facts:,} facts", **p50_p95(cpu_times_ms(search, probes))}
 
 
 def merge_row(pools: int, candidates: int, shared: int) -> Row:
@@ -137,22 +131,13 @@ def merge_row(pools: int, candidates: int, shared: int) -> Row:
         ids[:shared] = [fact_id(f"{n} of pair {number // 2}") for n in range(shared)]
         keyword, semantic = rng.random((2, candidates), dtype=np.float32)
         made.append(Pool(tuple(ids), keyword, semantic, np.zeros(candidates, dtype=np.float32)))
-    times = []
-    for _ in range(100):
-        started = time.process_time_ns()
-        merge_pools(made, DEPTH)
-        times.append((time.process_time_ns() - started) / 1e6)
-    return {"what": f"merge {pools} pools × {candidates}, {shared} of each in two", **figures(times)}
-
-
-def figures(times: Sequence[float]) -> dict[str, float]:
-    return {"p50_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95))}
+    times = cpu_times_ms(lambda _: merge_pools(made, DEPTH), range(100))
+    return {"what": f"merge {pools} pools × {candidates}, {shared} of each in two", **p50_p95(times)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--questions", type=int, default=50)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
     options = parser.parse_args()
     rows = [
         merge_row(50, 200, shared=0),
@@ -160,11 +145,7 @@ def main() -> None:
         *(query_row("federated", 50, 1_000, arm, options.questions) for arm in ARMS),
         *(query_row("sharded", 34, 3_000, arm, options.questions) for arm in ARMS),
     ]
-    if options.output == "json":
-        json.dump(rows, sys.stdout, indent=1)
-        return
-    for row in rows:
-        print(f"{row['what']:<45} p50 {row['p50_ms']:>7.2f} ms   p95 {row['p95_ms']:>7.2f} ms CPU")
+    show(rows, options.output, lambda row: f"{row['what']:<45} p50 {row['p50_ms']:>7.2f} ms   p95 {row['p95_ms']:>7.2f} ms CPU")
 
 
 if __name__ == "__main__":

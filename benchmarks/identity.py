@@ -6,7 +6,6 @@ of all.
     python -m benchmarks.identity [--facts 5000] [--output json]
 """
 
-import argparse
 import asyncio
 import json
 import sys
@@ -15,6 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.harness import parser_of
 from benchmarks.hive import Prose, promotions
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
@@ -107,9 +107,8 @@ async def sharing(folder: Path, count: int, names: Sequence[str], *, is_proven: 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--facts", type=int, default=5_000)
-    parser.add_argument("--output", choices=("text", "json"), default="text")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         rows = signing(Path(folder) / "signing", given.facts)

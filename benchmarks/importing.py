@@ -4,7 +4,6 @@
 `--facts 100000` does less, `--store` names a back end. Peak memory is that of the called process, as the system counts it.
 """
 
-import argparse
 import json
 import os
 import random
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.harness import parser_of
 from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
@@ -80,7 +80,7 @@ print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", default="sqlite")

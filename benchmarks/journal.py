@@ -4,24 +4,20 @@
 yardstick, because absolute times depend on the disk. Records are as large as an assertion with a vector of 384 numbers.
 """
 
-import argparse
 import asyncio
-import json
 import os
 import random
-import sqlite3
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 
+from benchmarks.harness import Row, figure, insert_ms, latency, parser_of, seconds, show, waits_ms
 from hive_mind import backends
 from hive_mind.hive.effects import Put
 from hive_mind.journal.base import Journal
 
 VALUE_BYTES, LOADED = 1100, 100_000
-Row = dict[str, str | float]
 
 
 def record(number: int) -> Put:
@@ -34,16 +30,6 @@ def scattered(number: int, rng: random.Random) -> Put:
     return Put("facts", rng.randbytes(16) + number.to_bytes(4, "big"), os.urandom(VALUE_BYTES))
 
 
-async def one_by_one(journal: Journal, records: Sequence[Put]) -> list[float]:
-    """Milliseconds of each write."""
-    times = []
-    for one in records:
-        start = perf_counter()
-        await journal.write([one])
-        times.append((perf_counter() - start) * 1e3)
-    return sorted(times)
-
-
 async def in_hundreds(journal: Journal, records: Sequence[Put]) -> float:
     """Records per second."""
     start = perf_counter()
@@ -54,58 +40,33 @@ async def in_hundreds(journal: Journal, records: Sequence[Put]) -> float:
 
 async def at_once(journal: Journal, records: Sequence[Put]) -> float:
     """Writes per second when all are handed in together."""
-    start = perf_counter()
-    await asyncio.gather(*(journal.write([one]) for one in records))
-    return len(records) / (perf_counter() - start)
-
-
-def yardstick(folder: Path, count: int = 300) -> float:
-    """Milliseconds of a single durable insert in SQLite as it comes."""
-    connection = sqlite3.connect(folder / "yardstick.sqlite", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE record (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
-    times = []
-    for number in range(count):
-        start = perf_counter()
-        connection.execute("INSERT INTO record VALUES (?, ?)", (number.to_bytes(13, "big"), os.urandom(VALUE_BYTES)))
-        times.append((perf_counter() - start) * 1e3)
-    connection.close()
-    return median(times)
+    return len(records) / await seconds(asyncio.gather(*(journal.write([one]) for one in records)))
 
 
 async def measured(folder: Path) -> list[Row]:
     rng = random.Random(1)
     opener = backends.load("journal", "sqlite").open
     journal: Journal = await opener(folder / "node.sqlite")
-    single = await one_by_one(journal, [record(n) for n in range(1000)])
+    single = await waits_ms(lambda new: journal.write([new]), [record(n) for n in range(1000)])
+    inserted = [(new.key, new.value) for new in map(record, range(300))]
     rows: list[Row] = [
-        {"what": "SQLite alone, one insert, p50", "value": yardstick(folder), "unit": "ms"},
-        {"what": "one write, p50", "value": median(single), "unit": "ms"},
-        {"what": "one write, p99", "value": single[int(len(single) * 0.99)], "unit": "ms"},
-        {"what": "one write after another", "value": len(single) / sum(single) * 1e3, "unit": "/s"},
-        {
-            "what": "records in writes of 100",
-            "value": await in_hundreds(journal, [record(n) for n in range(1000, 21_000)]),
-            "unit": "/s",
-        },
-        {
-            "what": "records in writes of 100, keys in no order",
-            "value": await in_hundreds(journal, [scattered(n, rng) for n in range(10_000)]),
-            "unit": "/s",
-        },
-        {
-            "what": "4000 single writes at once",
-            "value": await at_once(journal, [record(n) for n in range(30_000, 34_000)]),
-            "unit": "/s",
-        },
+        figure(
+            "SQLite alone, one insert, p50",
+            insert_ms(folder, "record(key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID", inserted),
+            "ms",
+        ),
+        *latency("one write", single),
+        figure("one write after another", len(single) / sum(single) * 1e3, "/s"),
+        figure("records in writes of 100", await in_hundreds(journal, [record(n) for n in range(1000, 21_000)]), "/s"),
+        figure(
+            "records in writes of 100, keys in no order",
+            await in_hundreds(journal, [scattered(n, rng) for n in range(10_000)]),
+            "/s",
+        ),
+        figure("4000 single writes at once", await at_once(journal, [record(n) for n in range(30_000, 34_000)]), "/s"),
     ]
     await journal.close()
     return rows + await loading(folder / "load.sqlite")
-
-
-def size_of(path: Path) -> int:
-    return path.stat().st_size
 
 
 async def loading(path: Path) -> list[Row]:
@@ -125,24 +86,19 @@ async def loading(path: Path) -> list[Row]:
     await journal.close()
     assert found == records
     return [
-        {"what": f"write {LOADED:,} records at once", "value": written_s, "unit": "s"},
-        {"what": f"open with {LOADED:,} records, all pages checked", "value": opened_s, "unit": "s"},
-        {"what": f"load {LOADED:,} records", "value": loaded_s, "unit": "s"},
-        {"what": "file per byte of value", "value": size_of(path) / LOADED / VALUE_BYTES, "unit": "B"},
+        figure(f"write {LOADED:,} records at once", written_s, "s"),
+        figure(f"open with {LOADED:,} records, all pages checked", opened_s, "s"),
+        figure(f"load {LOADED:,} records", loaded_s, "s"),
+        figure("file per byte of value", path.stat().st_size / LOADED / VALUE_BYTES, "B"),  # noqa: ASYNC240 - nothing else runs
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
+    parser = parser_of(__doc__, "output")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measured(Path(folder)))
-    if options.output == "json":
-        print(json.dumps(rows))
-    else:
-        for row in rows:
-            print(f"{row['what']:<52} {row['value']:>12,.2f} {row['unit']}")
+    show(rows, options.output)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ FOLDER has `xx.corpus.jsonl` and `xx.queries.jsonl` for each language. Figures a
 time a question, `entries` the occurrences that an index holds for each sentence.
 """
 
-import argparse
 import json
 import re
 from collections import Counter
@@ -23,7 +22,8 @@ from typing import Any
 import numpy as np
 import Stemmer
 
-from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
+from benchmarks.harness import parser_of, write
+from hive_mind.measure.results import ndcg_at_k, recall_at_k
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import question_terms, tokenize
@@ -127,9 +127,8 @@ def figures(texts: Collection, indexed: Callable[[str], dict[str, float]], asked
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--data", type=Path, required=True, help="folder with xx.corpus.jsonl and xx.queries.jsonl")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     rows = []
     for path in sorted(options.data.glob("*.corpus.jsonl")):
@@ -139,8 +138,7 @@ def main() -> None:
             row = {name: round(value, 2) for name, value in figures(texts, indexed, asked).items()}
             rows.append({"language": language, "way": way, "sentences": len(texts.sentences), **row})
             print(rows[-1], flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    write(options.json, rows)
 
 
 if __name__ == "__main__":

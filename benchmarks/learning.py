@@ -13,7 +13,6 @@ questions, and 43 that nothing answers, of ten further texts in `unseen_texts`: 
 a list of words was cut because their figures fell, which did not change them.
 """
 
-import argparse
 import asyncio
 import json
 import re
@@ -22,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.harness import parser_of
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
@@ -133,7 +133,7 @@ async def embedder_of(name: str) -> Embedder:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--embed", choices=["none", "minilm"], default="none")
     parser.add_argument("--set", choices=["questions", "held_out", "fresh", "unseen"], default="questions")
     parser.add_argument("--wrong", action="store_true", help="show what was not found or not rightly answered")

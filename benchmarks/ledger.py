@@ -4,19 +4,17 @@
 yardstick, because absolute times depend on the disk. Entries are as large as a step of a run, 800 bytes.
 """
 
-import argparse
 import asyncio
-import json
 import multiprocessing
 import os
 import random
-import sqlite3
 import tempfile
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from benchmarks.harness import Row, figure, insert_ms, latency, parser_of, seconds, show, waits_ms
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import OPEN_MAX, Decision, Item
@@ -25,7 +23,6 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 
 BODY_BYTES, PROCESSES, EACH = 800, 8, 500
-Row = dict[str, str | float]
 
 
 def steps(count: int) -> list[Entry]:
@@ -39,12 +36,11 @@ async def opened(path: Path, is_shared: bool = False) -> Ledger:
 
 async def one_by_one(ledger: Ledger, stream: str, count: int) -> list[float]:
     """Milliseconds of each append."""
-    times = []
-    for seq, entry in enumerate(steps(count)):
-        start = perf_counter()
-        assert await ledger.append(stream, seq, [entry])
-        times.append((perf_counter() - start) * 1e3)
-    return sorted(times)
+
+    async def appended(step: tuple[int, Entry]) -> None:
+        assert await ledger.append(stream, step[0], [step[1]])
+
+    return await waits_ms(appended, enumerate(steps(count)))
 
 
 async def in_fifties(ledger: Ledger) -> float:
@@ -59,9 +55,8 @@ async def in_fifties(ledger: Ledger) -> float:
 async def at_once(ledger: Ledger) -> float:
     """Appends per second when all are handed in together."""
     entries = steps(4000)
-    start = perf_counter()
-    await asyncio.gather(*(ledger.append(f"item/{n}", 0, [entry]) for n, entry in enumerate(entries)))
-    return len(entries) / (perf_counter() - start)
+    appended = asyncio.gather(*(ledger.append(f"item/{n}", 0, [entry]) for n, entry in enumerate(entries)))
+    return len(entries) / await seconds(appended)
 
 
 async def reading(ledger: Ledger) -> float:
@@ -95,21 +90,6 @@ async def decided(ledger: Ledger, at_once: int) -> tuple[float, float]:
         some = [Decision(item=item.id, action=JudgmentAction.ACCEPT, by="me") for item in items[first : first + at_once]]
         assert all(await asyncio.gather(*map(desk.decide, some)))
     return count / asked_s, count / (perf_counter() - start)
-
-
-def yardstick(folder: Path, count: int = 300) -> float:
-    """Milliseconds of a single durable insert in SQLite as it comes."""
-    connection = sqlite3.connect(folder / "yardstick.sqlite", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE entry (pos INTEGER PRIMARY KEY, body BLOB)")
-    times = []
-    for _ in range(count):
-        start = perf_counter()
-        connection.execute("INSERT INTO entry (body) VALUES (?)", (os.urandom(BODY_BYTES),))
-        times.append((perf_counter() - start) * 1e3)
-    connection.close()
-    return median(times)
 
 
 def one_of_many(path: Path, number: int, start: Barrier) -> None:
@@ -157,22 +137,22 @@ async def delays(path: Path) -> list[float]:
 async def measured(folder: Path) -> list[Row]:
     ledger = await opened(folder / "alone.sqlite")
     single = await one_by_one(ledger, "run/1", 1000)
+    inserted = [(None, os.urandom(BODY_BYTES)) for _ in range(300)]
     rows: list[Row] = [
-        {"what": "SQLite alone, one insert, p50", "value": yardstick(folder), "unit": "ms"},
-        {"what": "one append, p50", "value": median(single), "unit": "ms"},
-        {"what": "one append, p99", "value": single[int(len(single) * 0.99)], "unit": "ms"},
-        {"what": "one append after another", "value": len(single) / sum(single) * 1e3, "unit": "/s"},
-        {"what": "entries in appends of 50", "value": await in_fifties(ledger), "unit": "/s"},
-        {"what": "4000 appends at once", "value": await at_once(ledger), "unit": "/s"},
-        {"what": "read a stream of 1,000 entries", "value": await reading(ledger), "unit": "ms"},
-        {"what": "ends of 4,000 streams", "value": await heads(ledger), "unit": "ms"},
+        figure("SQLite alone, one insert, p50", insert_ms(folder, "entry(pos INTEGER PRIMARY KEY, body BLOB)", inserted), "ms"),
+        *latency("one append", single),
+        figure("one append after another", len(single) / sum(single) * 1e3, "/s"),
+        figure("entries in appends of 50", await in_fifties(ledger), "/s"),
+        figure("4000 appends at once", await at_once(ledger), "/s"),
+        figure("read a stream of 1,000 entries", await reading(ledger), "ms"),
+        figure("ends of 4,000 streams", await heads(ledger), "ms"),
     ]
     asked, single_decided = await decided(ledger, 1)
     _, many_decided = await decided(ledger, 50)
     rows += [
-        {"what": "a desk: items asked, one after another", "value": asked, "unit": "/s"},
-        {"what": "a desk: items decided, one after another", "value": single_decided, "unit": "/s"},
-        {"what": "a desk: items decided, 50 at once", "value": many_decided, "unit": "/s"},
+        figure("a desk: items asked, one after another", asked, "/s"),
+        figure("a desk: items decided, one after another", single_decided, "/s"),
+        figure("a desk: items decided, 50 at once", many_decided, "/s"),
     ]
     await ledger.close()
     shared = await opened(folder / "shared.sqlite", is_shared=True)
@@ -182,24 +162,19 @@ async def measured(folder: Path) -> list[Row]:
     together = of_processes(folder / "many.sqlite")
     return [
         *rows,
-        {"what": "shared: one append after another", "value": len(single) / sum(single) * 1e3, "unit": "/s"},
-        {"what": f"shared: {PROCESSES} processes, one after another each", "value": together, "unit": "/s"},
-        {"what": "shared: seen by a follower elsewhere, p50", "value": median(seen), "unit": "ms"},
-        {"what": "shared: seen by a follower elsewhere, latest", "value": seen[-1], "unit": "ms"},
+        figure("shared: one append after another", len(single) / sum(single) * 1e3, "/s"),
+        figure(f"shared: {PROCESSES} processes, one after another each", together, "/s"),
+        figure("shared: seen by a follower elsewhere, p50", median(seen), "ms"),
+        figure("shared: seen by a follower elsewhere, latest", seen[-1], "ms"),
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
+    parser = parser_of(__doc__, "output")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measured(Path(folder)))
-    if options.output == "json":
-        print(json.dumps(rows))
-    else:
-        for row in rows:
-            print(f"{row['what']:<52} {row['value']:>12,.2f} {row['unit']}")
+    show(rows, options.output)
 
 
 if __name__ == "__main__":

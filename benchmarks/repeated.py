@@ -6,8 +6,6 @@ nothing is embedded. Each word of the question counts once, by the square root o
     python -m benchmarks.repeated --data DATA [--json FILE]
 """
 
-import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import log2
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import parser_of, write
 from hive_mind.evals.datasets import load_jsonl
 from hive_mind.measure.differences import differences
 from hive_mind.ranking.inverted import Bm25Index
@@ -52,9 +51,8 @@ def gains(texts: Sequence[str]) -> dict[str, list[float | None]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     rows = []
     for name in SETS:
@@ -64,8 +62,7 @@ def main() -> None:
             figures = [round(100 * one, 1) for one in (moved.difference, moved.low, moved.high)] if moved else None
             rows.append({"set": name, "way": way, "ndcg": round(100 * float(np.mean(values)), 1), "moved": figures})
             print(rows[-1], flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    write(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ A fleet of processes over a Redis of its own. Each request is put to one of them
 stopped or killed, once that is believed dead, and while one runs for a tenth of the time only. Wall time, which people wait for.
 """
 
-import argparse
 import asyncio
 import os
 import signal
@@ -22,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.harness import parser_of
 from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import HiveError
 from hive_mind.runtime.asking import called
@@ -180,7 +180,7 @@ async def main(agents: int, facts: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = parser_of(__doc__)
     for option, value in (("agents", 4), ("facts", 400), ("rounds", 3)):
         options.add_argument(f"--{option}", type=int, default=value)
     asyncio.run(main(**vars(options.parse_args())))

@@ -6,9 +6,7 @@ and Cranfield. Then the settings are chosen again on all LoCoMo conversations bu
     python -m benchmarks.retrieval --data DATA --cache FOLDER [--json FILE]
 """
 
-import argparse
 import asyncio
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +19,10 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
+from benchmarks.harness import parser_of, write
 from benchmarks.sentences import embedded
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope, load_jsonl, load_locomo
-from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
+from hive_mind.measure.results import ndcg_at_k, recall_at_k
 from hive_mind.ranking.form import SPEAKER_WEIGHT, spoken_date
 from hive_mind.ranking.inverted import Bm25Index, Bm25Settings
 from hive_mind.ranking.tokens import tokenize
@@ -180,10 +179,7 @@ async def prepared_scopes(scopes: Sequence[Scope], cache: Path, name: str) -> li
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the embeddings, outside the repository")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
+    parser = parser_of(__doc__, "data", "cache", "json")
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
     sets = {"LoCoMo": load_locomo(options.data / "locomo").scopes}
@@ -197,8 +193,7 @@ def main() -> None:
         rows.append({"variant": variant.name, **{name: list(pair) for name, pair in figures.items()}})
     folds = list(held_out(ready["LoCoMo"]))
     report(folds)
-    if options.json:
-        options.json.write_text(json.dumps({"ladder": rows, "held_out": folds}, indent=1) + "\n", "utf-8")
+    write(options.json, {"ladder": rows, "held_out": folds})
 
 
 def report(folds: Sequence[dict[str, object]]) -> None:

@@ -7,7 +7,6 @@ Documents are made of running text of the public collections, one chunk of 512 t
 Vectors are random: enough to measure time, useless to measure quality, which benchmarks/retrieval_quality.py does.
 """
 
-import argparse
 import asyncio
 import gc
 import json
@@ -22,14 +21,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.fleet import RandomEmbedder
+from benchmarks.harness import parser_of, write
 from benchmarks.sentences import bodies_in, questions_in
 from hive_mind import backends
-from hive_mind.embed.base import Matrix, rounded_unit_rows
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.content import Candidate
-from hive_mind.retrieval.files.collection import Collection
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.runtime.settings import Settings
@@ -42,23 +41,6 @@ QUESTIONS = 200
 # As a collection counts them in a text of Latin letters.
 TOKEN = re.compile(r"\w{1,12}|[^\w\s]")
 COLLECTION = Collection(name="bench", filterable_fields=["category"])
-
-
-class Hashed:
-    """An embedder that costs nothing, so that what is measured is ours."""
-
-    model, dimension = "hashed", 384
-
-    async def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        rng = np.random.default_rng(len(texts))
-        return rounded_unit_rows(rng.standard_normal((len(texts), self.dimension)).astype(np.float32))
-
-    async def embed_query(self, text: str) -> NDArray[np.float32]:
-        rng = np.random.default_rng(len(text))
-        return rounded_unit_rows(rng.standard_normal((1, self.dimension)).astype(np.float32))[0]
-
-    async def close(self) -> None:
-        """Nothing."""
 
 
 def texts(data: Path, count: int) -> Iterator[str]:
@@ -143,7 +125,7 @@ def change(folder: Path, count: int, word: str = "changed ") -> None:
 
 
 async def asking(workspace: Workspace, questions: Sequence[str]) -> list[dict[str, object]]:
-    index = await open_index(workspace, COLLECTION, Settings(), Hashed())
+    index = await open_index(workspace, COLLECTION, Settings(), RandomEmbedder())
     await index.update()
     rows = []
     for method in ("keyword", "hybrid"):
@@ -210,11 +192,8 @@ async def kuzu(folder: Path, bodies: Sequence[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
-    parser.add_argument("--scratch", type=Path, required=True, help="an empty folder, outside the repository")
+    parser = parser_of(__doc__, "data", "scratch", "json")
     parser.add_argument("--documents", type=int, default=10_000)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     shutil.rmtree(options.scratch / "collection", ignore_errors=True)
     folder = options.scratch / "collection"
@@ -230,8 +209,7 @@ def main() -> None:
     random.Random(7).shuffle(questions)
     found["asking"] = asyncio.run(asking(workspace, questions[:QUESTIONS]))
     print(json.dumps(found, indent=1))
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    write(options.json, found)
 
 
 if __name__ == "__main__":

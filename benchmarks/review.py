@@ -6,7 +6,6 @@ through, by turns in one run; then of one ruling, of the judge's decision in it,
     python -m benchmarks.review [--facts 2000] [--runs 7]
 """
 
-import argparse
 import asyncio
 import tempfile
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.conditions import cpu_us
+from benchmarks.harness import parser_of
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
@@ -92,7 +92,7 @@ def ruling_us(runs: int) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--facts", type=int, default=2000)
     parser.add_argument("--runs", type=int, default=7)
     given = parser.parse_args()

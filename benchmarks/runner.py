@@ -4,13 +4,12 @@
 that is measured is overhead. CPU time, because nobody waits here for anything else.
 """
 
-import argparse
 import asyncio
-import json
 from collections.abc import Iterable, Iterator
 from statistics import median
 from time import process_time
 
+from benchmarks.harness import Row, figure, parser_of, show
 from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
@@ -20,7 +19,6 @@ from hive_mind.runtime.node.runner import NodeRunner
 
 NODES, QUESTIONS, ROUNDS = 50, 200, 7
 LATER_MS = 1 << 40
-Row = dict[str, str | float]
 
 
 class Echo:
@@ -88,20 +86,15 @@ async def measured() -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
+    parser = parser_of(__doc__, "output")
     options = parser.parse_args()
     times = asyncio.run(measured())
     rows: list[Row] = [
-        {"what": f"a question to {NODES} nodes and their replies, CPU", "value": median(times), "unit": "ms"},
-        {"what": "per message, CPU, median of the rounds", "value": median(times) / (2 * NODES) * 1e3, "unit": "µs"},
-        {"what": "per message, CPU, best round", "value": min(times) / (2 * NODES) * 1e3, "unit": "µs"},
+        figure(f"a question to {NODES} nodes and their replies, CPU", median(times), "ms"),
+        figure("per message, CPU, median of the rounds", median(times) / (2 * NODES) * 1e3, "µs"),
+        figure("per message, CPU, best round", min(times) / (2 * NODES) * 1e3, "µs"),
     ]
-    if options.output == "json":
-        print(json.dumps(rows))
-    else:
-        for row in rows:
-            print(f"{row['what']:<60} {row['value']:>12,.2f} {row['unit']}")
+    show(rows, options.output)
 
 
 if __name__ == "__main__":

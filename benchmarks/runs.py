@@ -4,15 +4,14 @@ memory and CPU of 1,000 that are parked.
 `python -m benchmarks.runs` prints a table; `--output json` the same as JSON.
 """
 
-import argparse
 import asyncio
 import gc
-import json
 import resource
 import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
 
+from benchmarks.harness import Row, parser_of, show
 from hive_mind import backends
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
@@ -28,7 +27,6 @@ from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
 ROUNDS, PARKED, FACTS, QUESTIONS = 200, 1_000, 1_000, 100
-Row = dict[str, str | float]
 
 LOOP = WorkerSpec.model_validate(
     {
@@ -145,14 +143,8 @@ async def measured() -> list[Row]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", choices=("text", "json"), default="text")
-    rows = asyncio.run(measured())
-    if parser.parse_args().output == "json":
-        print(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        print(f"{row['what']:45} {row['measured']:>8} (at most {row['at most']:g})")
+    output = parser_of(__doc__, "output").parse_args().output
+    show(asyncio.run(measured()), output, lambda row: f"{row['what']:45} {row['measured']:>8} (at most {row['at most']:g})")
 
 
 if __name__ == "__main__":

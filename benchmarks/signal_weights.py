@@ -8,17 +8,17 @@ are right, which is what learned thresholds aim at; and by how many bits on aver
     python -m benchmarks.signal_weights [--seeds 60]
 """
 
-import argparse
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from math import exp, log2
 from random import Random
 from statistics import mean
 
+from benchmarks.harness import parser_of
 from hive_mind.judge.agreement import pooled
 from hive_mind.judge.calibration import TARGET, learned_weights
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
-from hive_mind.measure.intervals import estimate
+from hive_mind.measure import estimate
 
 ACCEPT, RETRY = JudgmentAction.ACCEPT, JudgmentAction.RETRY
 DECISIONS, OTHERS = (30, 100, 300), 2000
@@ -65,7 +65,7 @@ def figures(some: list[Precedent], weights: Mapping[str, float] | None) -> tuple
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=60)
     seeds = parser.parse_args().seeds
     for beside in BESIDE:

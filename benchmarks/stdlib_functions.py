@@ -6,7 +6,6 @@ Each function is a document without its docstring; a question is the sentence of
 Python gives the same set: 2,000 functions, 300 questions.
 """
 
-import argparse
 import ast
 import json
 import random
@@ -16,6 +15,8 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.harness import parser_of
 
 FUNCTIONS, QUESTIONS, SEED = 2_000, 300, 7
 # Not part of the library that programs call.
@@ -78,7 +79,7 @@ def write(folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("folder", type=Path, help="outside the repository")
     # Old sources have escapes that the compiler warns of.
     warnings.simplefilter("ignore")

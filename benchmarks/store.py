@@ -4,20 +4,16 @@
 yardstick, because absolute times depend on the disk.
 """
 
-import argparse
 import asyncio
-import json
 import random
-import sqlite3
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 
 import numpy as np
 
+from benchmarks.harness import Row, durable_sqlite, figure, latency, parser_of, seconds, show, waits_ms, wall_times_ms
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id, episode_id, fact_id, vector_key
@@ -25,7 +21,6 @@ from hive_mind.store import sqlite as record
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector
 
 MODEL, DIMENSION = "benchmark", 384
-Row = dict[str, str | float]
 
 
 def a_fact(number: int) -> Fact:
@@ -50,16 +45,6 @@ def with_relations(number: int, rng: random.Random) -> list[Change]:
     return made
 
 
-async def one_by_one(store: FactStore, writes: list[list[Change]]) -> list[float]:
-    """Milliseconds of each write."""
-    times = []
-    for changes in writes:
-        start = perf_counter()
-        await store.write(changes)
-        times.append((perf_counter() - start) * 1e3)
-    return times
-
-
 async def per_second(store: FactStore, writes: list[list[Change]], batch: int = 100) -> float:
     """Facts per second when `batch` facts are one write."""
     start = perf_counter()
@@ -76,39 +61,29 @@ async def in_new_store(folder: Path, work: Callable[[FactStore], Awaitable[list[
         await store.close()
 
 
-def latency(name: str, times: list[float]) -> list[Row]:
-    ordered = sorted(times)
-    return [
-        {"what": f"{name}, p50", "value": median(ordered), "unit": "ms"},
-        {"what": f"{name}, p99", "value": ordered[int(len(ordered) * 0.99)], "unit": "ms"},
-    ]
-
-
 async def plain(store: FactStore) -> list[Row]:
-    rows = latency("one fact, durable", await one_by_one(store, [[AddFact(a_fact(n))] for n in range(500)]))
+    rows = latency("one fact, durable", await waits_ms(store.write, [[AddFact(a_fact(n))] for n in range(500)]))
     speed = await per_second(store, [[AddFact(a_fact(n))] for n in range(1000, 9000)])
-    start = perf_counter()
-    await asyncio.gather(*(store.write([AddFact(a_fact(n))]) for n in range(10_000, 14_000)))
-    at_once = 4000 / (perf_counter() - start)
+    at_once = 4000 / await seconds(asyncio.gather(*(store.write([AddFact(a_fact(n))]) for n in range(10_000, 14_000))))
     return [
         *rows,
-        {"what": "facts in writes of 100", "value": speed, "unit": "/s"},
-        {"what": "4000 single writes at once", "value": at_once, "unit": "/s"},
+        figure("facts in writes of 100", speed, "/s"),
+        figure("4000 single writes at once", at_once, "/s"),
     ]
 
 
 async def vectors(store: FactStore) -> list[Row]:
     rng = np.random.default_rng(1)
     speed = await per_second(store, [with_vector(n, rng) for n in range(4000)])
-    return [{"what": f"facts with {DIMENSION}-d vectors in writes of 100", "value": speed, "unit": "/s"}]
+    return [figure(f"facts with {DIMENSION}-d vectors in writes of 100", speed, "/s")]
 
 
 async def relations(store: FactStore) -> list[Row]:
     rng = random.Random(1)
     name = "fact, episode, 2 entities, 3 edges"
-    rows = latency(name, await one_by_one(store, [with_relations(n, rng) for n in range(300)]))
+    rows = latency(name, await waits_ms(store.write, [with_relations(n, rng) for n in range(300)]))
     speed = await per_second(store, [with_relations(n, rng) for n in range(1000, 4000)])
-    return [*rows, {"what": f"{name}, in writes of 100", "value": speed, "unit": "/s"}]
+    return [*rows, figure(f"{name}, in writes of 100", speed, "/s")]
 
 
 async def waking(folder: Path, count: int) -> list[Row]:
@@ -128,26 +103,21 @@ async def waking(folder: Path, count: int) -> list[Row]:
     await store.close()
     assert loaded == 2 * count
     return [
-        {"what": f"{count} facts: close", "value": (closed - start) * 1e3, "unit": "ms"},
-        {"what": f"{count} facts: open", "value": (opened - closed) * 1e3, "unit": "ms"},
-        {"what": f"{count} facts: load facts and vectors", "value": (done - opened) * 1e3, "unit": "ms"},
-        {"what": f"{count} facts: file", "value": path.stat().st_size / 1e6, "unit": "MB"},
+        figure(f"{count} facts: close", (closed - start) * 1e3, "ms"),
+        figure(f"{count} facts: open", (opened - closed) * 1e3, "ms"),
+        figure(f"{count} facts: load facts and vectors", (done - opened) * 1e3, "ms"),
+        figure(f"{count} facts: file", path.stat().st_size / 1e6, "MB"),
     ]
 
 
 def sqlite(folder: Path) -> list[Row]:
     """One fact per commit, and commits of 100, in SQLite with a write-ahead log and full synchronisation."""
-    connection = sqlite3.connect(folder / "yardstick.sqlite", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE fact(id TEXT PRIMARY KEY, content TEXT, concept TEXT, confidence REAL)")
+    connection = durable_sqlite(
+        folder / "yardstick.sqlite", "fact(id TEXT PRIMARY KEY, content TEXT, concept TEXT, confidence REAL)"
+    )
     insert = "INSERT INTO fact VALUES (?, ?, ?, ?)"
     values = [(f.id, f.content, f.concept, f.confidence) for f in map(a_fact, range(8500))]
-    times = []
-    for row in values[:500]:
-        start = perf_counter()
-        connection.execute(insert, row)
-        times.append((perf_counter() - start) * 1e3)
+    times = wall_times_ms(lambda row: connection.execute(insert, row), values[:500])
     start = perf_counter()
     for first in range(500, 8500, 100):
         connection.execute("BEGIN")
@@ -155,7 +125,7 @@ def sqlite(folder: Path) -> list[Row]:
         connection.execute("COMMIT")
     speed = 8000 / (perf_counter() - start)
     connection.close()
-    return [*latency("SQLite: one row, durable", times), {"what": "SQLite: rows in commits of 100", "value": speed, "unit": "/s"}]
+    return [*latency("SQLite: one row, durable", times), figure("SQLite: rows in commits of 100", speed, "/s")]
 
 
 async def measure(folder: Path, sizes: list[int]) -> list[Row]:
@@ -167,21 +137,16 @@ async def measure(folder: Path, sizes: list[int]) -> list[Row]:
     rows += sqlite(folder)
     values = {str(row["what"]): float(row["value"]) for row in rows}
     ratio = values["one fact, durable, p50"] / values["SQLite: one row, durable, p50"]
-    return [*rows, {"what": "one durable fact, times SQLite's row", "value": ratio, "unit": "×"}]
+    return [*rows, figure("one durable fact, times SQLite's row", ratio, "×")]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 10_000], help="facts to wake up with; multiples of 500")
-    parser.add_argument("--output", choices=["table", "json"], default="table")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measure(Path(folder), arguments.sizes))
-    if arguments.output == "json":
-        json.dump(rows, sys.stdout, indent=1, ensure_ascii=False)
-        return
-    for row in rows:
-        print(f"{row['what']:<58} {row['value']:>10.2f} {row['unit']}")
+    show(rows, arguments.output)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,15 @@ The model of Dean and Barroso, "The Tail at Scale" (2013), in virtual time with 
 them half a second to one and a half. So the figures are the same everywhere. `python -m benchmarks.tail [--output json]`.
 """
 
-import argparse
 import heapq
-import json
 import random
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import ceil
 
 import numpy as np
 
+from benchmarks.harness import parser_of, show
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import Scatter
@@ -115,16 +113,15 @@ def run(scatter: Scatter, members: Members, latencies: Latencies, now_ms: int) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "output")
     parser.add_argument("--questions", type=int, default=1_000)
-    parser.add_argument("--output", choices=["table", "json"], default="table")
     options = parser.parse_args()
     rows = [
         tail("nobody asked twice", options.questions, is_patient=True),
         tail("rivals for the slow", options.questions),
     ]
     if options.output == "json":
-        json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+        show([asdict(row) for row in rows], "json")
         return
     print(f"{'fan-out 100, three replicas':32}{'p50 ms':>8}{'p99 ms':>8}{'extra load':>12}{'in 200 ms':>11}{'complete':>10}")
     for row in rows:

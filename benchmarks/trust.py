@@ -6,12 +6,12 @@ A made-up world (20 honest agents, reliable at .8 on average, and attackers), 60
 moderator; everything else goes through hive/voting and hive/ratings. Accuracy is counted on questions without feedback.
 """
 
-import argparse
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.harness import parser_of
 from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
 from hive_mind.hive.trust.voting import Claim, fused
 
@@ -136,7 +136,7 @@ def mean(scenario: Mapping[str, float], method: Callable[[World], float], seeds:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     seeds = parser.parse_args().seeds
     methods: dict[str, Callable[[World], float]] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from benchmarks.growth.points import Line, Plot
-from hive_mind.drawing.palette import COLOURS, SERIES
+from hive_mind.drawing import COLOURS, SERIES
 from hive_mind.drawing.pictures import as_file, canvas
 
 _FAINT = COLOURS["faint"].light

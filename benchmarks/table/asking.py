@@ -5,16 +5,15 @@ hybrid ones with numpy's product over as many vectors, one thread: what nobody c
 """
 
 import asyncio
-import time
 from collections.abc import Iterator
 from functools import partial
 from statistics import median
 
 import numpy as np
 
-from benchmarks.figure import Figure, Means, Round, side_by_side
-from benchmarks.hive import Prose, fill, fleet_of, search
-from benchmarks.table.clocks import cpu_ms
+from benchmarks.figure import Figure, Means, Round, beside, side_by_side
+from benchmarks.harness import cpu_ms
+from benchmarks.hive import Prose, fill, fleet_of, warm_times_ms
 from benchmarks.table.searching import by_bm25s
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.model.query import Method
@@ -49,17 +48,9 @@ def in_fleet(
         fleet = runner.run(fleet_of(topology, agents, language, deadline_ms=PATIENT_MS))
         runner.run(fill(fleet, language, facts))
         for method, (peer, peer_round) in peers.items():
-            value, peer_value, ratios = side_by_side(partial(run_searches, runner, fleet, questions, method), peer_round, rounds)
-            yield Figure(
-                name=f"{topology}-{agents}-{method}",
-                what=f"{what}, {method}, CPU p50",
-                value=value,
-                unit="ms",
-                peer=peer,
-                peer_value=peer_value,
-                ratios=ratios,
-                target=target if method == "keyword" else None,
-            )
+            sides = side_by_side(partial(run_searches, runner, fleet, questions, method), peer_round, rounds)
+            name, most = f"{topology}-{agents}-{method}", target if method == "keyword" else None
+            yield beside(name, f"{what}, {method}, CPU p50", "ms", peer, sides, most)
         runner.run(fleet.close())
 
 
@@ -68,14 +59,7 @@ def run_searches(runner: asyncio.Runner, fleet: Fleet, questions: list[str], met
 
 
 async def searches(fleet: Fleet, questions: list[str], method: Method) -> float:
-    """Each question is asked once before, so that no index is cold."""
-    times = []
-    for text in questions:
-        assert len(await search(fleet, text, method)) == 10
-        began_s = time.process_time()
-        await search(fleet, text, method)
-        times.append(1e3 * (time.process_time() - began_s))
-    return median(times)
+    return median(await warm_times_ms(fleet, questions, method))
 
 
 def by_words(language: Prose, facts: int, questions: list[str]) -> tuple[str, Round]:

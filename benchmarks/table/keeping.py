@@ -19,9 +19,9 @@ from pathlib import Path
 
 import kuzu
 
-from benchmarks.figure import Figure, Means, Round, side_by_side
+from benchmarks.figure import Figure, Means, Round, beside, side_by_side
 from benchmarks.fleet import memory, statements
-from benchmarks.table.clocks import wall_ms
+from benchmarks.harness import durable_sqlite, waits_ms, wall_ms
 from hive_mind import Settings, open_memory
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import Candidate
@@ -46,19 +46,9 @@ def storing(means: Means) -> Iterator[Figure]:
                 "record-store-sqlite": ("SQLite's rows in commits of as many", lambda batch: inserted(rows, batch)),
             }
             for figure, (peer, write) in peers.items():
-                found = side_by_side(rate(kept, numbers), rate(write, numbers), means.rounds)
-                value, peer_value, ratios = found
-                yield Figure(
-                    name=figure,
-                    what=f"store facts in batches of {BATCH}, durable and findable",
-                    value=value,
-                    unit="/s",
-                    peer=peer,
-                    peer_value=peer_value,
-                    ratios=ratios,
-                    better="higher",
-                    target=2_000,
-                )
+                sides = side_by_side(rate(kept, numbers), rate(write, numbers), means.rounds)
+                what = f"store facts in batches of {BATCH}, durable and findable"
+                yield beside(figure, what, "/s", peer, sides, 2_000, better="higher")
         runner.run(opened.close())
 
 
@@ -85,11 +75,7 @@ def appended(file: int, batch: Sequence[Candidate]) -> None:
 
 
 def rows_in(path: Path) -> sqlite3.Connection:
-    rows = sqlite3.connect(path, isolation_level=None)
-    rows.execute("PRAGMA journal_mode = WAL")
-    rows.execute("PRAGMA synchronous = FULL")
-    rows.execute("CREATE TABLE fact(content TEXT PRIMARY KEY, concept TEXT, confidence REAL)")
-    return rows
+    return durable_sqlite(path, "fact(content TEXT PRIMARY KEY, concept TEXT, confidence REAL)")
 
 
 def inserted(rows: sqlite3.Connection, batch: Sequence[Candidate]) -> None:
@@ -106,28 +92,14 @@ def searching(means: Means) -> Iterator[Figure]:
             runner.run(told_to(ours, told))
             peer = full_text(folder, told)
             questions = [" ".join(random.Random(n).choice(told).content.split()[1:9]) for n in range(QUESTIONS)]
-            value, peer_value, ratios = side_by_side(
-                partial(run_asked, runner, ours, questions), partial(asked_of_kuzu, peer, questions), means.rounds
-            )
-            yield Figure(
-                name=f"memory-search-{facts // 1000}k",
-                what=f"search {facts:,} facts of a memory, hybrid, wall p50",
-                value=value,
-                unit="ms",
-                peer="Kuzu's own full-text index",
-                peer_value=peer_value,
-                ratios=ratios,
-                target=target,
-            )
+            sides = side_by_side(partial(run_asked, runner, ours, questions), partial(wall_ms, peer, questions), means.rounds)
+            name, what = f"memory-search-{facts // 1000}k", f"search {facts:,} facts of a memory, hybrid, wall p50"
+            yield beside(name, what, "ms", "Kuzu's own full-text index", sides, target)
             runner.run(ours.close())
 
 
 def run_asked(runner: asyncio.Runner, ours: Memory, questions: Sequence[str]) -> float:
     return runner.run(asked(ours, questions))
-
-
-def asked_of_kuzu(peer: Callable[[str], object], questions: Sequence[str]) -> float:
-    return wall_ms(lambda number: peer(questions[number]), range(len(questions)))
 
 
 async def told_to(ours: Memory, told: Sequence[Candidate]) -> None:
@@ -136,12 +108,10 @@ async def told_to(ours: Memory, told: Sequence[Candidate]) -> None:
 
 
 async def asked(ours: Memory, questions: Sequence[str]) -> float:
-    times = []
-    for text in questions:
-        began_s = time.perf_counter()
+    async def search(text: str) -> None:
         assert len(await ours.search_facts(text, 10)) == 10
-        times.append(1e3 * (time.perf_counter() - began_s))
-    return sorted(times)[len(times) // 2]
+
+    return sorted(await waits_ms(search, questions))[len(questions) // 2]
 
 
 def full_text(folder: Path, told: Sequence[Candidate]) -> Callable[[str], object]:

@@ -9,14 +9,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from typing import cast
 
-from benchmarks.bus import BATCH, HIVE, Broker, Listener, envelope, publish, publish_rate
-from benchmarks.bus_redis import BODY
-from benchmarks.figure import Figure, Means, side_by_side
-from hive_mind import backends
-from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus, Subscription
+from benchmarks.bus import Listener, envelope, publish, publish_rate
+from benchmarks.bus_brokers import BATCH, BODY, HIVE, Broker, bus_at
+from benchmarks.figure import Figure, Means, beside, once, side_by_side
+from hive_mind.bus.base import EventBus, Subscription
 from hive_mind.errors import ConfigError
 from tests.servers.redis_server import RedisServer
 
@@ -27,30 +24,17 @@ _RATE = re.compile(r"([\d.]+) requests per second")
 def measured(means: Means) -> Iterator[Figure]:
     with RedisServer() as server:
         with asyncio.Runner() as runner:
-            bus = runner.run(bus_of(server))
+            bus = runner.run(bus_at(server.url))
             yield publishing(runner, Broker(bus, SENT), server, means.rounds)
             runner.run(bus.close(drain_s=0))
         server.do("FLUSHALL")
         yield from asyncio.run(nobody_misses(server))
 
 
-async def bus_of(server: RedisServer) -> EventBus:
-    return cast(EventBus, await backends.load("bus", "redis").open(address_of(server.url), BusSettings()))
-
-
 def publishing(runner: asyncio.Runner, broker: Broker, server: RedisServer, rounds: int) -> Figure:
-    value, peer_value, ratios = side_by_side(lambda: runner.run(publish_rate(broker)), lambda: redis_benchmark(server), rounds)
-    return Figure(
-        name="redis-publish",
-        what=f"Redis bus, publish in batches of {BATCH}, one process",
-        value=value,
-        unit="/s",
-        peer="redis-benchmark, XADD",
-        peer_value=peer_value,
-        ratios=ratios,
-        better="higher",
-        target=20_000,
-    )
+    sides = side_by_side(lambda: runner.run(publish_rate(broker)), lambda: redis_benchmark(server), rounds)
+    what = f"Redis bus, publish in batches of {BATCH}, one process"
+    return beside("redis-publish", what, "/s", "redis-benchmark, XADD", sides, 20_000, better="higher")
 
 
 def redis_benchmark(server: RedisServer) -> float:
@@ -66,7 +50,7 @@ def redis_benchmark(server: RedisServer) -> float:
 
 async def nobody_misses(server: RedisServer) -> list[Figure]:
     """Ten messages before a member first joins and a hundred after; and fifty while one that joined is away."""
-    bus = await bus_of(server)
+    bus = await bus_at(server.url)
     await publish(bus, [envelope("late") for _ in range(10)])
     late = await listener(bus, "late")
     await publish(bus, [envelope("late") for _ in range(100)])
@@ -99,15 +83,5 @@ async def taken(one: Listener, wanted: int) -> int:
 
 
 def counted(name: str, what: str, got: int, sent: int) -> Figure:
-    return Figure(
-        name=f"redis-{name}",
-        what=f"Redis bus: {what}, of {sent}",
-        value=got,
-        unit="",
-        peer="what was sent",
-        peer_value=sent,
-        ratios=(got / sent,),
-        better="higher",
-        target=sent,
-        is_exact=True,
-    )
+    what = f"Redis bus: {what}, of {sent}"
+    return once(f"redis-{name}", what, got, "", "what was sent", sent, sent, better="higher", is_exact=True)

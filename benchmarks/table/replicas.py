@@ -11,7 +11,7 @@ from random import Random
 from statistics import median
 
 from benchmarks.crdt import fact_ids, packed_context
-from benchmarks.figure import Figure, Means, side_by_side
+from benchmarks.figure import Figure, Means, beside, once, side_by_side
 from benchmarks.gossip import spread
 from hive_mind.crdt.orset import ORSet
 
@@ -22,17 +22,9 @@ CROWDS = ((10, 20), (10, 100), (50, 20))
 def merging(means: Means) -> Iterator[Figure]:
     """Of 10,000 and of 50,000: what depends on the delta alone costs the same in both."""
     for facts in (10_000, 50_000):
-        value, peer_value, ratios = side_by_side(taking(facts), putting(facts), means.rounds)
-        yield Figure(
-            name=f"merge-{facts // 1000}k",
-            what=f"merge of one new fact into {facts:,}, CPU",
-            value=value,
-            unit="ms",
-            peer="one key into a dict of as many",
-            peer_value=peer_value,
-            ratios=ratios,
-            target=0.1,
-        )
+        sides = side_by_side(taking(facts), putting(facts), means.rounds)
+        what = f"merge of one new fact into {facts:,}, CPU"
+        yield beside(f"merge-{facts // 1000}k", what, "ms", "one key into a dict of as many", sides, 0.1)
 
 
 def taking(facts: int) -> Callable[[], float]:
@@ -74,31 +66,15 @@ def removing(means: Means) -> Iterator[Figure]:
         churned.add(ids[number % len(ids)])
         churned.remove(ids[number % len(ids)])
     kept = len(packed_context(churned.context))
-    yield Figure(
-        name="orset-removed",
-        what=f"OR-Set after {CHURNED:,} adds and removals, kept",
-        value=kept,
-        unit="B",
-        peer="one dot",
-        peer_value=DOT_BYTES,
-        ratios=(kept / DOT_BYTES,),
-        target=1_000,
-        is_exact=True,
-    )
+    what = f"OR-Set after {CHURNED:,} adds and removals, kept"
+    yield once("orset-removed", what, kept, "B", "one dot", DOT_BYTES, 1_000, is_exact=True)
 
 
 def gossiping(means: Means) -> Iterator[Figure]:
     """Virtual time and seeds: the same on every machine. A crowd that never agrees has infinitely many rounds."""
     for members, facts_each in CROWDS:
         rows = [spread(members, facts_each, seed) for seed in range(means.rounds)]
-        yield Figure(
-            name=f"gossip-{members}x{facts_each}",
-            what=f"gossip at defaults, {members} members × {facts_each} facts, until all have 100 %",
-            value=median(row.rounds for row in rows),
-            unit="rounds",
-            peer="log2 of the members",
-            peer_value=log2(members),
-            ratios=tuple(row.rounds / log2(members) for row in rows),
-            target=rows[0].bound,
-            is_exact=True,
-        )
+        what, least = f"gossip at defaults, {members} members × {facts_each} facts, until all have 100 %", log2(members)
+        sides = median(row.rounds for row in rows), least, tuple(row.rounds / least for row in rows)
+        name = f"gossip-{members}x{facts_each}"
+        yield beside(name, what, "rounds", "log2 of the members", sides, rows[0].bound, is_exact=True)

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import bm25s
-import numpy as np
 
-from benchmarks.figure import Figure, Means, side_by_side
-from benchmarks.search import words_of
+from benchmarks.figure import Figure, Means, beside, once, side_by_side
+from benchmarks.harness import cpu_ms, own_mb
 from benchmarks.sentences import Rows, Texts, collect, vectors
-from benchmarks.table.clocks import cpu_ms, own_mb
 from hive_mind import backends
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import new_fact
@@ -38,15 +36,8 @@ def measured(means: Means) -> Iterator[Figure]:
     before_mb = own_mb()
     recall = filled(texts, rows)
     held_mb = own_mb() - before_mb
-    yield figure(
-        "memory-100k",
-        "100,000 facts × 384-d vectors in RAM",
-        held_mb,
-        "MB",
-        "the vectors alone, float16",
-        rows.size * 2 / 1e6,
-        250,
-    )
+    what, alone = "100,000 facts × 384-d vectors in RAM", "the vectors alone, float16"
+    yield once("memory-100k", what, held_mb, "MB", alone, rows.size * 2 / 1e6, 250)
     yield from keyword_figures(recall, texts, means.rounds)
     ours = asking(recall, texts, "hybrid", question_rows)
     yield timed(
@@ -60,8 +51,8 @@ def measured(means: Means) -> Iterator[Figure]:
     )
 
 
-def filled(texts: Texts, rows: Rows) -> Recall:
-    open_arm = backends.load("ann", "quantised").open
+def filled(texts: Texts, rows: Rows, arm: str = "quantised") -> Recall:
+    open_arm = backends.load("ann", arm).open
     recall = Recall(lambda: open_arm(rows.shape[1]))
     for sentence, row in zip(texts.passages, rows, strict=False):
         recall.keep(new_fact(Candidate(sentence, "", 0.8), "bench", 0), row)
@@ -72,7 +63,7 @@ def keyword_figures(recall: Recall, texts: Texts, rounds: int) -> Iterator[Figur
     ours, what = asking(recall, texts, "keyword"), "query 100,000 facts, keyword, CPU p50"
     yield timed("keyword-100k", what, ours, "bm25s", by_bm25s(texts.passages[:FACTS], texts.questions), rounds, target=2)
     with closing(sqlite3.connect(":memory:")) as database:
-        peer = by_fts5(database, texts)
+        peer = by_fts5(database, texts.passages[:FACTS], texts.questions)
         yield timed("keyword-100k-fts5", what, ours, "SQLite FTS5", peer, rounds, target=2, peer_questions=SLOW_QUESTIONS)
 
 
@@ -86,37 +77,25 @@ def by_bm25s(passages: list[str], questions: list[str]) -> Ask:
     return lambda number: index.retrieve([tokenize(questions[number])], k=10, show_progress=False, n_threads=0)
 
 
-def by_fts5(database: sqlite3.Connection, texts: Texts) -> Ask:
+def by_fts5(database: sqlite3.Connection, passages: list[str], questions: list[str]) -> Ask:
     database.execute("CREATE VIRTUAL TABLE facts USING fts5(content, tokenize='porter')")
-    database.executemany("INSERT INTO facts VALUES (?)", [(sentence,) for sentence in texts.passages[:FACTS]])
+    database.executemany("INSERT INTO facts VALUES (?)", [(sentence,) for sentence in passages])
     statement = "SELECT rowid FROM facts WHERE facts MATCH ? ORDER BY rank LIMIT 10"
 
     def search(number: int) -> object:
-        words = " OR ".join(f'"{word}"' for word in words_of(texts.questions[number]))
+        words = " OR ".join(f'"{word}"' for word in words_of(questions[number]))
         return database.execute(statement, (words,)).fetchall()
 
     return search
+
+
+def words_of(question: str) -> list[str]:
+    return ["".join(c for c in word if c.isalnum()) for word in question.split() if any(c.isalnum() for c in word)]
 
 
 def timed(
     name: str, what: str, ours: Ask, peer: str, theirs: Ask, rounds: int, *, target: float, peer_questions: int = QUESTIONS
 ) -> Figure:
     """The same questions, in turn."""
-    value, peer_value, ratios = side_by_side(
-        lambda: cpu_ms(ours, range(QUESTIONS)), lambda: cpu_ms(theirs, range(peer_questions)), rounds
-    )
-    return Figure(name=name, what=what, value=value, unit="ms", peer=peer, peer_value=peer_value, ratios=ratios, target=target)
-
-
-def figure(name: str, what: str, value: float, unit: str, peer: str, peer_value: float, target: float) -> Figure:
-    """Measured once: there is nothing to repeat in one process."""
-    return Figure(
-        name=name,
-        what=what,
-        value=value,
-        unit=unit,
-        peer=peer,
-        peer_value=peer_value,
-        ratios=(float(np.divide(value, peer_value)),),
-        target=target,
-    )
+    sides = side_by_side(lambda: cpu_ms(ours, range(QUESTIONS)), lambda: cpu_ms(theirs, range(peer_questions)), rounds)
+    return beside(name, what, "ms", peer, sides, target)

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from benchmarks.figure import Figure, Means
+from benchmarks.figure import Figure, Means, beside, once
 from benchmarks.hive import Prose, fill, fleet_of, search
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.hive.topology.spec import TopologyName
@@ -19,27 +19,11 @@ AGENTS, FACTS, DEADLINE_MS, MOST_MS = 100, 20, 500, 550
 def measured(means: Means) -> Iterator[Figure]:
     for topology in ("federated", "sharded"):
         times, reached, alive = asyncio.run(asked(topology, means.rounds))
-        yield Figure(
-            name=f"silent-{topology}",
-            what=f"99 of 100 members dead, {topology}, deadline 0.5 s: the latest answer",
-            value=max(times),
-            unit="ms",
-            peer="the deadline",
-            peer_value=DEADLINE_MS,
-            ratios=tuple(one / DEADLINE_MS for one in times),
-            target=MOST_MS,
-        )
-        yield Figure(
-            name=f"silent-{topology}-said",
-            what=f"99 of 100 members dead, {topology}: what the answer says it reached",
-            value=100 * reached,
-            unit="%",
-            peer="what is alive",
-            peer_value=100 * alive,
-            ratios=(reached / alive,),
-            better="higher",
-            is_exact=True,
-        )
+        name, what = f"silent-{topology}", f"99 of 100 members dead, {topology}"
+        sides = max(times), DEADLINE_MS, tuple(each / DEADLINE_MS for each in times)
+        yield beside(name, f"{what}, deadline 0.5 s: the latest answer", "ms", "the deadline", sides, MOST_MS)
+        what += ": what the answer says it reached"
+        yield once(f"{name}-said", what, 100 * reached, "%", "what is alive", 100 * alive, better="higher", is_exact=True)
 
 
 async def asked(topology: TopologyName, questions: int) -> tuple[list[float], float, float]:

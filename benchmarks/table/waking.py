@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.figure import Figure, Means
+from benchmarks.figure import Figure, Means, once
 from benchmarks.fleet import fill, memory
-from benchmarks.table.clocks import own_mb
+from benchmarks.harness import own_mb
 
 FACTS, AGENTS = 20, (20, 100)
 
@@ -33,16 +33,7 @@ def measured(means: Means) -> Iterator[Figure]:
 
 
 def figure(name: str, what: str, value: float, bare: float, target: float) -> Figure:
-    return Figure(
-        name=f"memory-{name}",
-        what=what,
-        value=value,
-        unit="MB",
-        peer="an empty SQLite database, open",
-        peer_value=bare,
-        ratios=(value / bare,),
-        target=target,
-    )
+    return once(f"memory-{name}", what, value, "MB", "an empty SQLite database, open", bare, target)
 
 
 def in_a_process(work: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:

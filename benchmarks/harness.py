@@ -1,0 +1,153 @@
+"""The frame of a benchmark: its options, how work is timed, SQLite as a yardstick, and rows as a table or as JSON.
+
+CPU time where our own work counts, wall time where a disk or a broker is waited for.
+"""
+
+import argparse
+import ctypes
+import gc
+import json
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+import numpy as np
+import psutil
+
+Row = dict[str, str | float]
+T = TypeVar("T")
+
+_SHARED: Mapping[str, Mapping[str, Any]] = {
+    "data": {"type": Path, "required": True, "help": "folder with *.corpus.jsonl and locomo/"},
+    "cache": {"type": Path, "required": True, "help": "folder for the embeddings, outside the repository"},
+    "scratch": {"type": Path, "required": True, "help": "folder for the documents, outside the repository"},
+    "json": {"type": Path, "help": "also write the rows here"},
+    "output": {"choices": ("table", "json"), "default": "table"},
+}
+
+
+def parser_of(about: str | None, *shared: str) -> argparse.ArgumentParser:
+    """With these of the options that several benchmarks have."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in shared:
+        parser.add_argument(f"--{name}", **_SHARED[name])
+    return parser
+
+
+def figure(what: str, value: float, unit: str) -> Row:
+    return {"what": what, "value": value, "unit": unit}
+
+
+def latency(what: str, times_ms: Sequence[float]) -> list[Row]:
+    ordered = sorted(times_ms)
+    return [figure(f"{what}, p50", median(ordered), "ms"), figure(f"{what}, p99", ordered[int(len(ordered) * 0.99)], "ms")]
+
+
+def p50_p95(times_ms: Sequence[float]) -> Row:
+    p50, p95 = np.quantile(times_ms, [0.5, 0.95]).tolist()
+    return {"p50_ms": p50, "p95_ms": p95}
+
+
+def show(rows: Sequence[Row], output: str = "table", line: Callable[[Row], str] | None = None) -> None:
+    """As JSON, or a line for each row: of a figure its name, value and unit."""
+    if output == "json":
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    width = max((len(str(row.get("what"))) for row in rows), default=0)
+    for row in rows:
+        print(line(row) if line else f"{row['what']:<{width}} {row['value']:>12,.2f} {row['unit']}", flush=True)
+
+
+def tell(row: Mapping[str, object]) -> None:
+    """A row as a line, at once: text as it is, figures behind their names."""
+    figures = (f"{name} {number(value)}" for name, value in row.items() if isinstance(value, int | float))
+    print(" ".join(str(value) for value in row.values() if isinstance(value, str)), *figures, sep="   ", flush=True)
+
+
+def number(value: float) -> str:
+    """Three digits, as people write them."""
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.3g}'):.6f}".rstrip("0").rstrip(".")
+
+
+def write(file: Path | None, rows: object) -> None:
+    """As JSON, where somebody asked for it."""
+    if file:
+        file.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+def cpu_times_ms(work: Callable[[T], object], each: Iterable[T]) -> list[float]:
+    """Of each call, of the whole process."""
+    return _times_ms(work, each, time.process_time_ns)
+
+
+def cpu_ms(work: Callable[[T], object], each: Iterable[T]) -> float:
+    """The median of a call, of the whole process."""
+    return median(cpu_times_ms(work, each))
+
+
+def wall_times_ms(work: Callable[[T], object], each: Iterable[T]) -> list[float]:
+    """Of each call."""
+    return _times_ms(work, each, time.perf_counter_ns)
+
+
+def wall_ms(work: Callable[[T], object], each: Iterable[T]) -> float:
+    """The median of a call."""
+    return median(wall_times_ms(work, each))
+
+
+def _times_ms(work: Callable[[T], object], each: Iterable[T], clock: Callable[[], int]) -> list[float]:
+    times = []
+    for subject in each:
+        began = clock()
+        work(subject)
+        times.append((clock() - began) / 1e6)
+    return times
+
+
+async def waits_ms(
+    work: Callable[[T], Awaitable[object]], each: Iterable[T], clock: Callable[[], int] = time.perf_counter_ns
+) -> list[float]:
+    """Of each, one after another."""
+    times = []
+    for subject in each:
+        began = clock()
+        await work(subject)
+        times.append((clock() - began) / 1e6)
+    return times
+
+
+async def seconds(work: Awaitable[object]) -> float:
+    began_s = time.perf_counter()
+    await work
+    return time.perf_counter() - began_s
+
+
+def durable_sqlite(path: Path, table: str) -> sqlite3.Connection:
+    """As it comes, with a commit on disk when it returns: times of a disk say nothing without it."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"CREATE TABLE {table}")
+    return connection
+
+
+def insert_ms(folder: Path, table: str, rows: Sequence[tuple[Any, ...]]) -> float:
+    """The median of a durable insert of one row."""
+    insert = f"INSERT INTO {table.partition('(')[0]} VALUES ({', '.join('?' * len(rows[0]))})"  # noqa: S608 - our own words
+    with closing(durable_sqlite(folder / "yardstick.sqlite", table)) as connection:
+        return wall_ms(lambda row: connection.execute(insert, row), rows)
+
+
+def own_mb() -> float:
+    """What this process alone holds in RAM, after giving back what is free."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    return float(psutil.Process().memory_full_info().uss) / 1e6
