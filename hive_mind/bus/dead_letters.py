@@ -5,7 +5,7 @@ start. The node itself takes what is to be handled again from here; no broker is
 that strangers who fill one push nothing out of another: mail that the node could not handle, bytes that are no message, and mail
 that is not proven to be from its sender. Of the last one sample a sender is kept, the rest is counted.
 
-Messages that were in hand when their process ended are counted, too (`runtime.node.in_hand`).
+Messages that were in hand when their process ended are counted, too (`runtime.node.effect_executor.InHand`).
 """
 
 import logging

@@ -148,25 +148,35 @@ async def open_agent(
     quoting = quoting_reader(settings)
     if not settings.llm:
         return LearningAgent(agent, await open_memory(settings, agent, ranking, is_reading=is_reading), quoting)
-    # Only an agent with a language model needs what asks one.
     from hive_mind.cognition.budget import Budget
-    from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
-    from hive_mind.runtime.quoting_instead import QuotingInstead
 
-    reader: PromptedReader | ConfigError
-    release = None
+    model: LanguageModel | ConfigError
+    budget, release = Budget(settings.token_budget), None
     try:
         model = await open_model(settings)
     except InvalidInput:
         raise
     except ConfigError as error:
-        reader = error
+        model = error
     else:
-        reader = PromptedReader(model, Budget(settings.token_budget), PromptedSettings(retry=settings.llm_retry))
-        release = partial(_release, model, reader.budget)
-    memory, answering = await open_memory(settings, agent, ranking, is_reading=is_reading), QuotingInstead(reader, quoting)
-    memory.refining.expander = answering
-    return LearningAgent(agent, memory, answering, release=release, reads_freely=False)
+        release = partial(_release, model, budget)
+    memory = await open_memory(settings, agent, ranking, is_reading=is_reading)
+    asking = asking_reader(settings, model, budget, memory)
+    return LearningAgent(agent, memory, asking, release=release, reads_freely=False)
+
+
+def asking_reader(
+    settings: Settings, model: LanguageModel | ConfigError, budget: "Budget", memory: CognitiveMemory, instructions: str = ""
+) -> Reader:
+    """The reader with a model, or with why there is none, which answers by quotation then; it words the memory's questions."""
+    # Only an agent with a language model needs what asks one: it loads what reads texts and words answers.
+    from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+    from hive_mind.runtime.quoting_instead import QuotingInstead
+
+    prompted = PromptedSettings(instructions=instructions, retry=settings.llm_retry)
+    asking = model if isinstance(model, ConfigError) else PromptedReader(model, budget, prompted)
+    memory.refining.expander = reader = QuotingInstead(asking, quoting_reader(settings))
+    return reader
 
 
 def quoting_reader(settings: Settings) -> Reader:

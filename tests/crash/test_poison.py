@@ -20,7 +20,7 @@ from hive_mind.model.messages import FactsRequest, Message, Receipt, Replicate
 from hive_mind.runtime.buses import open_bus
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.in_hand import KILLED, InHand
+from hive_mind.runtime.node.effect_executor import KILLED, InHand
 from hive_mind.runtime.settings import Settings
 from tests.contract.bus_builders import World, harness_of
 from tests.contract.buses.base import BaseHarness

@@ -34,9 +34,8 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.opening import Closable, opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.buses import open_buses
-from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.members.member import AppMessageLog, RunningMember
 from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.app_message_log import AppMessageLog
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.runner import NodeRunner

@@ -6,27 +6,30 @@ From the first beat until it is a member, and what it says of itself afterwards.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError
-from hive_mind.hive.effects import Now
+from hive_mind.hive.effects import Delete, Now, Put, Record
 from hive_mind.hive.member import Member
 from hive_mind.hive.policy.authority import LIMITS
+from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.hive.topology.holdings import holding_of
 from hive_mind.identity.epochs import Signing
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.app_message_log import AppMessageLog
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
@@ -47,6 +50,57 @@ _AGAIN_S = 1.0
 _FINDINGS_MAX = 20
 # Looks until the folder of keys is read again: what was revoked meanwhile counts within seconds.
 _KEYS_EVERY = 5
+_MESSAGES = "app.told"
+_KEPT_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class AppMessageEntry:
+    """`times` says how often it was acted on."""
+
+    id: str
+    sender: str
+    kind: str
+    text: str
+    times: int
+
+
+class AppMessageLog:
+    """Messages from other agents to this one, for programs that use an agent as a service: the last `_KEPT_MAX`, oldest first.
+
+    `journal` gives what the node's had, once that was read.
+    """
+
+    def __init__(self, journal: Callable[[], Iterable[Put]] = tuple) -> None:
+        self._journal = journal
+        self._loaded: dict[str, tuple[int, AppMessageEntry]] | None = None
+
+    @property
+    def _entries(self) -> dict[str, tuple[int, AppMessageEntry]]:
+        # Lazily: the first message may arrive while the journal is read.
+        if self._loaded is None:
+            decode = msgpack_decoder(AppMessageEntry)
+            puts = [put for put in self._journal() if put.table == _MESSAGES]
+            numbered = sorted((int.from_bytes(put.key, "big"), decode(put.value)) for put in puts)
+            self._loaded = {entry.id: (number, entry) for number, entry in numbered}
+        return self._loaded
+
+    def entries(self) -> list[AppMessageEntry]:
+        return [entry for _, entry in self._entries.values()]
+
+    def write(self, message: IncomingMessage) -> Sequence[Record]:
+        """Keep it: the handler of `AppMessages`."""
+        entries = self._entries
+        number, former = entries.get(message.id, (0, None))
+        number = number or next(reversed(entries.values()), (0, None))[0] + 1
+        text = message.data.decode("utf-8", "replace")
+        entry = AppMessageEntry(message.id, message.sender, message.kind, text, former.times + 1 if former else 1)
+        entries[message.id] = number, entry
+        records: list[Record] = [Put(_MESSAGES, number.to_bytes(8, "big"), msgspec.msgpack.encode(entry))]
+        while len(entries) > _KEPT_MAX:
+            oldest, _ = entries.pop(next(iter(entries)))
+            records.append(Delete(_MESSAGES, oldest.to_bytes(8, "big")))
+        return records
 
 
 @dataclass(eq=False)

@@ -13,9 +13,8 @@ from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
 from hive_mind.identity.epochs import Signing
 from hive_mind.model.messages import Encrypted
-from hive_mind.runtime.node.effect_executor import EffectExecutor, PutAside, unique_ids
-from hive_mind.runtime.node.in_hand import KILLED, InHand
-from hive_mind.runtime.observing.timings import Timings
+from hive_mind.runtime.node.base import Timings
+from hive_mind.runtime.node.effect_executor import KILLED, EffectExecutor, InHand, PutAside, unique_ids
 
 _log = logging.getLogger(__name__)
 

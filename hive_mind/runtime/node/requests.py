@@ -35,9 +35,9 @@ from hive_mind.model.bounds import COUNT_MAX
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
+from hive_mind.runtime.node.base import Timings
 from hive_mind.runtime.node.effect_executor import unique_ids
 from hive_mind.runtime.observing.logs import hop
-from hive_mind.runtime.observing.timings import Timings
 
 _log = logging.getLogger(__name__)
 

@@ -36,8 +36,7 @@ from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
-from hive_mind.runtime.node.effect_executor import Cause, EffectExecutor, SharedListener
-from hive_mind.runtime.node.in_hand import SUFFIX, InHand
+from hive_mind.runtime.node.effect_executor import SUFFIX, Cause, EffectExecutor, InHand, SharedListener
 from hive_mind.runtime.node.intake import Intake
 from hive_mind.runtime.node.outgoing import Alarm, Bell
 from hive_mind.runtime.node.requests import Requests

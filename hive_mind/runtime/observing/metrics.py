@@ -12,8 +12,8 @@ from hive_mind.bus.base import OTHER_PROGRAM, BusHealth
 from hive_mind.errors import BackendError, BackendNotInstalled
 from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode
+from hive_mind.runtime.node.base import Histogram
 from hive_mind.runtime.node.runner import NodeRunner
-from hive_mind.runtime.observing.timings import Histogram
 from hive_mind.runtime.workers.status import WorkerStatus
 
 if TYPE_CHECKING:

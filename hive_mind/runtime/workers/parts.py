@@ -35,7 +35,7 @@ from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
-from hive_mind.runtime.wiring import open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
+from hive_mind.runtime.wiring import asking_reader, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agent_runs import AgentRuns
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
@@ -143,15 +143,8 @@ class WorkerHost(Host[WorkerAgent]):
         name = config.model or self.settings.llm
         if not name:
             return quoting_reader(self.settings)
-        # Here, because they load what reads texts and words answers: an idle worker needs neither.
-        from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
-        from hive_mind.runtime.quoting_instead import QuotingInstead
-
         model = await self._model(name)
-        prompted = PromptedSettings(instructions=config.prompt, retry=self.settings.llm_retry)
-        reader = PromptedReader(model, Budget(self.settings.token_budget), prompted)
-        local.refining.expander = quoting_instead = QuotingInstead(reader, quoting_reader(self.settings))
-        return quoting_instead
+        return asking_reader(self.settings, model, Budget(self.settings.token_budget), local, config.prompt)
 
     async def _model(self, name: str) -> LanguageModel:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):

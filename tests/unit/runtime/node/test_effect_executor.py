@@ -10,8 +10,7 @@ from hive_mind.hive.effects import Now
 from hive_mind.hive.node import HiveNode
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import AppMessage, FactsReply, FactsRequest, Heartbeat, Message, Receipt
-from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, Outlet
-from hive_mind.runtime.node.in_hand import InHand
+from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, InHand, Outlet
 from tests.hives import flat
 
 
