@@ -294,17 +294,18 @@ class CognitiveMemory:
 
     async def sleep(self) -> None:
         """Let go of database and index; the next call wakes the memory again."""
-        with self.here():
+        with self._loop.call():
             async with self._loop.waking:
                 await self._loop.is_idle.wait()
                 await self._transition.finish()
                 await self._commits.finish()
                 if self._state is not None:
-                    await self._transition.run(self._fall_asleep(self._state))
+                    state, self._state = self._state, None
+                    await self._transition.run(fall_asleep(state))
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
-        with self.here():
+        with self._loop.call():
             self._is_closed = True
             await self.sleep()
             await self._vectors.close()
@@ -384,10 +385,6 @@ class CognitiveMemory:
         self._state = await wake(self._open_store, self._vectors, self._new_arm, self.refining.settings)
         self.times_woken += 1
 
-    async def _fall_asleep(self, state: Awake) -> None:
-        self._state = None
-        await fall_asleep(state)
-
     @property
     def model(self) -> str:
         return self._vectors.model
@@ -426,7 +423,7 @@ class CognitiveMemory:
 
         Inside the block await only methods that are given the state: others may wait for a sleep, which waits for the block.
         """
-        with self.here():
+        with self._loop.call():
             state = await self._awoken()
             # Nothing is awaited in between, so nobody puts it to sleep before it is used.
             with self._loop.use():

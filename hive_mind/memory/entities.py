@@ -66,10 +66,6 @@ class _Word(NamedTuple):
     end: int
     begins_sentence: bool
 
-    @property
-    def is_capitalised(self) -> bool:
-        return self.text[0].isupper()
-
 
 def vocabulary_of(sentences: Iterable[str]) -> Vocabulary:
     """The common evidence of these sentences."""
@@ -82,7 +78,7 @@ def _shown_by(words: Iterable[_Word]) -> Vocabulary:
     for word in words:
         if word.text[0].islower():
             ordinary.add(word.text)
-        elif word.is_capitalised and not word.begins_sentence:
+        elif word.text[0].isupper() and not word.begins_sentence:
             names.add(_bare(word.text))
     return Vocabulary(frozenset(names), frozenset(ordinary))
 
@@ -91,7 +87,10 @@ def entities(sentence: str, vocabulary: Vocabulary | None = None) -> tuple[str, 
     """The entities a sentence mentions, in its order, each once. Any string is fine."""
     codes = [(match.start(), match.end(), match.group().rstrip(".,-")) for match in _CODES.finditer(sentence)]
     words = list(_words(sentence))
-    names = [] if _is_shouted(words) else list(_names(sentence, words, vocabulary or _shown_by(words)))
+    lettered = [word for word in words if word.text[0].isalpha()]
+    # In a headline, or a shout, capitals tell nothing.
+    is_shouted = len(lettered) > 3 and all(word.text.isupper() for word in lettered)
+    names = [] if is_shouted else list(_names(sentence, words, vocabulary or _shown_by(words)))
     spans = sorted(codes + _outside(names, codes))
     return tuple(dict.fromkeys(text for _, _, text in spans))[:_ENTITIES_MAX]
 
@@ -108,12 +107,12 @@ def _words(sentence: str) -> Iterator[_Word]:
 def _names(sentence: str, words: list[_Word], vocabulary: Vocabulary) -> Iterator[tuple[int, int, str]]:
     position = 0
     while position < len(words):
-        if not words[position].is_capitalised:
+        if not words[position].text[0].isupper():
             position += 1
             continue
         run = _run_from(sentence, words, position)
         position += max(1, len(run))
-        while run and not _may_begin_name(run[0]):
+        while run and (not run[0].text[0].isupper() or _is_ordinary(run[0].text)):
             run = run[1:]
         following = words[position].text if position < len(words) else ""
         if run and _is_name(run, following, vocabulary):
@@ -132,7 +131,7 @@ def _run_from(sentence: str, words: list[_Word], first: int) -> list[_Word]:
         if run and sentence[run[-1].end] == "." and len(run[-1].text) > 3:
             # A full stop, not the point of an initial or a title.
             break
-        if word.is_capitalised or (run and word.text[0].isdigit() and len(word.text) <= 4):
+        if word.text[0].isupper() or (run and word.text[0].isdigit() and len(word.text) <= 4):
             run.append(word)
             length = len(run)
         elif run and word.text in _JOINERS:
@@ -140,10 +139,6 @@ def _run_from(sentence: str, words: list[_Word], first: int) -> list[_Word]:
         else:
             break
     return run[:length]
-
-
-def _may_begin_name(word: _Word) -> bool:
-    return word.is_capitalised and not _is_ordinary(word.text)
 
 
 def _is_ordinary(word: str) -> bool:
@@ -174,12 +169,6 @@ def _outside(names: list[tuple[int, int, str]], codes: list[tuple[int, int, str]
         if position == len(codes) or codes[position][0] >= name[1]:
             names_kept.append(name)
     return names_kept
-
-
-def _is_shouted(words: list[_Word]) -> bool:
-    """Whether everything is capitalised (a headline, a shout), so that capitals tell nothing."""
-    lettered = [word for word in words if word.text[0].isalpha()]
-    return len(lettered) > 3 and all(word.text.isupper() for word in lettered)
 
 
 def _bare(word: str) -> str:

@@ -130,7 +130,9 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     except BaseException:
         await store.close()
         raise
-    _warn_missing(awake, vectors)
+    warn_other_model(awake.recorded, vectors)
+    if awake.embeds_with(vectors) and (missing := awake.recall.vectors_missing):
+        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
     return awake
 
 
@@ -200,12 +202,6 @@ async def _cached(awake: Awake, vectors: VectorSource) -> dict[str, Narrow]:
 def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow]:
     """Vectors of the model's length: a model of the same name may have been replaced by another."""
     return {key: vector for key, vector in vectors.items() if vector.shape == (dimension,)}
-
-
-def _warn_missing(awake: Awake, vectors: VectorSource) -> None:
-    warn_other_model(awake.recorded, vectors)
-    if awake.embeds_with(vectors) and (missing := awake.recall.vectors_missing):
-        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
 
 
 def warn_other_model(recorded: str, vectors: VectorSource) -> None:

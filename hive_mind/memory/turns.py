@@ -10,6 +10,7 @@ instead of waiting for ever. A memory that sleeps, and is not in use, belongs to
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -19,11 +20,12 @@ from hive_mind.store.base import Change, FactStore
 Outcome = TypeVar("Outcome")
 
 
+@dataclass(frozen=True, slots=True)
 class PlannedCommit(Generic[Outcome]):
     """Changes to write, and the step in RAM once they are durable. `apply` must not fail."""
 
-    def __init__(self, changes: Sequence[Change], apply: Callable[[], Outcome]) -> None:
-        self.changes, self.apply = changes, apply
+    changes: Sequence[Change]
+    apply: Callable[[], Outcome]
 
 
 class Commits:
@@ -41,7 +43,18 @@ class Commits:
         # From here to the registration nothing may be awaited, or two plans could see the same state.
         plan = make_plan()
         task = asyncio.create_task(self._write(store, plan))
-        self._register(task, ids)
+        self._running.add(task)
+        self._busy.update(dict.fromkeys(ids, task))
+
+        def forget(task: "asyncio.Task[Outcome]") -> None:
+            self._running.discard(task)
+            for fact_id in ids:
+                if self._busy.get(fact_id) is task:
+                    del self._busy[fact_id]
+            if not task.cancelled():
+                task.exception()  # A caller that was cancelled will not look at it.
+
+        task.add_done_callback(forget)
         return await asyncio.shield(task)
 
     async def finish(self) -> None:
@@ -53,20 +66,6 @@ class Commits:
         if plan.changes:
             await store.write(plan.changes)
         return plan.apply()
-
-    def _register(self, task: "asyncio.Task[Outcome]", fact_ids: Sequence[str]) -> None:
-        self._running.add(task)
-        self._busy.update(dict.fromkeys(fact_ids, task))
-
-        def forget(task: "asyncio.Task[Outcome]") -> None:
-            self._running.discard(task)
-            for fact_id in fact_ids:
-                if self._busy.get(fact_id) is task:
-                    del self._busy[fact_id]
-            if not task.cancelled():
-                task.exception()  # A caller that was cancelled will not look at it.
-
-        task.add_done_callback(forget)
 
 
 class OneLoop:
@@ -98,7 +97,14 @@ class OneLoop:
         loop = asyncio.get_running_loop()
         with self._turn:
             if loop is not self._loop:
-                self._take(loop)
+                if self._calls or not self._is_asleep():
+                    raise InvalidInput(
+                        "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that"
+                        " opened it"
+                    )
+                if self._loop is not None:
+                    self._renew()
+                self._loop = loop
             self._calls += 1
 
     @contextmanager
@@ -112,15 +118,6 @@ class OneLoop:
             self._users -= 1
             if not self._users:
                 self.is_idle.set()
-
-    def _take(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._calls or not self._is_asleep():
-            raise InvalidInput(
-                "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that opened it"
-            )
-        if self._loop is not None:
-            self._renew()
-        self._loop = loop
 
 
 class Transition:

@@ -126,7 +126,7 @@ class FactIndex:
 
     def pool(self, probe: Probe, accept: Accept | None = None) -> Pool:
         """Every document among the best `depth` of an arm that `accept` lets through, with all its raw scores, in no order."""
-        return self.found(probe, accept)[0]
+        return self.candidates(self.scored(probe), probe.depth, accept)[0]
 
     def found(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions]:
         """The same, and the position of each candidate: for callers that keep something beside the index."""

@@ -209,9 +209,6 @@ class Support:
     trust: Shares
     confidence: Shares
 
-    def of(self, rows: Rows) -> "Support":
-        return Support(self.confirmations[rows], self.trust[rows], self.confidence[rows])
-
 
 SupportOf = Callable[[Rows], Support]
 """Looks up what stands behind the candidates in some rows of a pool."""
@@ -275,7 +272,9 @@ def rank(
     first = rows[best]
     parts = [part[first].astype(np.float64) for part in (keyword, semantic, lifted_by_others)]
     contributions = _contributions(parts, lifts[best], pool.exact[first], chosen.evidence_strength)
-    components = _components(pool, first, support.of(best))
+    columns = (pool.exact[first], support.confirmations[best], support.trust[best])
+    cosines = [None if isnan(cosine) else cosine for cosine in pool.semantic[first].tolist()]
+    components = map(ComponentScores, pool.keyword[first].tolist(), cosines, *(column.tolist() for column in columns))
     ids = [pool.ids[row] for row in first.tolist()]
     # The figures they were sorted by: adding the contributions up in another order moves the last bits, and with them equals.
     return list(map(Ranked, ids, scores[best].tolist(), components, contributions))
@@ -289,17 +288,12 @@ def _first(scores: Shares, confidence: Shares, ids: Sequence[str], limit: int) -
 
 def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) -> tuple[Parts, Parts]:
     """Each arm's contribution. Where one arm decides alone there is nothing to fuse, and its scores say more than its ranks."""
-    weight = _semantic_weight(pool, method, settings)
+    # Without a single vector a hybrid query is a keyword query: nothing is lost and scores keep their range.
+    is_lexical = method == "keyword" or (method == "hybrid" and np.isnan(pool.semantic).all())
+    weight = 0.0 if is_lexical else 1.0 if method == "vector" else settings.semantic_weight
     if settings.fusion == "rrf" and 0.0 < weight < 1.0:
         return reciprocal(pool.keyword, pool.semantic, pool.ids, settings.depth_for(method, limit), settings.rrf_k)
     return balanced(pool.keyword, pool.semantic, weight)
-
-
-def _semantic_weight(pool: Pool, method: Method, settings: RankingSettings) -> float:
-    """Without a single vector a hybrid query is a keyword query: nothing is lost and scores keep their range."""
-    if method == "keyword" or (method == "hybrid" and np.isnan(pool.semantic).all()):
-        return 0.0
-    return 1.0 if method == "vector" else settings.semantic_weight
 
 
 def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> NDArray[np.intp]:
@@ -322,10 +316,3 @@ def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strengt
     keyword, semantic, beside_part = (part * plain for part in parts)
     columns = (keyword, semantic, lifted, exact, beside_part)
     return list(map(Contributions, *(column.tolist() for column in columns)))
-
-
-def _components(pool: Pool, rows: Rows, support: Support) -> list[ComponentScores]:
-    """Each arm's scores of the candidates in some rows; `support` is theirs."""
-    cosines = [None if isnan(cosine) else cosine for cosine in pool.semantic[rows].tolist()]
-    columns = (pool.exact[rows], support.confirmations, support.trust)
-    return list(map(ComponentScores, pool.keyword[rows].tolist(), cosines, *(column.tolist() for column in columns)))

@@ -1,6 +1,6 @@
 """How much of hive_mind really runs for one command: its functions, their files, and how deep they call. Without imports.
 
-`python -m tests.figures.flow FILE COMMAND …` is the command under a profiler, which writes that to FILE. Times mean nothing in it.
+`python -m tests.figures.flow FILE COMMAND …` is the command under a profiler, which writes that to FILE. Its times mean nothing.
 """
 
 import atexit

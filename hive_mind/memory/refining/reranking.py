@@ -27,10 +27,6 @@ from hive_mind.regex import regex
 _MULTILINGUAL = regex(r"multilingual|mmarco|xlm|\bm3\b|gte-m", re.IGNORECASE)
 
 
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()
-
-
 @dataclass(frozen=True, slots=True)
 class SecondLook:
     """Of one question; its time begins when this is made. `note` names the steps left out before."""
@@ -38,7 +34,7 @@ class SecondLook:
     query: Query
     settings: RankingSettings
     note: str = ""
-    began_s: float = field(default_factory=_now_s)
+    began_s: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
     @property
     def ends_s(self) -> float:
