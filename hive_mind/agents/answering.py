@@ -1,27 +1,68 @@
 """Answering a question: see what it asks for, search, choose the evidence, word the answer from it.
 
 The steps of one turn of the loop. The answer rests on what was found and on nothing else.
+
+How much text one question may read is bounded: a few facts full of figures must not keep an agent from everything else. It is
+counted and not timed: the same facts are left out on every machine and in every topology, and the answer says how many.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
-from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
-from hive_mind.cognition.answering.described import described_in
+from hive_mind.cognition.answering.aliases import aliases_of, as_written, described_in, reworded
 from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
-from hive_mind.cognition.answering.reading_limit import ReadingLimit
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
-from hive_mind.cognition.answering.tallying import FACTS_MAX, Tally, needs_tally, tallied_answer, tally_of
+from hive_mind.cognition.answering.tallying import (
+    FACTS_MAX,
+    Tally,
+    aggregations_of,
+    collected_answer,
+    needs_tally,
+    tallied_answer,
+    tally_of,
+)
 from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.cognition.reader import Reader
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.off_loop import off_loop
+
+CHARACTERS_MAX = 40_000
+"""Each is looked at by some 150 expressions. Thirty facts of a sentence or two have six thousand, and thirty of documentation,
+with what stands before them, 31,000 at most (of 400 questions)."""
+
+
+class ReadingLimit:
+    """The rest of what one question may read. A fact found by several searches counts once."""
+
+    def __init__(self, characters: int = CHARACTERS_MAX) -> None:
+        self._characters = self._left = characters
+        self._read: dict[str, bool] = {}
+
+    def within(self, result: SearchResult) -> SearchResult:
+        """The results that may still be read, the best first; a long one that does not fit makes room for those behind it."""
+        return result.with_hits([hit for hit in result if self._may_read(hit)])
+
+    def noted(self, result: SearchResult) -> SearchResult:
+        """The results, and in their note how many were not read."""
+        left_out = sum(not is_read for is_read in self._read.values())
+        if not left_out:
+            return result
+        note = f"{counted(left_out, 'fact')} not read: one question reads {self._characters:,} characters"
+        return SearchResult(result, result.gathered, result.completeness, "; ".join(filter(None, (result.note, note))))
+
+    def _may_read(self, hit: Hit) -> bool:
+        if hit.fact.id not in self._read:
+            characters = len(hit.fact.content) + len(hit.fact.before)
+            self._read[hit.fact.id] = characters <= self._left
+            self._left -= characters if self._read[hit.fact.id] else 0
+        return self._read[hit.fact.id]
+
 
 OnFound = Callable[[SearchResult], None]
 """Takes what was found for a question, at most as many facts as are wanted."""

@@ -64,8 +64,8 @@ REFUSALS = (HiveError, UnusableReplyError)
 # These are given patterns, numbers, indexes and results: the way through all of them (`go_through`) meets them with texts.
 OF_NO_TEXT = (
     "iso.compiled iso.month_number iso.time_of iso.value_of iso.written_day iso.written_month iso.written_quarter "
-    "iso.written_week iso.written_weekend iso.written_year collecting.collected_answer quoting.strong "
-    "quoting.chosen quoting.names_only described.answering_names aggregating.aggregated_of "
+    "iso.written_week iso.written_weekend iso.written_year tallying.collected_answer quoting.strong "
+    "quoting.chosen quoting.names_only aliases.answering_names aggregating.aggregated_of "
     "aggregating.first_of aggregating.shown_of aggregating.statistics_of aggregating.together intake.take_in intake.superseding "
     "editions.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document "
@@ -73,7 +73,7 @@ OF_NO_TEXT = (
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
     "second_hop.as_asked_once second_hop.expanded editions.edits_of editions.original_of editions.sources_of "
     "likelihood.evidence_of likelihood.likelihoods "
-    "collecting.missing_members tallying.needs_tally tallying.tallied_answer "
+    "tallying.missing_members tallying.needs_tally tallying.tallied_answer "
     "form.mixed_vector neighbours.gained second_hop.is_sure second_hop.lent second_hop.may_hop second_hop.naming_all "
     "second_hop.second_probe second_hop.unscored "
 ).split()

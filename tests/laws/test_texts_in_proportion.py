@@ -9,12 +9,11 @@ from itertools import count
 
 import pytest
 
-from hive_mind.cognition.answering.aliases import aliases_of, as_written
-from hive_mind.cognition.answering.collecting import aggregations_of
-from hive_mind.cognition.answering.described import described_in
-from hive_mind.cognition.answering.focus import focus_of
+from hive_mind.cognition.answering.aliases import aliases_of, as_written, described_in
 from hive_mind.cognition.answering.intent import direct, intent_of, parts_of
+from hive_mind.cognition.answering.question_terms import focus_of
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
+from hive_mind.cognition.answering.tallying import aggregations_of
 from hive_mind.cognition.dates.temporal import moments, resolved_dates
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.hive.trust.wording import wording

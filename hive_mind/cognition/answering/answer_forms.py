@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from hive_mind.cognition.answering.measures import DEGREES, HOW, measured_in
+from hive_mind.cognition.answering.wordings import DEGREES, HOW, measured_in
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.memory.entities import entities

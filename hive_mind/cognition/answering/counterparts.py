@@ -2,20 +2,46 @@
 
 Such a fact says all that is asked, so nothing tells it apart but the word in front of the thing: it has another one there, and
 nowhere the one that is asked for.
+
+Siblings: facts under two items of one list, or two headings, of which a question names one. "Opens at nine" under winter answers
+when it opens in winter, and "opens at six" under spring does not, though both say as much.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hive_mind.cognition.answering.definition import title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.question_terms import asked_of
-from hive_mind.cognition.answering.wordings import content_terms, kin_of, met_in, phrases_of
+from hive_mind.cognition.answering.wordings import content_terms, kin_of, measured_in, met_in, phrase_terms, phrases_of
 from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
+
+_BETWEEN = ": "
+
+
+@ornament(lambda _, hits: frozenset(hit.fact.id for hit in hits))
+def about_what_is_named(question: str, hits: Sequence[Hit]) -> frozenset[str]:
+    """Ids of the hits without those about a sibling of what the question names."""
+    terms = asked_of(question)
+    terms_asked = terms.words | terms.names | terms.identifiers
+    paths = {hit.fact.id: hit.fact.concept.rpartition(_BETWEEN) for hit in hits if _BETWEEN in hit.fact.concept}
+    terms_by_parent: dict[str, list[frozenset[str]]] = {}
+    for parent, _, title in paths.values():
+        terms_by_parent.setdefault(parent, []).append(met_in(terms_asked, phrase_terms(title)))
+    ids = set[str]()
+    for hit in (hit for hit in hits if not is_of_another(question, hit.fact)):
+        parent, _, title = paths.get(hit.fact.id, ("", "", ""))
+        met = met_in(terms_asked, phrase_terms(title))
+        # It may say itself what its title does not.
+        own_terms = met | met_in(terms_asked, phrase_terms(hit.fact.content))
+        if not any(met < sibling and not sibling <= own_terms for sibling in terms_by_parent.get(parent, ())):
+            ids.add(hit.fact.id)
+    return frozenset(ids)
+
 
 _WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
 _SENTENCE_ENDS = (".", "!", "。")

@@ -18,9 +18,8 @@ from itertools import pairwise
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.definition import title_of
-from hive_mind.cognition.answering.measures import degree_in, measured_in
 from hive_mind.cognition.answering.relevance import Relevant
-from hive_mind.cognition.answering.wordings import is_german, met_in, phrases_of, with_phrases
+from hive_mind.cognition.answering.wordings import degree_in, is_german, measured_in, met_in, phrases_of, with_phrases
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact

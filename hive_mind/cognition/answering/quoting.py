@@ -14,9 +14,9 @@ from functools import partial
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
+from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
-from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
 from hive_mind.cognition.answering.relevance import (
     Judgement,
@@ -26,8 +26,7 @@ from hive_mind.cognition.answering.relevance import (
     may_be_meant,
     relevant,
 )
-from hive_mind.cognition.answering.siblings import about_what_is_named
-from hive_mind.cognition.answering.wordings import REFERRING, met_in
+from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import relative_moments
 from hive_mind.cognition.extraction.log_patterns import is_note

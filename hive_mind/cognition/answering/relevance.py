@@ -9,21 +9,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
+from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, answering_names, as_written, described_in
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
+from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define, title_of
-from hive_mind.cognition.answering.described import answering_names, described_in
-from hive_mind.cognition.answering.focus import focus_of
 from hive_mind.cognition.answering.intent import parts_of
-from hive_mind.cognition.answering.measures import SPANS, measured_in
-from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of
-from hive_mind.cognition.answering.siblings import about_what_is_named
+from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
 from hive_mind.cognition.answering.subject import name_in_fact, named_before, only_about, refers
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
+    SPANS,
     is_german,
     is_in_compound,
     kin_of,
+    measured_in,
     met_in,
     nouns_of,
     phrase_terms,

@@ -11,13 +11,10 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
-from hive_mind.cognition.extraction.definitions import as_items
-from hive_mind.cognition.extraction.dialogue import DialogueLine, speakers_of, turn_of
-from hive_mind.cognition.extraction.front_matter import FrontMatter, front_matter
 from hive_mind.cognition.extraction.logs import log_line_of
-from hive_mind.cognition.extraction.messages import as_conversation
-from hive_mind.cognition.extraction.separated import Rows, rows_of
-from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_polite, is_question, is_statement
+from hive_mind.cognition.extraction.messages import DialogueLine, as_conversation, speakers_of, turn_of
+from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, rows_of
+from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
 
 

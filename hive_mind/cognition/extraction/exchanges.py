@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hive_mind.cognition.extraction.blocks import Block, Layout
-from hive_mind.cognition.extraction.dialogue import ANSWER_LABELS
+from hive_mind.cognition.extraction.messages import ANSWER_LABELS
 from hive_mind.cognition.extraction.sentences import Piece
 from hive_mind.cognition.extraction.statements import is_polite, is_question, is_statement
 from hive_mind.regex import regex

@@ -2,7 +2,7 @@
 
 A log is no conversation and no paragraph: every line is a statement of its own, made at its own time. A line that a program
 marked (a level, the form of syslog) is a log line wherever it stands; one with only a full time in front may also be chat, so
-`dialogue` is asked first.
+`messages` is asked first.
 """
 
 import re

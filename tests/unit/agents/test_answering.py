@@ -3,9 +3,8 @@
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.answering import AnsweringSteps
+from hive_mind.agents.answering import CHARACTERS_MAX, AnsweringSteps
 from hive_mind.cognition.answering.intent import Kind
-from hive_mind.cognition.answering.reading_limit import CHARACTERS_MAX
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.gathered import Question

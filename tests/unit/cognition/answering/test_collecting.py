@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
+from hive_mind.cognition.answering.tallying import aggregations_of, collected_answer
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from tests.unit.cognition.reading import hit
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.described import answering_names, described_in
+from hive_mind.cognition.answering.aliases import answering_names, described_in
 from tests.unit.cognition.reading import answer, hit
 
 

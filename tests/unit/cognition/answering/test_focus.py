@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.focus import focus_of
+from hive_mind.cognition.answering.question_terms import focus_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.measures import degree_in, measured_in
+from hive_mind.cognition.answering.wordings import degree_in, measured_in
 from hive_mind.ranking.tokens import tokenize
 from tests.unit.cognition.reading import answer, hit
 

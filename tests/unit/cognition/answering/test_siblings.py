@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.siblings import about_what_is_named
+from hive_mind.cognition.answering.counterparts import about_what_is_named
 from tests.builders import fact
 from tests.texts import hit_of
 

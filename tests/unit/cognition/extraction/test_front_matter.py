@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.cognition.extraction.blocks import Layout, blocks
-from hive_mind.cognition.extraction.front_matter import front_matter
+from hive_mind.cognition.extraction.separated import front_matter
 
 HEAD = "---\ntitle: Crane 12\nkeeper: 'Oda Lie'\ntags:\n  - steel\n  - old\n# a remark\nlimit: 4 t\n---\n"
 
