@@ -145,7 +145,12 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
         stack.enter_context(set_by_signals(stop, received))
-        _make_visible(plan, ways, stack)
+        # Logs and spans for programs, as long as the process runs.
+        if ways.log is not LogForm.TEXT:
+            level = logging.DEBUG if ways.log is LogForm.HOPS else logging.INFO
+            stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json(level))
+        if ways.trace:
+            stack.callback(send_spans(ways.trace, f"hive-mind {plan.hive} {plan.name}"))
         embedder = await open_embedder(settings)
         stack.push_async_callback(embedder.close)
         say(f"{plan.name}: connecting to {plan.hive!r}")
@@ -158,15 +163,6 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
         if ways.is_leaving:
             await _leave(running)
     return received
-
-
-def _make_visible(plan: MemberPlan, ways: _Ways, stack: AsyncExitStack) -> None:
-    """Logs and spans for programs, as long as the process runs."""
-    if ways.log is not LogForm.TEXT:
-        level = logging.DEBUG if ways.log is LogForm.HOPS else logging.INFO
-        stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json(level))
-    if ways.trace:
-        stack.callback(send_spans(ways.trace, f"hive-mind {plan.hive} {plan.name}"))
 
 
 async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float) -> None:

@@ -215,7 +215,11 @@ def _problems(text: _Text, *, is_form_only: bool, tools: Sequence[str], function
     assert text.kind is not None  # noqa: S101 - there were no problems
     try:
         if text.kind == "manifest":
-            _check_manifest(text, is_form_only=is_form_only)
+            from hive_mind.control.manifests.reading import read_text
+
+            source = read_text(text.content, text.file.absolute().parent, str(text.file), is_to_be_applied=not is_form_only)
+            if not is_form_only:
+                fleets.say_without_effect(source)
         else:
             _check(text.kind, text.content, tools, functions)
     except FileError as error:
@@ -223,15 +227,6 @@ def _problems(text: _Text, *, is_form_only: bool, tools: Sequence[str], function
     except InvalidInput as error:
         return (Problem(_form(text.kind).name, 0, str(error)),)
     return ()
-
-
-def _check_manifest(text: _Text, *, is_form_only: bool) -> None:
-    """Raises `ManifestError`."""
-    from hive_mind.control.manifests.reading import read_text
-
-    source = read_text(text.content, text.file.absolute().parent, str(text.file), is_to_be_applied=not is_form_only)
-    if not is_form_only:
-        fleets.say_without_effect(source)
 
 
 def _check(kind: KindName, text: str, tools: Sequence[str], functions: Sequence[str]) -> None:

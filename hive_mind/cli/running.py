@@ -182,7 +182,10 @@ def _exit_codes(ending: Ending) -> Iterator[None]:
         say(str(stop) or "stopped; whatever was finished before is kept")
         raise _exit(ending.code) from None
     except BrokenPipeError:
-        _write_to_nowhere()
+        # Drop the text still buffered, which has no reader; without this Python would complain about it at exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         raise _exit(NO_READER) from None
     except OSError as error:
         if error.errno not in _ADVICE:
@@ -196,13 +199,6 @@ def _exit(code: int) -> Exception:
     import typer
 
     return typer.Exit(code)
-
-
-def _write_to_nowhere() -> None:
-    """Drop the text still buffered, which has no reader; without this Python would complain about it at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 class _Shown(logging.Handler):

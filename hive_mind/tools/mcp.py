@@ -123,7 +123,11 @@ class McpTools:
             raise BackendRejected(where, str(error)) from error
         except (OSError, RuntimeError) as error:
             raise BackendUnavailable(where, f"the connection broke: {error}") from error
-        return _value(where, name, result)
+        # Structured where the server gives that, else its texts.
+        text = "\n".join(_text(part) for part in result.content)
+        if result.is_error:
+            raise BackendRejected(where, text or f"{name} failed and does not say why")
+        return result.structured_content if result.structured_content is not None else text
 
     async def _answered(self, call: "_McpCall", calling: Coroutine[Any, Any, CallToolResult]) -> CallToolResult:
         """Its result. Raises `NeedsPerson` as soon as it has to wait for one: for the server it is cancelled then."""
@@ -220,14 +224,6 @@ def _field_of(kind: str, answer: Any) -> Any:
         return int(answer) if kind == "integer" else float(answer) if kind == "number" else answer
     except ValueError as error:
         raise InvalidInput(f"the answer is no {kind}: {answer[:80]!r}") from error
-
-
-def _value(where: str, name: str, result: CallToolResult) -> Any:
-    """Structured where the server gives that, else its texts."""
-    text = "\n".join(_text(part) for part in result.content)
-    if result.is_error:
-        raise BackendRejected(where, text or f"{name} failed and does not say why")
-    return result.structured_content if result.structured_content is not None else text
 
 
 def _text(block: ContentBlock) -> str:

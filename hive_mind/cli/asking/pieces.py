@@ -224,18 +224,14 @@ async def learn_one(learner: Learner, piece: Piece, tally: Tally, show: "Progres
 
 async def _learn_read(learner: Learner, piece: Piece, document: Document | Unreadable, tally: Tally, show: "Progress") -> str:
     if isinstance(document, Unreadable):
-        await _skip(learner, piece, document, tally)
+        # Name a file that can't be read: what it said before stays. One that is empty says nothing any more.
+        tally.skipped.append({"file": piece.name, "reason": document.reason})
+        say(f"skipped: {shown_source(piece.name)} {document.reason}", style="yellow")
+        if document is EMPTY and piece.is_whole:
+            await withdraw(learner, piece.source, tally)
         return ""
     await _learn_document(learner, piece, document, tally, show)
     return document.digest
-
-
-async def _skip(learner: Learner, piece: Piece, why: Unreadable, tally: Tally) -> None:
-    """Name a file that can't be read: what it said before stays. One that is empty says nothing any more."""
-    tally.skipped.append({"file": piece.name, "reason": why.reason})
-    say(f"skipped: {shown_source(piece.name)} {why.reason}", style="yellow")
-    if why is EMPTY and piece.is_whole:
-        await withdraw(learner, piece.source, tally)
 
 
 async def withdraw(learner: Learner, source: str, tally: Tally) -> None:

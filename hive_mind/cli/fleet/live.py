@@ -180,20 +180,16 @@ async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFl
     async with at.opened() as controller:
         if at.output.is_table and sys.stdout.isatty() and not once:
             await watched(controller, every, controller.folder.path)
-        await _show_once(controller, every, at.output, controller.folder.path)
-
-
-async def _show_once(controller: "HiveController", every_s: float, output: FleetFormat, folder: Path) -> None:
-    """Two looks, because rates need two."""
-    rates, clock = Rates(), asyncio.get_running_loop().time
-    rates.see(await controller.status(), clock())
-    await asyncio.sleep(every_s)
-    status = await controller.status()
-    rates.see(status, clock())
-    lines = await latest_lines(folder, [process.name for process in status.processes], LOG_LINES)
-    value = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
-    value["lines"] = [asdict(line) for line in lines]
-    show_as(output, value, [process.name for process in status.processes], lambda: _show(status, rates, lines))
+        # Two looks, because rates need two.
+        rates, clock = Rates(), asyncio.get_running_loop().time
+        rates.see(await controller.status(), clock())
+        await asyncio.sleep(every)
+        status = await controller.status()
+        rates.see(status, clock())
+        lines = await latest_lines(controller.folder.path, [process.name for process in status.processes], LOG_LINES)
+        value = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
+        value["lines"] = [asdict(line) for line in lines]
+        show_as(at.output, value, [process.name for process in status.processes], lambda: _show(status, rates, lines))
 
 
 def _show(status: "FleetStatus", rates: Rates, lines: list[LogLine]) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.platforms.in_containers import Keys
     from hive_mind.evals.experiments import Experiment
-    from hive_mind.evals.fleet_gate import FleetChange
     from hive_mind.evals.gating import Judgement
     from hive_mind.runtime.secrets.keys import KeyFolder
     from hive_mind.runtime.workers.config import WorkerConfig
@@ -139,7 +138,13 @@ def pass_or_end(source: "Source", home: Path, questions: str, data: Path | None 
     # Always read: its mistakes are reported even where nothing is measured.
     experiment = None if is_question_file(Path(questions)) else _experiment(questions, data)
     change = fleet_change(source, home)
-    _print_change(change)
+    # Print the parts that are measured, and those that can't be.
+    for metric in change.unmeasured:
+        say(f"note: --gate does not measure {metric}", style="yellow")
+    if change.applied is None:
+        say("--gate: nothing was applied before, so there is nothing to fall behind")
+    elif not change.is_asked:
+        say("--gate: topology, ranking and embedding stay as they are, so nothing was asked")
     if not change.is_asked:
         return
     folder, settings = FleetFolder(home, source.manifest.metadata.name).path / "gate", settings_for(home)
@@ -159,16 +164,6 @@ def _experiment(file_or_name: str, data: Path | None) -> "Experiment":
     if experiment.absent:
         say(f"note: --gate does not ask {', '.join(experiment.absent)}: their files are not there", style="yellow")
     return experiment.experiment
-
-
-def _print_change(change: "FleetChange") -> None:
-    """Print the parts that are measured, and those that can't be."""
-    for metric in change.unmeasured:
-        say(f"note: --gate does not measure {metric}", style="yellow")
-    if change.applied is None:
-        say("--gate: nothing was applied before, so there is nothing to fall behind")
-    elif not change.is_asked:
-        say("--gate: topology, ranking and embedding stay as they are, so nothing was asked")
 
 
 def _show(judgement: "Judgement", folder: Path) -> None:

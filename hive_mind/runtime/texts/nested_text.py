@@ -40,7 +40,10 @@ def nested_text(text: str) -> str | None:
     source = _as_yaml(text) if text.lstrip()[:1] in ("{", "[") else text
     lines = source.splitlines()
     try:
-        _refuse_much(source)
+        # More than anybody writes by hand is refused as soon as so much is read.
+        nodes = (event for event in yaml.parse(source, _LOADER) if isinstance(event, yaml.NodeEvent))
+        if next(islice(nodes, _NODES_MAX, None), None) is not None:
+            raise _TooMuchError
         found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines_of(root)]
     except _TooMuchError:
         return None
@@ -50,13 +53,6 @@ def nested_text(text: str) -> str | None:
         return text
     comments = [(number, comment["text"].strip()) for number, line in enumerate(lines) if (comment := _COMMENT.match(line))]
     return "\n\n".join(line for _, line in sorted([*found, *comments], key=lambda line: line[0]))
-
-
-def _refuse_much(source: str) -> None:
-    """Raises `_TooMuchError` for more than anybody writes by hand, as soon as so much is read."""
-    nodes = (event for event in yaml.parse(source, _LOADER) if isinstance(event, yaml.NodeEvent))
-    if next(islice(nodes, _NODES_MAX, None), None) is not None:
-        raise _TooMuchError
 
 
 def _as_yaml(text: str) -> str:
