@@ -50,27 +50,12 @@ _EPILOG_OF_CONFIG = examples("hive-mind agent --config .hive/fleets/town/config/
 group = Group(name="agent", help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option("--config", help="A worker's configuration: the nodes and agents to run.")]
-Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")]
-Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")]
-Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
-Topology = Annotated[str, typer.Option("--topology", help=f"{', '.join(SPECS)}; the same for all founders.")]
-Members = Annotated[str, typer.Option("--members", help="All founders: a,b,c; or group:a,group:b in a federated hive.")]
-Join = Annotated[bool, typer.Option("--join", help="Join a hive that runs already.")]
-OfGroup = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
 Searches = Annotated[str, typer.Option("--searches", help="Another bus for questions and their replies, such as Event Hubs.")]
 Keys = Annotated[
     Path | None, typer.Option("--keys", help="Its key and certificates: prove who it is, and have others prove it (keys export).")
 ]
-Replicas = Annotated[int, typer.Option("--replicas", min=1, max=9, help="Copies of each fact in a sharded hive.")]
-Store = Annotated[str, typer.Option("--store", help="sqlite, or memory to keep nothing.")]
-Embed = Annotated[str, typer.Option("--embed", help="none, sentence_transformers or openai.")]
 Leave = Annotated[bool, typer.Option("--leave", help="When it ends, hand everything over and leave the hive for good.")]
 Metrics = Annotated[int, typer.Option("--metrics", min=0, max=65535, help="Port for Prometheus on this machine; 0 for none.")]
-Trace = Annotated[str, typer.Option("--trace", help="Where spans go: console, or the URL of an OTLP collector.")]
-Log = Annotated[
-    LogForm,
-    typer.Option("--log", help="Notices on stderr: text, json for programs, or hops: json, and every step of a question."),
-]
 Ready = Annotated[float, typer.Option("--ready-s", min=0.1, max=600, help="How long to wait for the bus and the others.")]
 
 _SETTINGS = Settings()
@@ -94,25 +79,28 @@ def agent(context: typer.Context, config: Config = None) -> None:
     "hive-mind agent run --bus redis://127.0.0.1:6379 --name eve --join",
 )
 async def run(
-    bus: Bus,
-    name: Name,
-    hive: Hive = HIVE,
-    topology: Topology = DEFAULT,
-    members: Members = "",
-    join: Join = False,
-    group: OfGroup = "",
+    bus: Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")],
+    name: Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")],
+    hive: Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")] = HIVE,
+    topology: Annotated[str, typer.Option("--topology", help=f"{', '.join(SPECS)}; the same for all founders.")] = DEFAULT,
+    members: Annotated[str, typer.Option("--members", help="All founders: a,b,c; or group:a,group:b in a federated hive.")] = "",
+    join: Annotated[bool, typer.Option("--join", help="Join a hive that runs already.")] = False,
+    group: Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")] = "",
     searches: Searches = "",
     keys: Keys = None,
-    replicas: Replicas = REPLICAS,
+    replicas: Annotated[int, typer.Option("--replicas", min=1, max=9, help="Copies of each fact in a sharded hive.")] = REPLICAS,
     home: options.Home = None,
-    store: Store = _SETTINGS.store,
-    embed: Embed = "none",
+    store: Annotated[str, typer.Option("--store", help="sqlite, or memory to keep nothing.")] = _SETTINGS.store,
+    embed: Annotated[str, typer.Option("--embed", help="none, sentence_transformers or openai.")] = "none",
     model: options.Model = None,
     leave: Leave = False,
     ready_s: Ready = 30.0,
     metrics: Metrics = 0,
-    trace: Trace = "",
-    log: Log = LogForm.TEXT,
+    trace: Annotated[str, typer.Option("--trace", help="Where spans go: console, or the URL of an OTLP collector.")] = "",
+    log: Annotated[
+        LogForm,
+        typer.Option("--log", help="Notices on stderr: text, json for programs, or hops: json, and every step of a question."),
+    ] = LogForm.TEXT,
 ) -> None:
     """Run one agent of a hive. All founders are started with the same --members; others --join."""
     founders = tuple(founder.strip() for founder in members.split(",") if founder.strip())

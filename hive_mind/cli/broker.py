@@ -29,14 +29,6 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 _WARNING = "for development and test only; keeps nothing over a restart (durable=False)"
 
 Hub = Annotated[list[str] | None, typer.Option("--hub", metavar="NAME:PARTITIONS", help="Make an event hub. Repeatable.")]
-Queue = Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help="Make a queue. Repeatable.")]
-Topic = Annotated[list[str] | None, typer.Option("--topic", metavar="NAME", help="Make a topic. Repeatable.")]
-Fault = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fault", metavar="KIND:ADDRESS:WHAT", help="Inject a fault, as in send:hub/*:server-busy:times=3. Repeatable."
-    ),
-]
 Config = Annotated[Path | None, typer.Option("--config", help="Make the entities in a Config.json of Microsoft's emulators.")]
 Partitions = Annotated[int, typer.Option("--partitions", min=1, max=1024, help="Of a hub that --auto-create makes.")]
 TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both --tls options, clients must use TLS.")]
@@ -55,9 +47,14 @@ async def broker(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     config: Config = None,
     hub: Hub = None,
-    queue: Queue = None,
-    topic: Topic = None,
-    fault: Fault = None,
+    queue: Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help="Make a queue. Repeatable.")] = None,
+    topic: Annotated[list[str] | None, typer.Option("--topic", metavar="NAME", help="Make a topic. Repeatable.")] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault", metavar="KIND:ADDRESS:WHAT", help="Inject a fault, as in send:hub/*:server-busy:times=3. Repeatable."
+        ),
+    ] = None,
     *,
     auto_create: Annotated[bool, typer.Option("--auto-create", help="Make hubs, topics and subscriptions on first use.")] = False,
     partitions: Partitions = PARTITIONS,

@@ -37,9 +37,7 @@ group = Group(
     no_args_is_help=True,
 )
 
-Url = Annotated[str, typer.Argument(metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Hive to subscribe in, where entities have to be made by hand.")]
-Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; not one that is running.")]
 
 
 @dataclass(slots=True)
@@ -66,9 +64,9 @@ def bus() -> None:
 
 @group.called_as("hive-mind bus check redis://127.0.0.1:6379", "hive-mind bus check --output json")
 async def check(
-    url: Url = "",
+    url: Annotated[str, typer.Argument(metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")] = "",
     hive: Hive = "bus-check",
-    name: Name = "check",
+    name: Annotated[str, typer.Option("--name", help="Node to subscribe as; not one that is running.")] = "check",
     output: options.Output = Format.TEXT,
 ) -> None:
     """Connect, subscribe, and send messages to itself. A credential is read from HIVE_MIND_BUS_CREDENTIAL."""

@@ -41,8 +41,6 @@ _TRIAL_BYTES = 64 << 10
 
 _REQUIRED = ("kuzu", "msgspec", "numpy", "PyStemmer", "rich", "typer")
 
-Repair = Annotated[bool, typer.Option("--repair", help="Save what can be saved of a damaged database.")]
-FromHive = Annotated[bool, typer.Option("--from-hive", help="With --repair: also take back what the agent shared.")]
 
 # Extra, the package that tells whether it is there, and what it is good for.
 _EXTRAS = (
@@ -72,8 +70,8 @@ async def doctor(
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
-    repair: Repair = False,
-    from_hive: FromHive = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Save what can be saved of a damaged database.")] = False,
+    from_hive: Annotated[bool, typer.Option("--from-hive", help="With --repair: also take back what the agent shared.")] = False,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Check the installation and the agent's database, and say what to do about what is missing.

@@ -45,8 +45,6 @@ group = Group(
     no_args_is_help=True,
 )
 
-Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
-Hive = Annotated[str, typer.Option("--hive", help="The hive of the messages.")]
 State = Annotated[
     Path | None,
     typer.Option("--state", help="Folder of a member's positions on Event Hubs, where an earlier version kept its dead letters."),
@@ -54,13 +52,6 @@ State = Annotated[
 Fleet = Annotated[
     str,
     typer.Option("--fleet", help="The fleet whose bus and hive they are, as its state says.", autocompletion=fleets.fleet_names),
-]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in the list.", show_default="list them")]
-All = Annotated[bool, typer.Option("--all", help="With --replay or --drop: every dead letter of the hive.")]
-Replay = Annotated[bool, typer.Option("--replay", help="Deliver them again.")]
-Drop = Annotated[bool, typer.Option("--drop", help="Forget them for good.")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="List at most this many.", show_default=str(_LIMIT))
 ]
 Count = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="End after this number of events.", show_default="until Ctrl-C")
@@ -71,8 +62,8 @@ Count = Annotated[
 class OneHive:
     """The hive whose messages are looked at, and where its bus is."""
 
-    bus: Bus = ""
-    hive: Hive = HIVE
+    bus: Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")] = ""
+    hive: Annotated[str, typer.Option("--hive", help="The hive of the messages.")] = HIVE
     state: State = None
     fleet: Fleet = ""
     home: options.Home = None
@@ -236,12 +227,14 @@ async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     "hive-mind events dlq --all --drop --yes",
 )
 async def dlq(
-    ids: Ids = None,
-    replay: Replay = False,
-    drop: Drop = False,
-    is_all: All = False,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in the list.", show_default="list them")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Deliver them again.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Forget them for good.")] = False,
+    is_all: Annotated[bool, typer.Option("--all", help="With --replay or --drop: every dead letter of the hive.")] = False,
     is_sure: options.Yes = False,
-    limit: Limit = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="List at most this many.", show_default=str(_LIMIT))
+    ] = None,
     output: options.Output = Format.TEXT,
     *,
     of: OneHive,

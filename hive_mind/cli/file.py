@@ -37,7 +37,6 @@ _FLEET = (regex(r"[a-z0-9](?:[a-z0-9-]{0,50}[a-z0-9])?"), "lower-case letters, d
 _GOAL = (regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}"), "letters, digits, dashes and underscores, at most 63 of them")
 
 KindName = Literal["manifest", "worker", "goal", "rules"]
-Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="One or several, of any kind.")]
 Kind = Annotated[KindName, typer.Argument(metavar="KIND", help="manifest, worker, goal or rules.")]
 NewFile = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.", show_default="KIND.yaml")
@@ -48,7 +47,6 @@ Place = Annotated[
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a file, for editors.")]
 Topology = Annotated[TopologyName | None, typer.Option("--topology", "-t", help="manifest: how its agents share what they know.")]
 Name = Annotated[str | None, typer.Option("--name", help="manifest: name of the fleet; goal: its name in verdicts.")]
-As = Annotated[KindName | None, typer.Option("--kind", help="What the files are; by default what they say.")]
 FormOnly = Annotated[bool, typer.Option("--form", help="manifest: don't look for the variables, files and sources it names.")]
 Tools = Annotated[list[str] | None, typer.Option("--tool", metavar="NAME", help="worker: a tool that your program adds.")]
 
@@ -88,8 +86,8 @@ async def init(kind: Kind, file: NewFile = None, topology: Topology = None, name
     "hive-mind file validate review.yaml --tool weigh",
 )
 async def validate(
-    files: Files,
-    kind: As = None,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="One or several, of any kind.")],
+    kind: Annotated[KindName | None, typer.Option("--kind", help="What the files are; by default what they say.")] = None,
     form: FormOnly = False,
     tool: Tools = None,
     function: Functions = None,

@@ -22,10 +22,6 @@ _HELP = "Make, issue and revoke the keys by which members of a hive prove who th
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The process, or the node, that is to prove itself.")]
 Which = Annotated[str, typer.Argument(metavar="NAME|KEY", help="A name, or the first digits of a key as `list` shows it.")]
 Target = Annotated[Path, typer.Argument(metavar="DIR", help="A folder to copy to where the process runs.")]
-Fleet = Annotated[str, typer.Option("--fleet", help="The fleet of the keys.", show_default="the fleet of this home")]
-Keys = Annotated[
-    Path | None, typer.Option("--keys", help="The folder of keys, for a hive that no manifest describes.", file_okay=False)
-]
 Also = Annotated[list[str], typer.Option("--agent", help="An agent on it, in whose name it may speak; repeat it for each.")]
 Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="How long the certificate holds.")]
 Voucher = Annotated[str, typer.Option("--voucher", help="The voucher for it: all of one voucher count as one voice.")]
@@ -38,8 +34,10 @@ Since = Annotated[
 class Whose:
     """The owner of the keys, and the form in which the result is printed."""
 
-    fleet: Fleet = ""
-    keys: Keys = None
+    fleet: Annotated[str, typer.Option("--fleet", help="The fleet of the keys.", show_default="the fleet of this home")] = ""
+    keys: Annotated[
+        Path | None, typer.Option("--keys", help="The folder of keys, for a hive that no manifest describes.", file_okay=False)
+    ] = None
     home: options.Home = None
     output: options.Output = Format.TEXT
 

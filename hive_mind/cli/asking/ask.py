@@ -11,10 +11,6 @@ from hive_mind.cli.options import ConfigFile, Format, Group, SearchMethod, as_of
 from hive_mind.cli.output import printable, say
 from hive_mind.model.query import LIMIT
 
-QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Show how each source's score came about.")]
-
-
 group = Group()
 
 
@@ -26,9 +22,9 @@ group = Group()
 )
 async def ask(
     context: typer.Context,
-    question: QuestionText,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")],
     limit: options.Limit = LIMIT,
-    explain: Explain = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each source's score came about.")] = False,
     method: options.Method = SearchMethod.HYBRID,
     as_of: options.AsOf = "",
     config: ConfigFile = None,

@@ -94,8 +94,6 @@ class ChatCommands:
 _WELCOME = f"Ask with a question mark; anything else is learned. {HELP}. End with Ctrl-D."
 _QUOTES = "No language model: answers are quotations of what was learned; --model names one."
 
-Talked = Annotated[str, typer.Argument(metavar="AGENT", help="The agent to talk with.", show_default=DEFAULT_AGENT)]
-
 
 group = Group()
 
@@ -108,7 +106,7 @@ group = Group()
     'echo "When does the ferry leave?" | hive-mind chat',
 )
 async def chat(
-    agent: Talked = "",
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent to talk with.", show_default=DEFAULT_AGENT)] = "",
     fleet: Fleet = "",
     home: options.Home = None,
     embed: options.Embed = None,

@@ -29,21 +29,6 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings
 
-Paths = Annotated[
-    list[str], typer.Argument(help="Files, folders (their texts and documents), or - for standard input.", metavar="PATH")
-]
-Source = Annotated[str, typer.Option(help="The source that vouches for it.", show_default="the file's path")]
-Replace = Annotated[
-    bool | None,
-    typer.Option(
-        "--replace/--no-replace",
-        help="Make former what a source no longer says; of a folder, also what deleted files said.",
-        show_default="for files that are there, without --source",
-    ),
-]
-Watch = Annotated[
-    bool, typer.Option("--watch", help="Watch folders until Ctrl-C, and follow edited, new, renamed and removed files.")
-]
 Explain = Annotated[bool, typer.Option("--explain", help="Show line by line what was kept, and what was left out and why.")]
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
 
@@ -61,12 +46,23 @@ group = Group()
     "pbpaste | hive-mind learn - --source 'call with Ana'",
 )
 def learn(
-    paths: Paths,
-    source: Source = "",
+    paths: Annotated[
+        list[str], typer.Argument(help="Files, folders (their texts and documents), or - for standard input.", metavar="PATH")
+    ],
+    source: Annotated[str, typer.Option(help="The source that vouches for it.", show_default="the file's path")] = "",
     said_at: SaidAt = "",
-    replace: Replace = None,
+    replace: Annotated[
+        bool | None,
+        typer.Option(
+            "--replace/--no-replace",
+            help="Make former what a source no longer says; of a folder, also what deleted files said.",
+            show_default="for files that are there, without --source",
+        ),
+    ] = None,
     explain: Explain = False,
-    watch: Watch = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Watch folders until Ctrl-C, and follow edited, new, renamed and removed files.")
+    ] = False,
     *,
     at: AnyEmbeddingAgent,
 ) -> Coroutine[Any, Any, None]:

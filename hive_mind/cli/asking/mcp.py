@@ -90,10 +90,6 @@ _EPILOG = examples(
 
 group = Group(name="mcp", epilog=_EPILOG)
 
-Http = Annotated[
-    int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve over HTTP on this port.", show_default=False)
-]
-Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
 ForClient = Annotated[Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(Client)}.")]
 
 
@@ -102,8 +98,10 @@ def mcp(
     context: typer.Context,
     agent: Agent = "",
     fleet: Fleet = "",
-    allow_retract: Retract = False,
-    http: Http = 0,
+    allow_retract: Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")] = False,
+    http: Annotated[
+        int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve over HTTP on this port.", show_default=False)
+    ] = 0,
     home: options.Home = None,
 ) -> None:
     """Serve an agent's memory over standard input and output, or over HTTP on this machine.

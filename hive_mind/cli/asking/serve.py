@@ -115,17 +115,13 @@ async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looki
         yield ResidentAgent(controller, RESIDENT, name, settings)
 
 
-ServedName = Annotated[str, typer.Option("--agent", "-a", help="The agent of the memory.", show_default="default")]
-Stop = Annotated[bool, typer.Option("--stop", help="End that process; what its agents know stays.")]
-
-
 group = Group()
 
 
 @group.called_as("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
 async def serve(
-    agent: ServedName = "",
-    stop: Stop = False,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="The agent of the memory.", show_default="default")] = "",
+    stop: Annotated[bool, typer.Option("--stop", help="End that process; what its agents know stays.")] = False,
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
@@ -168,19 +164,16 @@ async def _stop(home: Path) -> bool:
 
 _ASK_S = 10.0
 
-Evaluations = Annotated[
-    Path,
-    typer.Option("--evaluations", metavar="FOLDER", help="Folder of evaluation runs, to be shown too.", show_default="runs"),
-]
-Open = Annotated[bool, typer.Option("--open", help="Open the link in the browser of this machine.")]
-
 
 @group.called_as("hive-mind ui", "hive-mind ui --open", "hive-mind ui --fleet town", "hive-mind ui --evaluations runs/today")
 async def ui(
-    open_: Open = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser of this machine.")] = False,
     agent: Agent = "",
     fleet: Fleet = "",
-    evaluations: Evaluations = Path("runs"),
+    evaluations: Annotated[
+        Path,
+        typer.Option("--evaluations", metavar="FOLDER", help="Folder of evaluation runs, to be shown too.", show_default="runs"),
+    ] = Path("runs"),
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:

@@ -119,14 +119,10 @@ _INTRODUCTION = """\
 One agent reads {documents} short documents of an invented tidal power cooperative: chats, notes, an incident log. \
 It uses no language model{but}: it keeps statements word for word, finds them by {by}, and quotes them."""
 
-Embed = Annotated[str, typer.Option("--embed", help="sentence_transformers or openai, to find by meaning as well.")]
 Keep = Annotated[Path | None, typer.Option(help="Keep the demo's agent in this folder, to ask it more.", show_default=False)]
 
 
-Topology = Annotated[str, typer.Option(help=f"How several agents share: {', '.join(NAMES)}.")]
-Agents = Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")]
 Bus = Annotated[str, typer.Option("--bus", help="Run every agent as a process of its own, over this bus.", show_default=False)]
-Processes = Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")]
 
 
 group = Group()
@@ -141,11 +137,11 @@ group = Group()
 )
 async def demo(
     keep: Keep = None,
-    topology: Topology = "single",
-    agents: Agents = 4,
+    topology: Annotated[str, typer.Option(help=f"How several agents share: {', '.join(NAMES)}.")] = "single",
+    agents: Annotated[int, typer.Option(min=2, max=50, help="How many agents, where they share.")] = 4,
     bus: Bus = "",
-    processes: Processes = 4,
-    embed: Embed = "none",
+    processes: Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")] = 4,
+    embed: Annotated[str, typer.Option("--embed", help="sentence_transformers or openai, to find by meaning as well.")] = "none",
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:

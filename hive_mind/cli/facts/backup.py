@@ -26,19 +26,7 @@ from hive_mind.runtime.settings import Settings
 if TYPE_CHECKING:
     from hive_mind.control.archives.archive import Archived
 
-Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
-Copy = Annotated[Path, typer.Argument(metavar="FILE", help="The file that `backup` wrote.")]
 Agent = Annotated[str, typer.Option("--agent", "-a", help="The memory of this agent alone.", show_default=DEFAULT_AGENT)]
-OfFleet = Annotated[str, typer.Option("--fleet", help="All that this fleet knows.", autocompletion=fleets.fleet_names)]
-ReplaceArchive = Annotated[bool, typer.Option("--force", help="--fleet: replace the file if it is there.")]
-ReplaceMemory = Annotated[
-    bool, typer.Option("--force", help="A copy of an agent: replace what it has now, which is kept beside it.")
-]
-Root = Annotated[
-    str,
-    typer.Option("--root", help="A fleet: only if this root has signed it: the first digits of its key, as backup shows it."),
-]
-NewName = Annotated[str, typer.Option("--fleet", help="A fleet: another name for it.", show_default="the one it had")]
 
 
 group = Group()
@@ -48,10 +36,10 @@ group = Group()
     "hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada", "hive-mind backup research.zip --fleet research"
 )
 async def backup(
-    file: Target,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")],
     agent: Agent = "",
-    fleet: OfFleet = "",
-    force: ReplaceArchive = False,
+    fleet: Annotated[str, typer.Option("--fleet", help="All that this fleet knows.", autocompletion=fleets.fleet_names)] = "",
+    force: Annotated[bool, typer.Option("--force", help="--fleet: replace the file if it is there.")] = False,
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -85,11 +73,16 @@ async def backup(
     "hive-mind restore monday.sqlite --force", "hive-mind restore research.zip", "hive-mind restore research.zip --fleet copy"
 )
 async def restore(
-    file: Copy,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `backup` wrote.")],
     agent: Agent = "",
-    force: ReplaceMemory = False,
-    fleet: NewName = "",
-    root: Root = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="A copy of an agent: replace what it has now, which is kept beside it.")
+    ] = False,
+    fleet: Annotated[str, typer.Option("--fleet", help="A fleet: another name for it.", show_default="the one it had")] = "",
+    root: Annotated[
+        str,
+        typer.Option("--root", help="A fleet: only if this root has signed it: the first digits of its key, as backup shows it."),
+    ] = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:

@@ -31,13 +31,10 @@ _SHOWN = 10
 
 Subject = Annotated[str, typer.Option("--subject", help="Everything that names it, word for word: a person, a place, a project.")]
 Source = Annotated[str, typer.Option("--source", help="Everything that only this source said: a file, a feed, a person.")]
-ErasedAgent = Annotated[str, typer.Option("--agent", "-a", help="Everything this agent learned or said.")]
-FactId = Annotated[str, typer.Option("--fact", help="One fact, by its id or the beginning of it.")]
 Receipts = Annotated[
     Path | None,
     typer.Option("--check", metavar="RECEIPT", help="Erase nothing: check the signature of a receipt, and who has confirmed."),
 ]
-Confirmed = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")]
 
 
 group = Group()
@@ -51,9 +48,9 @@ group = Group()
 async def erase(
     subject: Subject = "",
     source: Source = "",
-    agent: ErasedAgent = "",
-    fact: FactId = "",
-    yes: Confirmed = False,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="Everything this agent learned or said.")] = "",
+    fact: Annotated[str, typer.Option("--fact", help="One fact, by its id or the beginning of it.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")] = False,
     check: Receipts = None,
     fleet: fleets.Fleet = "",
     timeout_s: fleets.Timeout = 60.0,

@@ -124,18 +124,6 @@ async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgen
 
 _LISTED = 20
 
-Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        "--limit",
-        "-n",
-        min=OF_A_LIST.least,
-        max=OF_A_LIST.most,
-        help="At most this many; 0: all.",
-        show_default=f"{_LISTED}, or 1 with --latest and --earliest",
-    ),
-]
 
 group = Group(
     name="facts",
@@ -152,11 +140,21 @@ group = Group(
     name="list",
 )
 async def list_facts(
-    concept: Concept = "",
+    concept: Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")] = "",
     count: Annotated[bool, typer.Option("--count", help="Count them.")] = False,
     latest: Annotated[bool, typer.Option("--latest", help="Count them, and show the latest, by when they were said.")] = False,
     earliest: Annotated[bool, typer.Option("--earliest", help="Count them, and show the earliest.")] = False,
-    limit: Limit = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=OF_A_LIST.least,
+            max=OF_A_LIST.most,
+            help="At most this many; 0: all.",
+            show_default=f"{_LISTED}, or 1 with --latest and --earliest",
+        ),
+    ] = None,
     *,
     at: AnyAgent,
 ) -> None:

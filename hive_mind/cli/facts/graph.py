@@ -127,15 +127,6 @@ class Form(StrEnum):
     SVG = "svg"
 
 
-Name = Annotated[str, typer.Argument(metavar="THING", help="An entity's name, or the id of a fact or its first characters.")]
-Output = Annotated[
-    Form, typer.Option("--output", "-o", help="text for people, json for programs, dot for Graphviz, svg for a picture.")
-]
-Depth = Annotated[int | None, typer.Option(min=1, max=5, help="How many edges away.", show_default="1")]
-To = Annotated[str, typer.Option("--to", metavar="THING", help="Show how it is joined to this one.")]
-MaxLength = Annotated[
-    int | None, typer.Option(min=1, max=6, help="With --to: paths of at most this many edges.", show_default=str(LENGTH))
-]
 Limit = Annotated[
     int | None,
     typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="At most this many.", show_default=f"{_AROUND}, or {PATHS} paths"),
@@ -156,14 +147,18 @@ group = Group(
     name="show",
 )
 async def show_around(
-    thing: Name,
-    depth: Depth = None,
-    to: To = "",
-    max_length: MaxLength = None,
+    thing: Annotated[str, typer.Argument(metavar="THING", help="An entity's name, or the id of a fact or its first characters.")],
+    depth: Annotated[int | None, typer.Option(min=1, max=5, help="How many edges away.", show_default="1")] = None,
+    to: Annotated[str, typer.Option("--to", metavar="THING", help="Show how it is joined to this one.")] = "",
+    max_length: Annotated[
+        int | None, typer.Option(min=1, max=6, help="With --to: paths of at most this many edges.", show_default=str(LENGTH))
+    ] = None,
     limit: Limit = None,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
-    output: Output = Form.TEXT,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="text for people, json for programs, dot for Graphviz, svg for a picture.")
+    ] = Form.TEXT,
 ) -> None:
     """Show what lies around a fact, an episode or an entity; with --to the shortest paths to another one, through facts."""
     if to:

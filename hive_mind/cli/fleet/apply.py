@@ -38,18 +38,6 @@ Render = Annotated[
         "--render", metavar="DIR", help="Write the files for Compose, Kubernetes or Azure to this folder, and do nothing else."
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing, as hive-mind plan does.")]
-Gate = Annotated[
-    str,
-    typer.Option(
-        "--gate",
-        metavar="FILE",
-        help="Ask the questions of a file (or an experiment) first, and refuse what may find worse.",
-    ),
-]
-GateData = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
-]
 # After a longer wait a person wonders whether anything happens.
 _PROGRESS_S = 3.0
 
@@ -68,9 +56,18 @@ def apply(
     allow_data_loss: fleets.DataLoss = False,
     timeout: fleets.Timeout = TIMEOUT_S,
     render: Render = None,
-    dry_run: DryRun = False,
-    gate: Gate = "",
-    data: GateData = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing, as hive-mind plan does.")] = False,
+    gate: Annotated[
+        str,
+        typer.Option(
+            "--gate",
+            metavar="FILE",
+            help="Ask the questions of a file (or an experiment) first, and refuse what may find worse.",
+        ),
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
+    ] = None,
     home: options.Home = None,
     output: fleets.Output = FleetFormat.TABLE,
 ) -> Coroutine[Any, Any, None]:

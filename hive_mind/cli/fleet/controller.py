@@ -26,20 +26,18 @@ if TYPE_CHECKING:
 # Somebody who saves a file looks up after about so long.
 _LOOK_S = 2.0
 
-File = Annotated[
-    str,
-    typer.Option(
-        "--file", "-f", metavar="FILE", help="Apply it now and whenever it changes.", show_default="what was applied last"
-    ),
-]
-
 
 group = Group()
 
 
 @group.called_as("hive-mind controller -f fleet.yaml", "hive-mind controller --fleet research")
 def controller(
-    file: File = "",
+    file: Annotated[
+        str,
+        typer.Option(
+            "--file", "-f", metavar="FILE", help="Apply it now and whenever it changes.", show_default="what was applied last"
+        ),
+    ] = "",
     allow_data_loss: fleets.DataLoss = False,
     timeout: fleets.Timeout = TIMEOUT_S,
     fleet: fleets.Fleet = "",

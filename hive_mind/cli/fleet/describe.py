@@ -129,7 +129,6 @@ For = Annotated[
     str,
     typer.Option("--for", metavar="WHAT", help="condition=NAME, condition=NAME=False, or delete: nothing of it runs any more."),
 ]
-Subject = Annotated[str, typer.Argument(metavar="agent/NAME", help="One agent.", show_default="the whole fleet")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ class Wish:
     "hive-mind wait --for=delete",
 )
 async def wait(
-    subject: Subject = "",
+    subject: Annotated[str, typer.Argument(metavar="agent/NAME", help="One agent.", show_default="the whole fleet")] = "",
     for_: For = "condition=Ready",
     timeout_s: fleets.Timeout = 60.0,
     fleet: fleets.Fleet = "",

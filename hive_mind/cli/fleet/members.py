@@ -205,17 +205,13 @@ def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
     }
 
 
-Entry = Annotated[
-    str,
-    typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
-]
-Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there should be.")]
-
-
 @group.called_as("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")
 async def scale(
-    replicas: Count,
-    entry: Entry = "",
+    replicas: Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there should be.")],
+    entry: Annotated[
+        str,
+        typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
+    ] = "",
     allow_data_loss: fleets.DataLoss = False,
     timeout_s: fleets.Timeout = TIMEOUT_S,
     *,
@@ -243,18 +239,13 @@ async def drain(process: Process, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: 
     await carry_out(at, lambda opened: opened.drain(process, timeout_s=timeout_s))
 
 
-File = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="Its manifest.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
-Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: memory, journals, logs. For good.")]
-
-
 @group.called_as(
     "hive-mind delete -f manifests/flat.yaml", "hive-mind delete research", "hive-mind delete research --purge --yes"
 )
 def delete(
-    name: Name = "",
-    file: File = "",
-    purge: Purge = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)] = "",
+    file: Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="Its manifest.")] = "",
+    purge: Annotated[bool, typer.Option("--purge", help="Forget everything too: memory, journals, logs. For good.")] = False,
     yes: options.Yes = False,
     timeout: fleets.Timeout = TIMEOUT_S,
     home: options.Home = None,

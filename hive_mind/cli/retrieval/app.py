@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.validation import Checked, FileFinding
 
 
-From = Annotated[
-    Path | None,
-    typer.Option("--from", metavar="DIR", help="Take over a workspace of document 000's project, and say what is changed."),
-]
-
-
 first = Group()
 
 
@@ -41,7 +35,10 @@ first = Group()
 )
 async def init(
     workspace: workspaces.Folder = None,
-    source: From = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Take over a workspace of document 000's project, and say what is changed."),
+    ] = None,
     embed: options.Embed = None,
     model: options.Model = None,
     output: options.Output = Format.TEXT,
@@ -111,12 +108,10 @@ def _show_next(folder: Path, lines: tuple[str, ...], *, is_given: bool) -> None:
 _VALUES_SHOWN = 8
 _FINDINGS = 5
 
-Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
-
 
 @first.called_as("hive-mind retrieval describe", "hive-mind retrieval describe handbook -o json")
 async def describe(
-    collection: Collection = "",
+    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")] = "",
     workspace: workspaces.Folder = None,
     output: options.Output = Format.TEXT,
 ) -> None:
@@ -190,20 +185,17 @@ def _row(field: "FieldDescription") -> tuple[str, str, str, str]:
     return field.name, field.type, "yes" if field.is_filterable else "no", values
 
 
-Configs = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="CONFIG",
-        help="Configurations.",
-        show_default="everything in the workspace",
-        autocompletion=workspaces.config_names,
-    ),
-]
-
-
 @first.called_as("hive-mind retrieval validate", "hive-mind retrieval validate better", "hive-mind retrieval validate -o json")
 async def validate(
-    configs: Configs = None,
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG",
+            help="Configurations.",
+            show_default="everything in the workspace",
+            autocompletion=workspaces.config_names,
+        ),
+    ] = None,
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
     model: options.Model = None,

@@ -166,7 +166,6 @@ class Questions(StrEnum):
 
 
 Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
-Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number of questions to list, the worst first.")]
 
 
 @group.called_as(
@@ -177,7 +176,7 @@ Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number o
 async def evaluate(
     config: workspaces.Config = "",
     questions: Part = Questions.ALL,
-    worst: Worst = 5,
+    worst: Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number of questions to list, the worst first.")] = 5,
     plot: Plot = None,
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
@@ -221,7 +220,6 @@ async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questi
 
 _MOVES = 10
 
-First = Annotated[str, typer.Argument(metavar="A", help="The one to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
     str,
     typer.Argument(
@@ -229,12 +227,6 @@ Second = Annotated[
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip
-Moves = Annotated[
-    int | None,
-    typer.Option(
-        "--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.", show_default=str(_MOVES)
-    ),
-]
 Settings = Annotated[bool, typer.Option("--settings", help="Only show in which settings they differ; nothing is measured.")]
 
 
@@ -244,11 +236,16 @@ Settings = Annotated[bool, typer.Option("--settings", help="Only show in which s
     "hive-mind retrieval compare better --settings",
 )
 async def compare(
-    a: First,
+    a: Annotated[str, typer.Argument(metavar="A", help="The one to compare with.", autocompletion=workspaces.config_names)],
     b: Second = "",
     settings: Settings = False,
     questions: Part = Questions.ALL,
-    moves: Moves = None,
+    moves: Annotated[
+        int | None,
+        typer.Option(
+            "--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.", show_default=str(_MOVES)
+        ),
+    ] = None,
     plot: Plot = None,
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,

@@ -22,17 +22,7 @@ if TYPE_CHECKING:
 
 _LOSERS_SHOWN = 3
 
-Config = Annotated[
-    str,
-    typer.Argument(
-        metavar="CONFIG", help="A configuration.", show_default="none, for --rollback", autocompletion=workspaces.config_names
-    ),
-]
-Rollback = Annotated[bool, typer.Option("--rollback", help="Go back to what was in use before.")]
 Force = Annotated[bool, typer.Option("--force", help="Deploy although the measurements speak against it; needs --reason.")]
-Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may; nothing is put into use.")]
-By = Annotated[str, typer.Option("--by", help="The person responsible.", show_default="the user of this process")]
 
 
 group = Group()
@@ -45,12 +35,17 @@ group = Group()
     'hive-mind retrieval deploy v1-naive --force --reason "the index of better is being rebuilt"',
 )
 async def deploy(
-    config: Config = "",
-    rollback: Rollback = False,
+    config: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG", help="A configuration.", show_default="none, for --rollback", autocompletion=workspaces.config_names
+        ),
+    ] = "",
+    rollback: Annotated[bool, typer.Option("--rollback", help="Go back to what was in use before.")] = False,
     force: Force = False,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    by: By = "",
+    reason: Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say whether it may; nothing is put into use.")] = False,
+    by: Annotated[str, typer.Option("--by", help="The person responsible.", show_default="the user of this process")] = "",
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
     model: options.Model = None,

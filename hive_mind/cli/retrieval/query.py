@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.indexing.updating import Indexed
 
 
-Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
-
-
 @dataclass(frozen=True, slots=True)
 class _Row:
     collection: str
@@ -38,7 +35,7 @@ group = Group()
 
 @group.called_as("hive-mind retrieval index", "hive-mind retrieval index handbook --embed none")
 async def index(
-    collection: Collection = "",
+    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")] = "",
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
     model: options.Model = None,
@@ -78,7 +75,6 @@ def _plain(row: _Row) -> dict[str, object]:
 
 _PREVIEW_CHARACTERS = 160
 
-QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")]
 ConfigOption = Annotated[
     str,
     typer.Option(
@@ -86,7 +82,6 @@ ConfigOption = Annotated[
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip
-Whole = Annotated[bool, typer.Option("--whole", help="Show the whole text of each result.")]
 
 
 @group.called_as(
@@ -95,9 +90,9 @@ Whole = Annotated[bool, typer.Option("--whole", help="Show the whole text of eac
     'hive-mind retrieval query "How do I renew a token?" -o json',
 )
 async def query(
-    question: QuestionText,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, in quotation marks.")],
     config: ConfigOption = "",
-    whole: Whole = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Show the whole text of each result.")] = False,
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
     model: options.Model = None,

@@ -95,24 +95,6 @@ class How(StrEnum):
     PERSON = "person"
 
 
-Ways = Annotated[
-    How,
-    typer.Option("--how", help="search: no model needed. llm: the model of HIVE_MIND_LLM. person: you, at the keyboard."),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        "--rounds",
-        min=1,
-        max=1000,
-        help="At most this many: rounds of a search, proposals of a model or a person.",
-        show_default=", ".join(f"{count} for {way}" for way, count in _ROUNDS.items()),
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed gives the same result.")]
-Name = Annotated[str, typer.Option("--name", help="Name of the best one.", show_default="CONFIG-tuned")]
-
-
 group = Group()
 
 
@@ -124,10 +106,22 @@ group = Group()
 )
 async def tune(
     config: workspaces.Config = "",
-    how: Ways = How.SEARCH,
-    rounds: Rounds = None,
-    seed: Seed = 0,
-    name: Name = "",
+    how: Annotated[
+        How,
+        typer.Option("--how", help="search: no model needed. llm: the model of HIVE_MIND_LLM. person: you, at the keyboard."),
+    ] = How.SEARCH,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            min=1,
+            max=1000,
+            help="At most this many: rounds of a search, proposals of a model or a person.",
+            show_default=", ".join(f"{count} for {way}" for way, count in _ROUNDS.items()),
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="search: the same seed gives the same result.")] = 0,
+    name: Annotated[str, typer.Option("--name", help="Name of the best one.", show_default="CONFIG-tuned")] = "",
     workspace: workspaces.Folder = None,
     embed: options.Embed = None,
     model: options.Model = None,

@@ -26,23 +26,21 @@ if TYPE_CHECKING:
     from hive_mind.judge.items import ItemView
     from hive_mind.ledger.base import Ledger
 
-Agent = Annotated[
-    str,
-    typer.Option(
-        "--agent",
-        "-a",
-        help="Only items of this agent.",
-        show_default="all that is asked, where a fleet is judged here; else default",
-        autocompletion=agent_names,
-    ),
-]
-
 
 @dataclass(frozen=True, slots=True)
 class AtDesk:
     """The owner of the desk, and the form in which the result is printed."""
 
-    agent: Agent = ""
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent",
+            "-a",
+            help="Only items of this agent.",
+            show_default="all that is asked, where a fleet is judged here; else default",
+            autocompletion=agent_names,
+        ),
+    ] = ""
     home: options.Home = None
     output: options.Output = Format.TEXT
 
