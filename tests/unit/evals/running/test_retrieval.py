@@ -163,8 +163,7 @@ def test_what_a_configuration_says_of_ranking_reaches_every_memory(tmp_path: Pat
         used.extend(one for one in arguments if isinstance(one, RankingSettings))
         return rank(*arguments)
 
-    for searching in ("recall", "asking"):
-        monkeypatch.setattr(f"hive_mind.memory.{searching}.rank", noting)
+    monkeypatch.setattr("hive_mind.ranking.question.rank", noting)
     experiment = experiment_of(
         RetrievalRun("jsonl", one_note(tmp_path, "x"), "keyword", arms=(Arm(topology, 2),), ranking=wanted)
     )
