@@ -66,7 +66,7 @@ class _MemoryLedger:
 
     async def heads(self, prefix: str) -> list[Head]:
         self._refuse_if_closed()
-        lasts = (entries[-1] for name, entries in sorted(self._streams.items()) if name.startswith(prefix))
+        lasts = (self._streams[name][-1] for name in sorted(name for name in self._streams if name.startswith(prefix)))
         return [Head(last.stream, last.seq, last.pos, last.kind) for last in lasts]
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
