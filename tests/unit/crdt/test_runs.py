@@ -23,6 +23,15 @@ def test_nothing_is_no_bytes():
     assert (pack([]), unpack(b"")) == (b"", ())
 
 
+@pytest.mark.parametrize("bits", [7, 14, 21])
+def test_counters_are_read_as_they_were_written_where_they_take_a_byte_more(bits):
+    # A run and a dot alone: a bit of the first number says which.
+    least = 1 << bits - 1
+    for counter in range(least - 2, least + 3):
+        for dots in (dot(A, counter),), (dot(A, counter), dot(A, counter + 1)):
+            assert unpack(pack(dots)) == dots
+
+
 def test_the_greatest_counter_fits():
     last = dot(A, (1 << 40) - 1)
     assert unpack(pack([last])) == (last,)

@@ -6,12 +6,14 @@ What means harm does none: it is refused, or comes to a plain value, in little m
 import copy
 import re
 import tracemalloc
+from contextlib import nullcontext
 
 import pytest
 
 from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals import functions
-from hive_mind.goals.condition import Condition
+from hive_mind.goals.condition import DEPTH_MAX, Condition
+from hive_mind.goals.operators import TEXT_CHARS_MAX
 from tests.unit.goals.attacks import ALL, CHANGING, DATA, EXHAUSTING, REACHING
 
 RESULT = {
@@ -152,6 +154,22 @@ def test_data_that_a_condition_can_not_be_put_to_is_told(condition: str, why: st
 )
 def test_what_is_not_looked_through_costs_nothing_however_large_it_is(condition: str, holds: bool) -> None:
     assert Condition(condition).holds(output={"rows": list(range(30_000)), "text": "abc" * 50_000}) is holds
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        # A name and what is asked of it are two levels.
+        ("not " * (DEPTH_MAX - 1) + "output.ok", ""),
+        ("not " * DEPTH_MAX + "output.ok", "levels"),
+        ("output.half + output.half and output.ok", ""),
+        ("output.half + output.more and output.ok", "more than 1,000,000 characters"),
+    ],
+)
+def test_a_bound_is_what_it_says(condition: str, why: str) -> None:
+    half = "x" * (TEXT_CHARS_MAX // 2)
+    with pytest.raises(ConditionError, match=why) if why else nullcontext():
+        Condition(condition).holds(output={"ok": True, "half": half, "more": half + "x"})
 
 
 def test_any_name_can_be_asked_for() -> None:

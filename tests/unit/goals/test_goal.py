@@ -46,7 +46,10 @@ def test_a_goal_without_criteria_is_judged_as_a_whole() -> None:
             "condition can't be used: it is not an expression",
         ),
         (SuccessCriterion, {"id": "c", "metric": "condition"}, "condition can't be used: a condition is a text"),
-        (SuccessCriterion, {"id": "c", "metric": "output_contains"}, "needs the text to look for"),
+        *(
+            (SuccessCriterion, {"id": "c", "metric": "output_contains", "target": target}, "needs the text to look for")
+            for target in (None, "", 5)
+        ),
         (SuccessCriterion, {"id": "c", "metric": "output_equals"}, "needs a value"),
         (SuccessCriterion, {"id": "c", "metric": "custom", "target": 5}, "name of a check"),
         (SuccessCriterion, {"id": ""}, "at least 1 character"),

@@ -46,12 +46,12 @@ def test_what_nobody_checked_is_not_met_and_not_lost() -> None:
     assert (found.met, found.unmet, found.unchecked) == (("b",), (), ("a",))
 
 
-@pytest.mark.parametrize("grade", [None, 0.0, 1.0])
+@pytest.mark.parametrize("grade", [None, 0.0, 0.49, 0.5, 1.0])
 def test_a_constraint_without_a_check_is_kept_only_if_a_judge_says_so(grade: float | None) -> None:
     goal = Goal(id="g", success_criteria=[SuccessCriterion(id="c")], constraints=[Constraint(id="no_sql")])
     found = satisfaction(goal, {}, {"c": 1.0, "no_sql": grade})
     assert found.unchecked == (("no_sql",) if grade is None else ())
-    assert found.violated == (("no_sql",) if grade == 0.0 else ())
+    assert found.violated == (("no_sql",) if grade is not None and grade < 0.5 else ())
     assert found.score == 1.0
 
 

@@ -1,5 +1,7 @@
 """Differences are paired by question, and looking at many of them makes nobody believe in chance."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -159,6 +161,20 @@ def test_what_more_of_a_metric_means_decides_what_is_a_loss(sense, is_worse, los
     assert (found.before, found.after, found.defined) == (0.75, 0.25, (31, 30))
     assert (found.is_worse, found.loss_max) == (is_worse, loss_max)
     assert found.evidence("as told") == "0.250 after 0.750 (-0.500, 95 % interval -0.500 to -0.500, as told)"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "is_certain", "words"),
+    [
+        ([(0.25, 0.75)] * 30, False, "m is worse"),
+        ([(0.5, 1.0), (1.0, 0.5)] * 10, False, ""),
+        ([(0.5, 1.0), (1.0, 0.5)] * 10, True, "a loss of up to 0.200 m can't be ruled out"),
+        ([(0.5, 0.5)] * 30, True, ""),
+    ],
+)
+def test_a_loss_that_is_left_open_counts_where_it_is_to_be_ruled_out(pairs, is_certain, words):
+    (change,) = metric_changes([("m", "better", pairs, [""] * len(pairs))])
+    assert re.sub(r"0\.\d+", "0.200", change.loss(is_certain=is_certain)) == words
 
 
 def test_a_metric_that_is_defined_on_one_side_only_has_no_change():

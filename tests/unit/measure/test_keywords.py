@@ -36,6 +36,7 @@ from hive_mind.measure.results import holds_all, holds_any
         ("STRASSE", "Straße"),
         ("so\u00adft", "soft"),
         ("東京都にある", "東京"),
+        ("大東京", "東京"),
         ("हिन्दी में", "हिन्दी"),
         ("４２ bar", "42 bar"),
     ],

@@ -80,17 +80,17 @@ CASES = {
     },
     **{
         f"agents.triggers.{field}": (
-            agents_with(worker='{"id": "a"}', triggers=[{"hook": "mail"}]),
+            agents_with(worker='{"id": "a"}', triggers=[former]),
             agents_with(worker='{"id": "a"}', triggers=[trigger]),
             "spec.agents[ada].triggers",
         )
-        for field, trigger in {
-            "everyS": {"everyS": 60},
-            "cron": {"cron": "0 7 * * *"},
-            "hook": {"hook": "news"},
-            "inputs": {"hook": "mail", "inputs": {"about": "pumps"}},
-            "events": {"events": "https://x.example/events"},
-            "token": {"events": "https://x.example/events", "token": "${env:TOKEN}"},
+        for field, (former, trigger) in {
+            "everyS": ({"everyS": 30}, {"everyS": 60}),
+            "cron": ({"cron": "0 8 * * *"}, {"cron": "0 7 * * *"}),
+            "hook": ({"hook": "mail"}, {"hook": "news"}),
+            "inputs": ({"hook": "mail"}, {"hook": "mail", "inputs": {"about": "pumps"}}),
+            "events": ({"events": "https://y.example/events"}, {"events": "https://x.example/events"}),
+            "token": ({"events": "https://x.example/events"}, {"events": "https://x.example/events", "token": "${env:TOKEN}"}),
         }.items()
     },
     "identity.mode": ({}, {"identity": "warn"}, "spec.identity.mode"),

@@ -3,6 +3,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from hive_mind.control.planning.changes import shown
 from hive_mind.control.planning.plan import Plan, plan, removal
 from hive_mind.control.platforms.base import Running
 from hive_mind.runtime.workers.config import SourceConfig
@@ -78,6 +79,26 @@ def test_a_change_is_an_update_field_by_field():
         "spec.promotion.wordsMin: 2 → 3",
     ]
     assert "what was shared stays shared" in action.memory
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"confidenceMin": 0.5, "wordsMin": 3}, "confidenceMin, spec.promotion.wordsMin"),
+        ({"lettersShareMin": 0.4, "wordsMin": 3, "confidenceMin": 0.5}, ""),
+        ({"lettersShareMin": 0.4, "wordsMin": 3, "confidenceMin": 0.5, "holdBackPersonal": False}, " and 1 more"),
+    ],
+)
+def test_three_settings_that_change_are_named_and_of_more_how_many_they_are(settings, names):
+    why = only(fleet_of(counted(1)).plan(counted(1, promotion=settings))).why
+    assert why.endswith(names)
+    assert why.count("spec.promotion.") == min(3, len(settings))
+    assert ("more" in why) == (len(settings) > 3)
+
+
+@pytest.mark.parametrize(("length", "text"), [(60, "x" * 60), (61, "x" * 59 + "…")])
+def test_a_text_of_a_line_is_shown_whole(length, text):
+    assert shown("x" * length) == text
 
 
 def test_a_long_text_is_shown_shortened_and_told_whole():

@@ -18,6 +18,7 @@ HARMLESS = """
 The pump is red.
 Ines: I moved to Berlin on 2023-05-08.
 日本語を話します
+हॉल सात का पंप टपकता है।
 Pump 0.
 Version 10.15.7.3000 was released on 2024-03-01.
 The server 192.168.100.200 is down.
