@@ -136,7 +136,7 @@ def _calls_noted(codes: Container[int]) -> Iterator[set[int]]:
 def _caches() -> list[Any]:
     """Of the package: what a function has remembered from before would hide a mutant."""
     gc.unfreeze()
-    caches = (thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper))
+    caches = (thing for thing in gc.get_objects() if type(thing) is functools._lru_cache_wrapper)
     return [cache for cache in caches if cache.__module__.startswith("hive_mind")]
 
 

@@ -64,7 +64,8 @@ def test_who_looks_often_for_what_nobody_tells_of_finds_it_and_keeps_nothing() -
 
 def futures() -> int:
     gc.collect()
-    return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
+    # Not `isinstance`, which asks an object for its class: some of torch answer with a warning.
+    return sum(issubclass(type(one), asyncio.Future) for one in gc.get_objects())
 
 
 @pytest.mark.parametrize("closes_while", ["looking", "waiting"])
