@@ -20,7 +20,7 @@ class Bounds:
     is_whole: bool = True
 
     def refuse(self, name: str, value: object) -> None:
-        """Raises `InvalidInput` for a value outside, and for what is no such number. Every request asks it as it is made."""
+        """Raises `InvalidInput` for a value outside, and for what is no such number: `api.request.Entry` for every request."""
         is_number = isinstance(value, int if self.is_whole else int | float) and not isinstance(value, bool)
         # NaN is in no order, so it is refused too; no whole number is too large to compare.
         if is_number and self.least <= value <= self.most:  # type: ignore[operator]
@@ -51,4 +51,4 @@ BOUNDS: Mapping[str, Bounds] = {
     "min_confidence": Bounds(0, 1, is_whole=False),
     "trust": Bounds(0, 2, is_whole=False),
 }
-"""By the name of a field or parameter; `limit` is that of a search or an answer, lists have `OF_A_LIST`."""
+"""By the name of a field or parameter. A list whose `limit` has a way to say "all" has `OF_A_LIST` or `OF_SOME`."""

@@ -1,10 +1,9 @@
 """Text that is made to be obeyed: commands to a model, or words in the name of another agent or of an office.
 
 Each rule has a name, which a reason gives and by which a person switches it off (`promotion.allowInstructions`). Rules look at
-words alone, in English and, by `orders`, in German, French, Spanish, Italian and Portuguese, so they know the usual phrases and
-miss others. The real protection: facts are data in every prompt, and agents speak for themselves. Every pattern is bounded.
-
-Orders to a model in German, French, Spanish, Italian and Portuguese: patterns by rule, beside the English of `instructions`.
+words alone, in English and, for orders to a model, in German, French, Spanish, Italian and Portuguese, so they know the usual
+phrases and miss others. The real protection: facts are data in every prompt, and agents speak for themselves. Every pattern
+is bounded.
 """
 
 import re
