@@ -98,7 +98,7 @@ BACKENDS = Story(
     backends("memory", lambda ground: {"kind": "openai", "url": ground.models["first"].base_url}),
     {
         "spec.store": Sight(lambda f: type(f.memory()._state.store).__name__, "SqliteStore", "MemoryStore"),  # type: ignore[union-attr]
-        "spec.embedding.kind": Sight(lambda f: f.worker._parts.embedder.dimension, 0, 8),  # type: ignore[union-attr]
+        "spec.embedding.kind": Sight(lambda f: f.worker._host.embedder.dimension, 0, 8),  # type: ignore[union-attr]
     },
 )
 
@@ -115,7 +115,9 @@ def buses(one: str, other: str) -> Spec:
 
 
 def bus_of(fleet: Fleet, part: int) -> RedisBus:
-    routed = fleet.worker._bus
+    host = fleet.worker._host
+    assert host is not None
+    routed = host.bus
     assert isinstance(routed, Routed)
     bus = routed.parts[part]
     assert isinstance(bus, RedisBus)

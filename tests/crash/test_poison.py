@@ -5,6 +5,7 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from tests.crash.poisoned_member import POISON
 from tests.sampled import thorough
 from tests.servers.forked import Forked
 
+# Twelve times what Service Bus locks a message for.
+_PATIENCE_S = 60.0
 # One that is replicated, and one that is asked.
 FACTS, QUESTION = Replicate(POISON, ()), FactsRequest(POISON, (), 60_000)
 BROKEN = [
@@ -65,7 +68,8 @@ def test_a_message_that_kills_its_process_is_put_aside_before_a_third_one_handle
     asyncio.run(sent())
     file = file_of(tmp_path / "hives" / hive, "ada")
     # Service Bus gives it to the next process when the lock of the last one has run out.
-    while not file.letters() and len(lives) < 20:
+    until_s = time.monotonic() + _PATIENCE_S
+    while not file.letters() and time.monotonic() < until_s:
         lives.append(life(tmp_path, broker, hive))
     lives += [life(tmp_path, broker, hive)]
 

@@ -16,8 +16,8 @@ _INSIDE_MIN = 2
 
 
 @pytest.mark.slow
-def test_kills_lose_nothing_and_some_hit_a_checkpoint(tmp_path: Path) -> None:
-    report = store_storm.storm(seed_of_this_run(), KILLS, tmp_path, (76, 4_000))
+def test_kills_lose_nothing_and_some_hit_a_checkpoint(slow_disk: Path) -> None:
+    report = store_storm.storm(seed_of_this_run(), KILLS, slow_disk, (76, 4_000))
     again = f"python -m tests.crash.store_storm --seed {report.seed} --kills {KILLS} --sizes 76,4000"
     assert not report.violations, f"{report.violations}; {again}"
     assert report.writes > KILLS

@@ -155,8 +155,8 @@ async def test_a_node_that_can_not_write_what_it_refuses_acknowledges_nothing_of
 
             (reason,) = reasons_not_ready(worker.status())
             assert "refused messages can't be written, so they are not acknowledged" in reason
-            bus = worker._bus
-            assert bus is not None
+            assert worker._host is not None
+            bus = worker._host.bus
             (queue,) = [queue for queue in await admin_of(bus).queues("town") if queue.name == "town"]
             assert queue.unacknowledged == 20
             assert (await worker.call("ada", "search", query="blue gate"))["hits"] == [], "it still answers"
