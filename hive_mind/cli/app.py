@@ -41,7 +41,7 @@ class Entry:
 _FLEETS = "Fleets"
 # In the order of the help.
 _GENERAL = (
-    Entry("learn", "asking.learn", "Learn from files, folders or standard input."),
+    Entry("learn", "learning.learn", "Learn from files, folders or standard input."),
     Entry(
         "sources",
         "facts.stats",
@@ -55,9 +55,9 @@ _GENERAL = (
     Entry("hook", "asking.hook", "Hooks for agent programs: what to know when a session begins."),
     Entry("facts", "facts.facts", "Look at single facts: list, search, show, retract, supersede, export, import."),
     Entry("graph", "facts.graph", "Explore how facts are connected: around one, between two, or by a query."),
-    Entry("run", "review.run", "Run a worker until it ends, or waits for a person."),
-    Entry("runs", "review.runs", "List, inspect, resume and cancel the runs of an agent."),
-    Entry("worker", "review.run", "List the built-in workers, print the file of one, to start from, or draw one."),
+    Entry("run", "runs.run", "Run a worker until it ends, or waits for a person."),
+    Entry("runs", "runs.runs", "List, inspect, resume and cancel the runs of an agent."),
+    Entry("worker", "runs.run", "List the built-in workers, print the file of one, to start from, or draw one."),
     Entry("rules", "review.rules", "Look at rules, try them, and learn them from what people decided."),
     Entry("inbox", "review.inbox", "See what agents ask people, and decide."),
     Entry("judge", "review.judge", "See how the judge of an agent's facts does: how sure, how right, at what cost."),

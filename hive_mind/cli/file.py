@@ -15,8 +15,8 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
-from hive_mind.cli.review.run import Functions, functions_of
 from hive_mind.cli.running import USAGE
+from hive_mind.cli.runs.run import Functions, functions_of
 from hive_mind.errors import FileError, InvalidInput, Problem
 from hive_mind.hive.topology.spec import DEFAULT, TopologyName
 from hive_mind.regex import regex

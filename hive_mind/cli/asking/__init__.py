@@ -1,1 +1,1 @@
-"""Commands by which an agent learns and is asked, also by programs."""
+"""Commands by which an agent is asked, also by programs."""

@@ -174,7 +174,7 @@ async def _with_queen(running: FleetAgent) -> None:
 async def _with_run(settings: Settings, fleet: str, agent: str, run: str) -> None:
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.review.inbox_desk import ledger_of
-    from hive_mind.cli.review.run_shown import RunHere, RunOfFleet, talk
+    from hive_mind.cli.runs.run_shown import RunHere, RunOfFleet, talk
     from hive_mind.runtime.workers.runs import open_goal_seeking
 
     async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:

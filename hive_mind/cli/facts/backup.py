@@ -13,8 +13,8 @@ import typer
 
 from hive_mind import backends
 from hive_mind.cli import options
-from hive_mind.cli.asking.files import refuse_replacing
 from hive_mind.cli.fleet import fleets
+from hive_mind.cli.learning.files import refuse_replacing
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, for_copying, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.counted import counted

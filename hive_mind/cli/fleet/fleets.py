@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.files import STDIN, read_stdin
+from hive_mind.cli.learning.files import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.errors import InvalidInput

@@ -1,1 +1,1 @@
-"""Commands on runs, rules, the inbox and the judge."""
+"""Commands on rules, the inbox and the judge."""

@@ -10,8 +10,8 @@ from hive_mind.agents.judging.fact_judge import names_of
 from hive_mind.agents.judging.rules_at_work import rules_in as rules_in_file
 from hive_mind.agents.judging.rules_at_work import rules_of as rules_of_config
 from hive_mind.cli.asking.asked import FleetAgent, fleet_agent
-from hive_mind.cli.asking.files import lines_of
 from hive_mind.cli.fleet.fleets import chosen_fleet
+from hive_mind.cli.learning.files import lines_of
 from hive_mind.cli.options import DEFAULT_AGENT, for_copying
 from hive_mind.cli.output import say, show_table
 from hive_mind.cli.review.inbox_desk import desk_of

@@ -31,9 +31,9 @@ from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import Settings, secret, set_variables
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.health import is_loopback, serve_worker
-from hive_mind.runtime.workers.parts import ORDINARY, Hosting
 from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import open_worker
+from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
 
 _log = logging.getLogger(__name__)
 

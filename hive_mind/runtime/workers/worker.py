@@ -30,7 +30,6 @@ from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
-from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerHost, with_values
 from hive_mind.runtime.workers.status import (
     AgentPhase,
     AgentStatus,
@@ -41,6 +40,7 @@ from hive_mind.runtime.workers.status import (
     WorkerStatus,
     rooms,
 )
+from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting, WorkerHost, with_values
 
 if TYPE_CHECKING:
     from hive_mind.agents.replies import How

@@ -167,8 +167,8 @@ def test_what_starts_a_process_loads_nothing_of_what_that_runs():
 
 
 # Commands that put requests, wherever the memory is open. An engine is loaded where it turns out to be this process.
-CLIENTS = ("asking.ask", "asking.chat", "facts.facts", "facts.stats", "fleet.apply", "asking.learn")
-CLIENTS += ("review.inbox", "review.run", "asking.mcp", "asking.serve")
+CLIENTS = ("asking.ask", "asking.chat", "facts.facts", "facts.stats", "fleet.apply", "learning.learn")
+CLIENTS += ("review.inbox", "runs.run", "asking.mcp", "asking.serve")
 ENGINE = ("agents", "cognition", "embed", "hive", "journal", "ledger", "ranking", "store", "memory.cognitive", "api.requests")
 
 

@@ -11,9 +11,9 @@ import msgspec
 
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
-from hive_mind.runtime.workers.parts import ORDINARY, Hosting
 from hive_mind.runtime.workers.status import AgentStatus
 from hive_mind.runtime.workers.worker import Worker, open_worker
+from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
 
 PATIENCE_S = 60
 NAMES = ("ada", "ben", "cleo", "dan")

@@ -30,8 +30,8 @@ from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.parts import Hosting
 from hive_mind.runtime.workers.process import run_worker
+from hive_mind.runtime.workers.worker_host import Hosting
 
 _REQUEST_BYTES_MAX = 256 << 20
 """A batch of documents with their vectors has a few MB; a larger one is a mistake."""

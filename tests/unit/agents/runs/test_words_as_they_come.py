@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_keeper import RunKeeper, Saying
-from hive_mind.cli.review.run_shown import Heard, StepPrinter
+from hive_mind.cli.runs.run_shown import Heard, StepPrinter
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger

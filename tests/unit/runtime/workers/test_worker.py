@@ -11,8 +11,8 @@ from hive_mind.bus.base import EventBus
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.parts import Hosting, open_bus_of
 from hive_mind.runtime.workers.worker import open_worker
+from hive_mind.runtime.workers.worker_host import Hosting, open_bus_of
 from tests.unit.runtime.members.test_damaged_journal import rotten
 from tests.unit.runtime.worker_builders import NAMES, agent, config, running, with_agent
 from tests.waiting import until

@@ -11,7 +11,7 @@ import pytest
 from hive_mind.errors import InvalidInput, UnknownBackend
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.workers import parts as worker_parts
+from hive_mind.runtime.workers import worker_host as worker_parts
 from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, NodeConfig
 from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.worker_builders import NAMES, config, play, running, with_agent

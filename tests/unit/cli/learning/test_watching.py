@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.asking.learn import FolderWatcher
+from hive_mind.cli.learning.learn import FolderWatcher
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.store.base import Change
 from tests.builders import Home
 from tests.chance import seed_of_this_run
-from tests.unit.cli.asking.learner import learner_over
+from tests.unit.cli.learning.learner import learner_over
 
 ROUNDS, KILLS_EVERY_WRITES = 12, 9
 LINES = [f"The {name} opens at {hour} on working days." for name in "mill dam weir lock quay".split() for hour in range(6, 10)]

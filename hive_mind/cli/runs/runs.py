@@ -14,7 +14,7 @@ from hive_mind.cli.fleet.fleets import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
 from hive_mind.cli.review.inbox_desk import ledger_of, person
-from hive_mind.cli.review.run import (
+from hive_mind.cli.runs.run import (
     Functions,
     Mcp,
     Notify,
@@ -28,7 +28,7 @@ from hive_mind.cli.review.run import (
     refuse_notify,
     servers_of,
 )
-from hive_mind.cli.review.run_shown import show_in_fleet
+from hive_mind.cli.runs.run_shown import show_in_fleet
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
@@ -65,7 +65,7 @@ group = Group(
 @group.called_as("hive-mind runs list", "hive-mind runs list -n 100 -o json", name="list")
 async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
     """List runs, the most recently changed first."""
-    from hive_mind.cli.review.run_shown import show_table_of
+    from hive_mind.cli.runs.run_shown import show_table_of
 
     changed: list[tuple[int, dict[str, Any]]] = []
     total = 0
@@ -114,7 +114,7 @@ async def show_one(run: RunId, at: options.OwnAgent) -> None:
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.performer import RunParts
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.review.run_shown import show_run
+    from hive_mind.cli.runs.run_shown import show_run
     from hive_mind.runtime.agent_files import database_path
     from hive_mind.tools.base import Toolbox
 
@@ -129,7 +129,7 @@ async def show_one(run: RunId, at: options.OwnAgent) -> None:
 async def why(run: RunId, at: options.OwnAgent) -> None:
     """Explain the outcome of a run: its judgements and people's decisions, in order."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.review.run_shown import reasons_of
+    from hive_mind.cli.runs.run_shown import reasons_of
     from hive_mind.runs.steps import PREFIX, step_of
 
     async with _ledger(at.home, at.agent) as ledger:
@@ -180,7 +180,7 @@ async def resume(
     """
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.review.run_shown import look_on
+    from hive_mind.cli.runs.run_shown import look_on
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     check_notify(notify)
@@ -214,7 +214,7 @@ async def say_to_run(
     Where a fleet runs the agent, the reply is shown; else `hive-mind runs resume`, or `hive-mind chat --run`, goes on with it.
     """
     from hive_mind.agents.runs.run_journal import run_called, say_to
-    from hive_mind.cli.review.run_shown import RunOfFleet
+    from hive_mind.cli.runs.run_shown import RunOfFleet
 
     async with _ledger(at.home, at.agent) as ledger:
         run = await run_called(ledger, run)

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from hive_mind.cli.asking import pieces
-from hive_mind.cli.asking.pieces import Learner, parts_of
+from hive_mind.cli.learning import pieces
+from hive_mind.cli.learning.pieces import Learner, parts_of
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, KnownSource
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.asking.pieces import Piece, Tally, learn_all
+from hive_mind.cli.learning.pieces import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Matrix
@@ -14,7 +14,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
 from hive_mind.runtime.texts.document import Document, Unreadable
 from tests.builders import BagOfWords, Home
-from tests.unit.cli.asking.learner import learner_over
+from tests.unit.cli.learning.learner import learner_over
 
 FILES = 98
 # One of them is larger than all that is read ahead.

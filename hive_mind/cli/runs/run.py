@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hive_mind.agents.notices import Deliver
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.performer import RunParts
-    from hive_mind.cli.review.run_shown import StepPrinter
+    from hive_mind.cli.runs.run_shown import StepPrinter
     from hive_mind.runs.graphs.spec import WorkerSpec
     from hive_mind.tools.base import McpServer
 
@@ -144,7 +144,7 @@ async def run(
     `hive-mind inbox`. Exit code 1 unless the run ended as accepted.
     """
     from hive_mind.agents.runs.executor import RunExecutor
-    from hive_mind.cli.review.run_shown import run_in_fleet
+    from hive_mind.cli.runs.run_shown import run_in_fleet
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
     options, settings = inputs_of(inputs or ()), at.settings()
@@ -207,7 +207,7 @@ def again(mcp: Sequence[str] | None, functions: Sequence[str] | None, notify: st
 
 async def driven(executor: "RunExecutor", agent: str, output: Format, options: str = "") -> None:
     """To its end, or to where it waits, and what that came to. `options`: those with which it is resumed."""
-    from hive_mind.cli.review.run_shown import show_run
+    from hive_mind.cli.runs.run_shown import show_run
 
     try:
         state = await executor.drive()
@@ -221,7 +221,7 @@ async def driven(executor: "RunExecutor", agent: str, output: Format, options: s
 
 def printer_for(output: Format) -> "StepPrinter":
     """A printer of each step as it comes, for people."""
-    from hive_mind.cli.review.run_shown import StepPrinter
+    from hive_mind.cli.runs.run_shown import StepPrinter
 
     return StepPrinter(is_silent=output is not Format.TEXT)
 

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind.cli.asking.asked import AnsweringAgent, AnyEmbeddingAgent, asked_agent
-from hive_mind.cli.asking.files import learned_below, passed_over, source_of
-from hive_mind.cli.asking.pieces import Learner, Piece, Tally, learn_all, learn_one, piece_of, pieces_of, withdraw
 from hive_mind.cli.asking.serve import resident_agent
 from hive_mind.cli.facts.stats import show_learned
+from hive_mind.cli.learning.files import learned_below, passed_over, source_of
+from hive_mind.cli.learning.pieces import Learner, Piece, Tally, learn_all, learn_one, piece_of, pieces_of, withdraw
 from hive_mind.cli.options import Format, Group, iso_time
 from hive_mind.cli.output import printable, progress, say, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped

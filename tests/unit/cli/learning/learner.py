@@ -6,7 +6,7 @@ import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import Progress
-from hive_mind.cli.asking.pieces import Learner
+from hive_mind.cli.learning.pieces import Learner
 from hive_mind.runtime.calls import AgentCalls
 
 
