@@ -28,7 +28,7 @@ test: $(VENV)/.dev $(VENV)/.compiled redis-server chromium gcc  ## format, lint,
 	$(BIN)/ruff check .
 	export HF_HUB_OFFLINE=1; $(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; \
 	if [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null; then \
-		export TMPDIR=$$(mktemp -d /dev/shm/tests-XXXX); trap 'rm -rf $$TMPDIR' EXIT; fi; \
+		export TMPDIR=$$(mktemp -d /dev/shm/tests-XXXX); trap 'rm -rf $$TMPDIR' EXIT; trap 'exit 130' INT TERM; fi; \
 	$(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist worksteal -m "not thorough"; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
 
