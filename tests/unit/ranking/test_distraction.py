@@ -52,6 +52,10 @@ def test_the_margin_is_large_where_words_promise_much_and_meaning_is_far():
     assert right == neither == 0
 
 
+def test_meaning_that_is_half_as_near_is_all_the_way_behind_and_words_of_half_the_best_promise_in_full():
+    assert distraction.margin(column(10, 5, 2.5), column(0.8, 0.6, 0.4)).tolist() == pytest.approx([0, 0.5, 0.5])
+
+
 def test_what_is_missing_is_weighed_by_how_rare_it_is():
     idf = {"token": 3.0, "the": 1.0}
     found = distraction.missing(["token", "the"], idf, [{"token"}, {"the"}, {"token", "the"}, set()])
