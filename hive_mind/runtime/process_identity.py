@@ -5,6 +5,8 @@ Checked before a process is signalled. One that is not provably the intended pro
 
 import os
 import signal
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +15,8 @@ import psutil
 
 # The kernel counts in hundredths of a second from when it was booted; the rest is for clocks that are set in small steps.
 _SAME_START_S = 1.0
+# From the start of a process until its command can be read: a millisecond or two, unless nobody lets it run.
+_LOADED_WITHIN_S = 1.0
 
 
 class Identity(msgspec.Struct, frozen=True, array_like=True):
@@ -83,12 +87,17 @@ def use_of(identity: Identity) -> Use:
 
 
 def command_of(identity: Identity) -> list[str]:
-    """The command it was started with; nothing where it is gone or may not be asked."""
-    process = _found(identity)
-    try:
-        return [] if process is None else process.cmdline()
-    except psutil.Error:
-        return []
+    """The command it was started with; nothing where it is gone or may not be asked.
+
+    One that was just started has none until its program is loaded, which on a busy machine is seen often: that is waited for.
+    """
+    until_s = time.monotonic() + _LOADED_WITHIN_S
+    with suppress(psutil.Error):
+        while (process := _found(identity)) is not None:
+            if (command := process.cmdline()) or time.monotonic() > until_s:
+                return command
+            time.sleep(0.001)
+    return []
 
 
 def _found(identity: Identity) -> psutil.Process | None:

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from hive_mind.file_lock import is_locked
+from hive_mind.runtime import process_identity
 from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_running, send, use_of
 from tests.servers.children import Child
 
@@ -58,6 +59,19 @@ def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
     assert is_running(one)
     assert one.started == psutil.Process(other.pid).create_time()
     assert command_of(one)[0] == sys.executable
+
+
+def test_one_that_has_just_begun_has_its_command_from_the_first_look() -> None:
+    for _ in range(20):
+        with Child([sys.executable, "-S", "-c", "input()", "its last word"], stdin=subprocess.PIPE) as running:
+            assert command_of(known(running.pid))[-1:] == ["its last word"]
+            running.kill()
+
+
+def test_one_whose_command_never_comes_is_not_waited_for_for_ever(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_identity, "_LOADED_WITHIN_S", 0.01)
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
+    assert command_of(known(other.pid)) == []
 
 
 def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> None:
