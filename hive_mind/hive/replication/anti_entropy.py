@@ -175,7 +175,7 @@ class AntiEntropy:
         """Results of a step: changes, further records, and messages to send."""
         if not self.exchanges.admits(sender, step):
             return {}, [], []
-        share = self._partitions.kept_here().get(step.partition)
+        share = self._partitions.kept_here(step.partition)
         if share is None:
             # Besides, no node would ever take from here the assertions of a late step for a partition that has moved away.
             if (authored := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:

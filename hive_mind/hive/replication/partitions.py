@@ -77,13 +77,17 @@ class Partitions:
         """The shares to compare with a peer: those both hold, those being copied from it, those it is to take over."""
         theirs = set(self.topology.held_by(peer))
         for name, share in self.shares.items():
-            is_kept_here = share.is_holder or name in self.leaving
-            if (name in theirs and is_kept_here) or (share.is_holder and peer in self.sources.get(name, ())):
+            if (name in theirs and self._is_kept_here(share)) or (share.is_holder and peer in self.sources.get(name, ())):
                 yield share
 
-    def kept_here(self) -> dict[str, PartitionReplica]:
-        """Partitions an exchange may be about: those held, and those held until others have them."""
-        return {name: share for name, share in self.shares.items() if share.is_holder or name in self.leaving}
+    def kept_here(self, partition: str) -> PartitionReplica | None:
+        """The share of a partition that an exchange may be about."""
+        share = self.shares.get(partition)
+        return share if share is not None and self._is_kept_here(share) else None
+
+    def _is_kept_here(self, share: PartitionReplica) -> bool:
+        """Held, or held until others have it."""
+        return share.is_holder or share.partition in self.leaving
 
     def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, PartitionReplica]:
         """Partitions of an exchange that a peer begins: it may be handing over some that this node did not know it had.
@@ -95,8 +99,8 @@ class Partitions:
                 self.sources[name] = (*self.sources[name], peer)
                 self._former.add(peer)
         is_member = peer in self.topology.nodes or peer in self._former
-        replicas = self.kept_here()
-        return replicas if is_member else {name: share for name, share in replicas.items() if name in self.sources}
+        kept = {name: share for name, share in self.shares.items() if self._is_kept_here(share)}
+        return kept if is_member else {name: share for name, share in kept.items() if name in self.sources}
 
     def expect(self, leavers: Iterable[str]) -> None:
         """Former members that may still hand over partitions; they need receipts."""
