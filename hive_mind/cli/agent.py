@@ -1,4 +1,4 @@
-"""`hive-mind agent run`: one process as one member of a hive, until it is told to stop.
+"""`hive-mind agent run`: a worker of one agent as one member of a hive, until it is told to stop.
 
 SIGTERM ends it well: what is under way is finished. So does Ctrl-C, and says so by its exit code, as for any command.
 """
@@ -6,7 +6,7 @@ SIGTERM ends it well: what is under way is finished. So does Ctrl-C, and says so
 import asyncio
 import logging
 import signal
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -19,14 +19,11 @@ from hive_mind.cli import options
 from hive_mind.cli.agent_config import run_configured, set_by_signals
 from hive_mind.cli.options import Group, examples, settings_for
 from hive_mind.cli.output import say
-from hive_mind.cli.running import USAGE, CommandError, Stopped
+from hive_mind.cli.running import USAGE, Stopped
 from hive_mind.clocks import LEAVE_S
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS
-from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.members.host import open_member
-from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.observing.logs import log_as_json
@@ -34,7 +31,17 @@ from hive_mind.runtime.observing.metrics import serve as serve_metrics
 from hive_mind.runtime.observing.telemetry import send_spans
 from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_embedder
+from hive_mind.runtime.workers.config import (
+    AgentConfig,
+    BusConfig,
+    HiveConfig,
+    IdentityConfig,
+    ModelsConfig,
+    NodeConfig,
+    WorkerConfig,
+)
+from hive_mind.runtime.workers.worker import open_worker
+from hive_mind.runtime.workers.worker_host import Hosting
 
 
 class LogForm(StrEnum):
@@ -109,12 +116,28 @@ async def run(
     proof = Proof("require", keys, name) if keys else None
     plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas, proof=proof)
     plan.founding()
-    settings = replace(settings_for(home, embed, model), store=store)
-    database_path(settings, name)
-    ways = _Ways(ready_s, metrics, trace, is_leaving=leave, log=log)
-    if signal.SIGINT in await _run(plan, settings, ways):
+    config = _config_of(plan, replace(settings_for(home, embed, model), store=store))
+    if signal.SIGINT in await _run(config, _Ways(ready_s, metrics, trace, is_leaving=leave, log=log)):
         raise Stopped(f"{name}: stopped; what was acknowledged is kept")
     say(f"{name}: stopped")
+
+
+def _config_of(plan: MemberPlan, settings: Settings) -> WorkerConfig:
+    """A worker of one agent, called like its node."""
+    home, name = settings.home.absolute(), plan.name
+    return WorkerConfig(
+        fleet="",
+        process=name,
+        home=str(home),
+        run=str(home / "hives" / plan.hive / "run"),
+        hive=HiveConfig(plan.hive, plan.topology, plan.founders, replicas=plan.replicas),
+        nodes=(NodeConfig(name, (name,), plan.group, is_joining=plan.is_joining),),
+        agents=(AgentConfig(name),),
+        bus=BusConfig(plan.bus, plan.searches),
+        models=ModelsConfig(settings.store, settings.embed, settings.embed_model, settings.embed_url, ann=settings.ann),
+        domain_routing=False,
+        identity=IdentityConfig("require", str(plan.proof.folder)) if plan.proof else IdentityConfig(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +151,7 @@ class _Ways:
     log: LogForm
 
 
-async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal.Signals]:
+async def _run(config: WorkerConfig, ways: _Ways) -> list[signal.Signals]:
     """Be a member until a signal comes. Which signals came."""
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
@@ -138,57 +161,13 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
             level = logging.DEBUG if ways.log is LogForm.HOPS else logging.INFO
             stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json(level))
         if ways.trace:
-            stack.callback(send_spans(ways.trace, f"hive-mind {plan.hive} {plan.name}"))
-        embedder = await open_embedder(settings)
-        stack.push_async_callback(embedder.close)
-        say(f"{plan.name}: connecting to {plan.hive!r}")
-        running = await open_member(settings, plan, embedder)
-        stack.push_async_callback(running.close)
-        stack.callback(say, f"{plan.name}: finishing")
+            stack.callback(send_spans(ways.trace, f"hive-mind {config.hive.id} {config.process}"))
+        worker = await open_worker(config, say, hosting=Hosting(gives_up_s=ways.ready_s))
+        stack.push_async_callback(worker.close)
         if ways.metrics_port:
-            stack.callback(serve_metrics(running.figures, ways.metrics_port).stop)
-        await _be_there(running, stop, ways.ready_s)
+            stack.callback(serve_metrics(worker.figures, ways.metrics_port).stop)
+        await worker.run_until(stop)
         if ways.is_leaving:
-            await _leave(running)
+            await worker.leave(LEAVE_S)
+        say(f"{config.process}: finishing")
     return received
-
-
-async def _be_there(running: RunningMember, stop: asyncio.Event, ready_s: float) -> None:
-    """From the first beat until it is told to stop."""
-    ready = asyncio.ensure_future(running.until_ready(ready_s, lambda state: say(f"{running.plan.name}: {state}")))
-    stopped = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
-        if not ready.done():
-            return
-        silent = ready.result()
-        say(f"{running.plan.name}: ready" + (f", though nothing was heard of {', '.join(silent)}" if silent else ""))
-        await _watch(running, stop)
-    finally:
-        for task in (ready, stopped):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-
-
-async def _watch(running: RunningMember, stop: asyncio.Event) -> None:
-    """Report members that fall silent or return, one line each."""
-    silent: set[str] = set(running.silent())
-    while not stop.is_set():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), 1.0)
-        if running.runner.failure is not None:
-            raise CommandError(f"{running.plan.name} has stopped: {running.runner.failure}")
-        await running.erase()
-        now = set(running.silent())
-        for name in sorted(now ^ silent):
-            say(f"{running.plan.name}: nothing is heard of {name}" if name in now else f"{running.plan.name}: {name} is back")
-        for finding in running.member.membership.findings():
-            say(f"{running.plan.name}: {finding}", style="yellow")
-        silent = now
-
-
-async def _leave(running: RunningMember) -> None:
-    say(f"{running.plan.name}: leaving")
-    if not await running.leave(LEAVE_S):
-        raise CommandError(f"{running.plan.name} could not hand everything over in {LEAVE_S:g} s; start it again to go on")

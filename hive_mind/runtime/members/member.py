@@ -132,6 +132,8 @@ class RunningMember:
         self.has_entered = False
         """Whether it has been a member since it was started."""
         self._error, self._looks = "", 0
+        self._silent: frozenset[str] = frozenset()
+        """Those that were silent at the last look."""
         self._findings: deque[str] = deque(maxlen=_FINDINGS_MAX)
 
     @property
@@ -288,22 +290,28 @@ class RunningMember:
             await asyncio.sleep(_POLL_S)
         return True
 
-    async def enter(self) -> None:
-        """Return when it is a member. Tried until it works."""
+    async def enter(self, report: Report, gives_up_s: float | None = None) -> None:
+        """Return when it is a member. Tried until it works, unless it is to give up: then it raises `BackendError`."""
         while not self.has_entered:
             try:
-                silent = await self.until_in(_OTHERS_S, lambda state: _log.info("%s: %s", self.name, state))
+                silent = await self.until_in(gives_up_s or _OTHERS_S, lambda state: report(f"{self.name}: {state}"))
             except BackendError as error:
+                if gives_up_s is not None:
+                    raise
                 self._log_error(str(error))
                 if self.runner.failure:
                     return
                 await asyncio.sleep(_AGAIN_S)
             else:
-                self.has_entered, self._error = True, ""
-                _log.info("%s: a member%s", self.name, f"; nothing is heard of {', '.join(silent)}" if silent else "")
+                self.has_entered, self._error, self._silent = True, "", frozenset(silent)
 
-    def look(self) -> None:
-        """Record findings for the status and the log."""
+    def look(self, report: Report) -> None:
+        """Record findings for the status and the log, and report members that fall silent or return, a line each."""
+        if self.has_entered:
+            before, self._silent = self._silent, frozenset(self.silent())
+            for name in sorted(before ^ self._silent):
+                is_silent = name in self._silent
+                report(f"{self.name}: nothing is heard of {name}" if is_silent else f"{self.name}: {name} is back")
         for finding in self.member.membership.findings():
             _log.warning("%s: %s", self.name, finding)
             self._findings.append(finding)

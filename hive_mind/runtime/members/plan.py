@@ -57,17 +57,22 @@ class MemberPlan:
         names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
         if self.name not in names or len(names) < len(self.members):
             raise InvalidInput(f"--members must list every founding member, including {self.name}; later members use --join")
-        spec = spec_of(self.topology)
-        groups = _groups(self.members) if "groups" in spec.settings else {"": names}
-        return spec.build(
+        return spec_of(self.topology).build(
             Founding(
-                groups,
+                self.founders,
                 self.domains,
                 self.broadcast_threshold,
                 replicas=self.replicas,
                 partitions=self.partitions,
             )
         )
+
+    @property
+    def founders(self) -> dict[str, tuple[str, ...]]:
+        """By group, if the topology has any. Raises `InvalidInput` for another topology than there are."""
+        if reads(self.topology, "groups"):
+            return _groups(self.members)
+        return {"": tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))}
 
 
 def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:

@@ -113,14 +113,19 @@ class WorkerAgent:
         """Of the model that judges its facts, where one does."""
         return self._reviewing.tally if self._reviewing else None
 
-    async def open(self, embedder: Embedder, turns: asyncio.Semaphore) -> None:
-        """Wake it, embed anew what another model embedded, and tell the hive what it was not told. Tried until it works."""
+    async def open(self, embedder: Embedder, turns: asyncio.Semaphore, *, gives_up: bool = False) -> None:
+        """Wake it, embed anew what another model embedded, and tell the hive what it was not told.
+
+        Tried until it works, unless it gives up: then it raises `HiveError`.
+        """
         pause_s = _FIRST_PAUSE_S
         while not self._is_open:
             try:
                 async with turns:
                     await self._open(embedder)
             except HiveError as error:
+                if gives_up:
+                    raise
                 self._error = str(error)
                 _log.warning("%s can't be opened, and is tried again in %g s: %s", self.name, pause_s, error)
                 await asyncio.sleep(pause_s)

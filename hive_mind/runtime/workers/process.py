@@ -115,12 +115,7 @@ async def _run(
     started = psutil.Process().create_time()
     known_contact = Contact(config.process, os.getpid(), started, server.port, token, digest, __version__)
     await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known_contact))
-    waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(worker.over.wait())]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting:
-        task.cancel()
-    if worker.failure is not None:
-        raise worker.failure
+    await worker.run_until(stop)
     _log.info("%s: finishing", config.process)
 
 

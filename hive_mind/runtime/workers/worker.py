@@ -21,7 +21,7 @@ import psutil
 from hive_mind.api.request import OnEvent
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
-from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.members.host import all_of
 from hive_mind.runtime.members.member import Report, RunningMember
@@ -79,6 +79,17 @@ class Worker:
     def start(self) -> None:
         """Begin; returns at once."""
         self._begin(self._run())
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Return when it is to stop. Raises what ended it before."""
+        waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(self.over.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+        if self.failure is not None:
+            raise self.failure
 
     @property
     def _nodes(self) -> Mapping[str, RunningMember]:
@@ -204,15 +215,21 @@ class Worker:
         embedder = await self.hosting.embedder(self._given_config)
         self._host = host = WorkerHost(self._given_config, embedder, self._hidden, self.hosting.calls)
         if is_shared(self.config.hive.topology):
+            self._report(f"{self.config.process}: connecting to {self.config.hive.id!r}")
             await self._patiently(lambda: self._open_nodes(host))
         self._error = ""
-        entering = [self._begin(node.enter()) for node in self._nodes.values()]
+        entering = [self._begin(node.enter(self._report, self.hosting.gives_up_s)) for node in self._nodes.values()]
         turns = asyncio.Semaphore(_AT_ONCE)
         opening = [self._begin(self._open_agent(host, agent, turns)) for agent in self._given_config.agents]
         await self._until_settled([*entering, *opening])
+        if self.over.is_set():
+            return
         await all_of((self._settle(name) for name in self._nodes), "an agent")
         self._enter_phase("ready")
-        self._report(f"{self.config.process}: ready, {counted(len(self._agents), 'agent')}")
+        agents = f", {counted(len(self._agents), 'agent')}" if len(self.config.agents) > 1 else ""
+        silent = ", ".join(dict.fromkeys(name for node in self._nodes.values() for name in node.silent()))
+        unheard = f", though nothing was heard of {silent}" if silent else ""
+        self._report(f"{self.config.process}: ready{agents}{unheard}")
         learning = asyncio.Semaphore(_LEARN_AT_ONCE)
         for agent in self._agents.values():
             if agent.config.sources:
@@ -236,6 +253,8 @@ class Worker:
             try:
                 return await work()
             except BackendError as error:
+                if self.hosting.gives_up_s is not None:
+                    raise
                 if str(error) != self._error:
                     self._report(f"{self.config.process}: {error}")
                 self._error = str(error)
@@ -244,13 +263,17 @@ class Worker:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     async def _open_agent(self, host: WorkerHost, config: AgentConfig, turns: asyncio.Semaphore) -> None:
+        gives_up = self.hosting.gives_up_s is not None
         try:
             agent = await host.open_agent(config)
         except HiveError as error:
+            if gives_up:
+                raise
             self._refused[config.name] = str(error)
             _log.warning("%s can't be run: %s", config.name, error)
             return
-        await asyncio.wait([self._begin(agent.open(host.embedder, turns), agent)])
+        opening = agent.open(host.embedder, turns, gives_up=gives_up)
+        await asyncio.wait([self._begin(opening, None if gives_up else agent)])
 
     async def _until_settled(self, tasks: "list[asyncio.Task[None]]") -> None:
         """Return when all are done but those of agents that are known to have failed, which are tried on and on."""
@@ -267,14 +290,17 @@ class Worker:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             for name, node in self._nodes.items():
-                node.look()
+                node.look(self._report)
                 if node.is_ready and not was_ready[name]:
                     self._begin(self._settle(name))
                 was_ready[name] = node.is_ready
                 if node.has_entered:
                     self._begin(node.erase())
                 self._dates(node)
-            if any(node.runner.failure for node in self._nodes.values()) and self._phase == "ready":
+            failure = next((node.runner.failure for node in self._nodes.values() if node.runner.failure), None)
+            if failure and self.hosting.gives_up_s is not None:
+                raise BackendUnavailable(self.config.process, f"has stopped: {failure}")
+            if failure and self._phase == "ready":
                 self._enter_phase("failed")
             for agent in self._agents.values():
                 self._transitions.since_ms(agent.name, "phase", agent.phase)
@@ -305,7 +331,8 @@ class Worker:
             agent.fail(error)
             return
         self.failure, self._error = error, str(error)
-        _log.error("%s has failed: %s", self.config.process, error, exc_info=None if isinstance(error, ConfigError) else error)
+        if not isinstance(error, HiveError):
+            _log.error("%s has failed: %s", self.config.process, error, exc_info=error)
         if self._phase != "draining":
             self._enter_phase("failed")
         self.over.set()

@@ -87,12 +87,14 @@ class Hosting:
     """How a worker opens what its configuration names, and what its agents can be asked.
 
     A process that measures its agents embeds nothing, counts what its bus carries, and answers more and larger requests.
+    One that a person started ends with what it lacks; `gives_up_s`: how long it waits for its hive, None for as long as it runs.
     """
 
     embedder: Callable[[WorkerConfig], Awaitable[Embedder]] = open_embedder_of
     bus: Callable[[WorkerConfig], Awaitable[EventBus]] = open_bus_of
     calls: NewCalls = AgentCalls
     request_bytes_max: int = REQUEST_BYTES_MAX
+    gives_up_s: float | None = None
 
 
 ORDINARY = Hosting()

@@ -1,5 +1,6 @@
 """A worker in this process: its nodes join and leave, the trouble of one is not that of others, and it can always be closed."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 
 from hive_mind.bus.base import EventBus
-from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import open_worker
@@ -101,6 +102,29 @@ async def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path
         is_there = True
         await until(lambda: worker.status().is_ready)
         assert worker.status().error == ""
+
+
+async def test_one_that_gives_up_ends_with_what_it_lacks(tmp_path: Path) -> None:
+    async def away(_: WorkerConfig) -> EventBus:
+        raise BackendUnavailable("redis", "nobody answers at 127.0.0.1")
+
+    damaged = tmp_path / "agents" / "ada" / "memory.sqlite"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"this is no database, though it is as long as one might be" * 100)
+    for store, hosting, why in (
+        ("memory", Hosting(bus=away, gives_up_s=1.0), "nobody answers"),
+        ("sqlite", Hosting(gives_up_s=1.0), r"memory\.sqlite"),
+    ):
+        async with running(config(tmp_path, store=store), hosting) as worker:
+            with pytest.raises(BackendError, match=why):
+                await worker.run_until(asyncio.Event())
+            assert worker.status().phase == "failed"
+
+    async with running(config(tmp_path), Hosting(gives_up_s=1.0)) as worker:
+        await until(lambda: worker.status().is_ready)
+        worker._nodes["town"].runner.fail(sqlite3.OperationalError("disk full"))
+        with pytest.raises(BackendUnavailable, match="town: has stopped: disk full"):
+            await worker.run_until(asyncio.Event())
 
 
 async def test_a_node_that_has_stopped_fails_the_worker(tmp_path: Path) -> None:
