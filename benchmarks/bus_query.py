@@ -16,9 +16,8 @@ from benchmarks.bus_brokers import bus_at
 from benchmarks.harness import Row, p50_p95, parser_of, show, waits_ms
 from benchmarks.hive import Prose, RandomVectors, promotions
 from hive_mind.bus.base import EventBus
-from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import Query

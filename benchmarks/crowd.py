@@ -8,12 +8,11 @@ from random import Random
 
 import msgspec
 
-from hive_mind.hive.effects import Now
+from hive_mind.hive.effects import Now, Taken, joined
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.exchange import Exchanges
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.replication.taken import Taken, joined
 from hive_mind.model.evidence import Assertion, Reason, Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message, RegistryEntry, SyncOffer, SyncState, SyncStep

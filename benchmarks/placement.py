@@ -24,8 +24,7 @@ from benchmarks.harness import parser_of, tell, write
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS, Placement, first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS, Placement, Sharded, first_placement
 from hive_mind.model.ids import fact_id
 
 COPIES = PARTITIONS * REPLICAS

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.harness import parser_of
-from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
-from hive_mind.hive.trust.voting import Claim, fused
+from hive_mind.hive.trust.contradiction import Claim, fused
+from hive_mind.hive.trust.trust_book import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
 
 HONEST = 20
 QUESTIONS = 600

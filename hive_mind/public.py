@@ -14,7 +14,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
-from hive_mind.hive.policy.expiry import FactTTL
+from hive_mind.hive.policy.node_policy import FactTTL
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.judge.calibration import CalibrationMetrics, SignalWeights
 from hive_mind.judge.capability import CapabilityLevel

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from random import Random
 
 from hive_mind.hive.effects import Put
-from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot
-from hive_mind.hive.replication.resettlement import Resettlement, attached_to
+from hive_mind.hive.replication.resettlement import JournalMerger, JournalSnapshot, Resettlement, attached_to
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact

@@ -22,7 +22,7 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, Stopped
 from hive_mind.clocks import LEAVE_S
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS
 from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import HIVE

@@ -1,20 +1,24 @@
-"""Events, which a node handles, and effects, which it asks for.
+"""Events, which a node handles, effects, which it asks for, and the results of changes to its partitions.
 
 A node never waits, reads a clock or opens a socket: an event comes in, effects go out, in the order they must be carried out. A
 `Persist` is a barrier: effects after it in the list may happen only once it is durable. So nothing is sent or acknowledged
 that a crash could take back, and the simulator and the runner can't disagree about the order.
 
+Each change of a partition returns what came of it, and several are joined in their order; `node` says what follows from it.
+
 Types made for every message are structs of msgspec, as messages are: a frozen dataclass takes ten times as long to make.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 import msgspec
 
 from hive_mind.hive.topology.base import Topology
-from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.evidence import Dot, HiveFact, Removal, Sealed, Statement
 from hive_mind.model.gathered import Coverage, Gathered
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.model.probe import Probe
@@ -343,3 +347,72 @@ class Node(Protocol):
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Result of a change: journal records, the facts concerned, new assertions (to tell others), and refusals by reason."""
+
+    records: tuple[Record, ...] = ()
+    facts: frozenset[str] = frozenset()
+    adds: tuple[Sealed, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    gone: tuple[Sealed, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
+    contested: tuple[Dot, ...] = ()
+    """Live assertions here that a member without the right took back."""
+
+
+@dataclass(slots=True)
+class Change:
+    """A change that is being made, inside `PartitionReplica`."""
+
+    records: list[Record] = field(default_factory=list)
+    facts: set[str] = field(default_factory=set)
+    adds: list[Sealed] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
+    gone: list[Sealed] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    contested: list[Dot] = field(default_factory=list)
+
+    def made(self) -> Taken:
+        return Taken(
+            tuple(self.records),
+            frozenset(self.facts),
+            tuple(self.adds),
+            tuple(self.removals),
+            tuple(self.gone),
+            self.refused,
+            tuple(self.contested),
+        )
+
+
+def joined(parts: Sequence[Taken]) -> Taken:
+    """Results of successive changes of one partition, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    refused: Counter[str] = Counter()
+    for part in parts:
+        refused.update(part.refused)
+    return Taken(
+        tuple([record for part in parts for record in part.records]),
+        frozenset([fact for part in parts for fact in part.facts]),
+        tuple([add for part in parts for add in part.adds]),
+        tuple([removal for part in parts for removal in part.removals]),
+        tuple([assertion for part in parts for assertion in part.gone]),
+        refused,
+        tuple([dot for part in parts for dot in part.contested]),
+    )
+
+
+def by_partition(changes: Iterable[tuple[str, Taken]]) -> dict[str, Taken]:
+    """Results of successive changes, by partition in the order in which these were first changed."""
+    parts: dict[str, list[Taken]] = {}
+    for partition, share in changes:
+        parts.setdefault(partition, []).append(share)
+    return {partition: joined(shares) for partition, shares in parts.items()}
+
+
+def merged(*changes: Mapping[str, Taken]) -> dict[str, Taken]:
+    """Results of several changes to all partitions, as one."""
+    return by_partition(chain.from_iterable(change.items() for change in changes))

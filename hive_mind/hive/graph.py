@@ -38,7 +38,7 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.hive_graph import HiveAgent, HiveAggregate, HiveStatistics
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.performer import SynchronousHost
-from hive_mind.hive.policy.rights import rating_key, subject_of
+from hive_mind.hive.policy.admission import rating_key, subject_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import Flat

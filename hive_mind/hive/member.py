@@ -26,10 +26,10 @@ from hive_mind.hive.effects import (
     Say,
     Tick,
 )
-from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
+from hive_mind.hive.membership import MEMBERSHIP, Membership
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.replication.reliable_channels import AppMessages
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import (
     AppMessage,

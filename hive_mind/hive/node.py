@@ -34,23 +34,32 @@ from hive_mind.hive.effects import (
     SearchLocal,
     Send,
     Shared,
+    Taken,
     Tally,
     Tick,
     Write,
+    by_partition,
+    merged,
 )
-from hive_mind.hive.index.replica import Counted, Replica, reindex
-from hive_mind.hive.membership.clock import HiveClock
-from hive_mind.hive.membership.clock_skew_retraction import ClockSkewRetraction
+from hive_mind.hive.heartbeats import HiveClock
 from hive_mind.hive.policy.admission import believable, bounded
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.policy.registry_service import REGISTRY, RegistryService, announced, facts_taken_back, has_erasure, record_of
+from hive_mind.hive.policy.registry_service import (
+    REGISTRY,
+    ClockSkewRetraction,
+    RegistryService,
+    announced,
+    facts_taken_back,
+    has_erasure,
+    record_of,
+)
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.query.questions import Questions
+from hive_mind.hive.replica import Counted, Replica, reindex
 from hive_mind.hive.replication.anti_entropy import AntiEntropy
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Outbox
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.hive.replication.taken import Taken, by_partition, merged
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.decoding import msgpack_decoder

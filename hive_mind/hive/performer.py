@@ -25,7 +25,7 @@ from hive_mind.hive.effects import (
     Shared,
 )
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology.codec import EVERYBODY
+from hive_mind.hive.topology.log import EVERYBODY
 from hive_mind.model.messages import Message, SearchRequest
 
 Cause = TypeVar("Cause", contravariant=True)

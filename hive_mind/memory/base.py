@@ -167,7 +167,7 @@ class Hive(Protocol):
         ...
 
     async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
-        """Write what everybody is to know, as (key, JSON value); for each why `by` may not, or "". See `hive.policy.rights`."""
+        """Write what everybody is to know, (key, JSON value); for each why `by` may not, or "" (`hive.policy.admission`)."""
         ...
 
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:

@@ -147,7 +147,7 @@ class HiveFact(msgspec.Struct, frozen=True):
     `confidence` in [0, 1] is the highest that was asserted, faded by age where the hive decays. `confirmations` counts further
     agents that have it from elsewhere. `trust` in [0, 2] is that of the most trusted agent that vouches for it. `disputed_by` are
     facts that can't be true beside it, of those its node keeps. `votes` are the log-odds given to it by trust and vouchers of its
-    agents (`hive.trust.voting`); None where nothing is known of them.
+    agents (`hive.trust.contradiction`); None where nothing is known of them.
     """
 
     id: str

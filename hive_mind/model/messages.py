@@ -189,7 +189,7 @@ class AnnouncedTopology(msgspec.Struct, frozen=True, array_like=True):
     """A topology as its maker announced it. Relays forward it unchanged."""
 
     topology: bytes
-    """As `hive/topology/codec.py` packs it."""
+    """As `hive/topology/log.py` packs it."""
     by: str = ""
     """Its maker, or the founder of the first."""
     follows: int = 0

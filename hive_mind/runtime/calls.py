@@ -215,7 +215,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {}
 
     async def _do_erased(self, request: api.Erased) -> Any:
-        from hive_mind.hive.policy.rights import rater_of
+        from hive_mind.hive.policy.admission import rater_of
 
         node, erasures = self._member.member.node, _erasures(request.erasures)
         names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
@@ -245,7 +245,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return self._trust_in(request.to)
 
     async def _do_rate(self, request: api.Rate) -> Any:
-        from hive_mind.hive.policy.rights import rating_key
+        from hive_mind.hive.policy.admission import rating_key
         from hive_mind.hive.trust.trust_book import rating_value
         from hive_mind.runtime.node.base import system_clock
 

@@ -14,13 +14,12 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Ask, Promote, Promotion, Retract, Write
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import SPECS, Founding, reads, spec_of
 from hive_mind.model.evidence import Statement
 from hive_mind.model.ids import fact_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Promote, Retract, Write
-from hive_mind.hive.policy.rights import clamped
+from hive_mind.hive.policy.admission import clamped
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import actor_of
 from hive_mind.sim import (

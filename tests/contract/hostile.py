@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import Envelope, type_of
-from hive_mind.hive.topology.codec import EPOCH_MAX
-from hive_mind.hive.topology.codec import pack as packed
 from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.log import EPOCH_MAX
+from hive_mind.hive.topology.log import pack as packed
 from hive_mind.model.messages import AnnouncedTopology, Heartbeat, Message, TopologyUpdate
 from tests.laws.test_wire import MESSAGES
 

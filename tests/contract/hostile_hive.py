@@ -11,14 +11,13 @@ import msgspec
 from hive_mind.bus.base import EVERYONE, BusCapabilities, BusHealth, Envelope, EventBus, Inbox, Subscription
 from hive_mind.hive.effects import Effect, Event, Now, Put, Received
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.runtime.members.member import AppMessageLog
 from hive_mind.runtime.node.base import RunnerSettings, system_clock

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory

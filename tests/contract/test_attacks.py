@@ -16,7 +16,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.bus.base import Envelope
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.seal import sealed, sealed_head
 from hive_mind.hive.topology.flat import ALL
 from hive_mind.identity.keyring import KeySeal

@@ -13,7 +13,7 @@ from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.policy.admission import rating_key
 from hive_mind.model.content import Candidate
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember

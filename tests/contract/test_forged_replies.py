@@ -16,7 +16,7 @@ import pytest
 
 from hive_mind.bus.base import Envelope, EventBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.identity.epochs import Signing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker, open_worker
 from tests.servers.redis_server import RedisServer

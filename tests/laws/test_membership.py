@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from hive_mind.hive.effects import Listing, Promote
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.topology.flat import Flat
 from tests.hives import federated, promotion, sharded
 from tests.members import Network

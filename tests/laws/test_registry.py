@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.crdt.clock import DRIFT_MS
+from hive_mind.hive.policy.admission import problem_with
 from hive_mind.hive.policy.registry import Registry, _digest_of
-from hive_mind.hive.policy.rights import problem_with
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.chance import examples

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
-from hive_mind.hive.trust.trust_book import TrustBook, k_eff
-from hive_mind.hive.trust.voting import Claim, fused
+from hive_mind.hive.trust.contradiction import Claim, fused
+from hive_mind.hive.trust.trust_book import NOBODY, Hive, Rating, TrustBook, TrustSettings, beta_trust, k_eff, reputations
 from hive_mind.model.evidence import Provenance, Stamp
 from hive_mind.model.messages import RegistryEntry
 

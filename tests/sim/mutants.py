@@ -11,15 +11,15 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.crdt.context import Context
 from hive_mind.crdt.orset import ORSet
 from hive_mind.hive.effects import Acknowledge, Effect, Persist, Put, Send
-from hive_mind.hive.membership.clock import HiveClock
+from hive_mind.hive.heartbeats import HiveClock
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy import rights
+from hive_mind.hive.policy import admission
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.replication.exchange import Answer, Exchanges
 from hive_mind.hive.replication.outbox import OUTBOX
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.hive.trust import ratings
+from hive_mind.hive.trust import trust_book
 from hive_mind.model.evidence import actor_of, counter_of
 from hive_mind.model.messages import ClockSample, SyncOffer, SyncStep
 from hive_mind.sim.machine import Machine
@@ -294,8 +294,8 @@ def no_clamp():
     """Trust is what somebody wrote, however much."""
 
     with all_of(
-        patch.object(rights, "_clamped", float),
-        patch.object(ratings, "TRUST_MAX", float("inf")),
+        patch.object(admission, "_clamped", float),
+        patch.object(trust_book, "TRUST_MAX", float("inf")),
     ):
         yield
 

@@ -6,9 +6,8 @@ from unittest.mock import patch
 
 import msgspec
 
-from hive_mind.hive.effects import Now
-from hive_mind.hive.membership.clock import HiveClock
-from hive_mind.hive.membership.heartbeats import LivingBoots
+from hive_mind.hive.effects import Now, Taken
+from hive_mind.hive.heartbeats import HiveClock, LivingBoots
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import registry_service, seal
 from hive_mind.hive.policy.registry import Registry
@@ -16,8 +15,7 @@ from hive_mind.hive.replication import partition_replica
 from hive_mind.hive.replication.anti_entropy import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.hive.replication.taken import Taken
-from hive_mind.hive.trust import ratings, trust_book
+from hive_mind.hive.trust import trust_book
 from hive_mind.identity import epochs
 from hive_mind.identity.epochs import Signing
 from hive_mind.identity.keyring import EXPIRED, REVOKED, Keyring, KeySeal
@@ -256,13 +254,13 @@ def vouchers_not_counted() -> Iterator[None]:
 @protection
 def any_few_rate() -> Iterator[None]:
     """Whoever rates counts, however few they are."""
-    with patch.object(ratings, "_is_enough", lambda table, _: table.rater >= 0):
+    with patch.object(trust_book, "_is_enough", lambda table, _: table.rater >= 0):
         yield
 
 
 @protection
 def moderators_rated_by_all() -> Iterator[None]:
-    with patch.object(ratings, "_is_heard", lambda row, _: row.rater != row.subject):
+    with patch.object(trust_book, "_is_heard", lambda row, _: row.rater != row.subject):
         yield
 
 

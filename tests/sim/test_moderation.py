@@ -58,7 +58,7 @@ def test_it_sees_what_stays_though_it_was_said_before(clock_error_ms):
 
 
 def test_it_sees_a_stamp_ahead_of_the_time_that_nobody_takes_back():
-    with patch("hive_mind.hive.membership.clock_skew_retraction.ClockSkewRetraction.concede", return_value={}):
+    with patch("hive_mind.hive.policy.registry_service.ClockSkewRetraction.concede", return_value={}):
         assert "is live in all of n0" in judged(clock_error_ms=40 * HOUR_MS)
 
 

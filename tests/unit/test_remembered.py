@@ -25,7 +25,7 @@ OF_NO_TEXT = {
     "control/planning/desired.py",
     "evals/generating/world.py",
     "evals/report/__init__.py",
-    "hive/replication/digest.py",
+    "hive/replication/partition_content.py",
     "identity/epochs.py",
     "installation.py",
     "memory/refining/cross_encoders.py",

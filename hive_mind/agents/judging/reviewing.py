@@ -24,7 +24,7 @@ from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.agents.judging.model_judge import JudgeModels, Pace
 from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
 from hive_mind.errors import BackendError, HiveError
-from hive_mind.hive.policy.rights import rating_key
+from hive_mind.hive.policy.admission import rating_key
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.calibration import TARGET, JudgeTally
 from hive_mind.judge.items import NOBODY, ItemView

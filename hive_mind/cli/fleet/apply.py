@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hive_mind.control.controller import ConvergenceResult, HiveController
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.planning.plan import Action, Plan, Whole
-    from hive_mind.hive.topology.holdings import Holding
+    from hive_mind.hive.topology.spec import Holding
 
 
 Render = Annotated[

@@ -30,7 +30,7 @@ from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S
 from hive_mind.control.state import FleetFolder, FleetState, fleet_lock
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
+from hive_mind.hive.replication.resettlement import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.examining import Lines
 from hive_mind.memory.transfer.importing import import_all

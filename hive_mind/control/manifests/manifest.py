@@ -20,16 +20,15 @@ from pydantic.alias_generators import to_camel
 
 from hive_mind.bus.address import in_words
 from hive_mind.forms.form import Form
-from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
-from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
-from hive_mind.hive.trust.ratings import TrustSettings
+from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judge_settings import JudgedBy, ModelReviewConfig
 from hive_mind.judge.rules import EvaluationRule

@@ -11,12 +11,12 @@ import msgspec
 
 from hive_mind.control.manifests.manifest import Spec
 from hive_mind.forms.form import fields, section_of
-from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.trust.ratings import TrustSettings
+from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judge_settings import JudgedBy, ModelReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings

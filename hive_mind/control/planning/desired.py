@@ -35,9 +35,8 @@ from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, Hives, allocate, founders_of, why_to_move
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
-from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import PolicySettings
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings

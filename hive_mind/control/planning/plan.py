@@ -19,8 +19,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
-from hive_mind.hive.topology.holdings import Holding, holdings
-from hive_mind.hive.topology.spec import SINGLE, reads
+from hive_mind.hive.topology.spec import SINGLE, Holding, holdings, reads
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig, founded
 from hive_mind.runtime.workers.status import AgentStatus
 

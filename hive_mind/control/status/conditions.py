@@ -16,7 +16,7 @@ from hive_mind.control.status.fleet_status import AgentView, Condition, FleetPha
 from hive_mind.control.waiting import behind, is_ready
 from hive_mind.control.waiting import behind as late_nodes
 from hive_mind.counted import IN_A_LINE, counted, first_of
-from hive_mind.hive.membership.clock import HiveClockSettings
+from hive_mind.hive.heartbeats import HiveClockSettings
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Room, WorkerStatus
 
 View = ProcessView | AgentView

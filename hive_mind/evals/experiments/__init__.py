@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.placement import REPLICAS
+from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import SINGLE, SPECS, TopologyName, has_node_per, readers, reads
 from hive_mind.model.query import LIMIT
 from hive_mind.ranking.pipeline import RankingSettings

@@ -4,7 +4,7 @@ A map, last writer wins by stamp.
 
 Every writer has its own slot under a key, and rights are checked when reading: of the slots of entitled writers, the latest
 counts. So replicas that hold the same entries agree in whatever order they came, and no writer can shadow a moderator by
-writing later. A moderator's entries in office stay in force afterwards. `rights.py` says which values and writers are good.
+writing later. A moderator's entries in office stay in force afterwards. `admission` says which values and writers are good.
 
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
 comes to; so a writer that floods the hive loses its own. Moderators redact and erase for ever, and may write any number. Entries
@@ -24,8 +24,8 @@ import msgspec
 
 from hive_mind.crdt.clock import DRIFT_MS
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy import rights
-from hive_mind.hive.policy.rights import kind_of, subject_of
+from hive_mind.hive.policy import admission
+from hive_mind.hive.policy.admission import kind_of, subject_of
 from hive_mind.hive.policy.seal import APPOINTED
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
@@ -100,8 +100,8 @@ class Registry:
         self._numbers: Counter[str] = Counter()
         self.version = 0
         """Grows with every change."""
-        self._slots: dict[str, dict[str, dict[_Writer, _Slot]]] = {kind: {} for kind in rights.KINDS}
-        self._versions = dict.fromkeys(rights.KINDS, 0)
+        self._slots: dict[str, dict[str, dict[_Writer, _Slot]]] = {kind: {} for kind in admission.KINDS}
+        self._versions = dict.fromkeys(admission.KINDS, 0)
         self._digest = 0
         self._count = 0
         self._entries: tuple[int, tuple[RegistryEntry, ...]] = 0, ()
@@ -112,8 +112,8 @@ class Registry:
         self._offices: dict[str, _Office] = {}
         """Of everybody ever appointed or dismissed by a founder."""
         # Entries in force by kind, and the keys where that has to be looked at again.
-        self._views: dict[str, dict[str, _Slot]] = {kind: {} for kind in rights.KINDS}
-        self._stale: dict[str, set[str]] = {kind: set() for kind in rights.KINDS}
+        self._views: dict[str, dict[str, _Slot]] = {kind: {} for kind in admission.KINDS}
+        self._stale: dict[str, set[str]] = {kind: set() for kind in admission.KINDS}
 
     def __len__(self) -> int:
         """How many entries, deleted ones included."""
@@ -177,11 +177,11 @@ class Registry:
 
     def may_write(self, key: str, by: str, moderators: Collection[str] | None = None) -> str:
         """ "" if this writer's entry would count now, otherwise why not."""
-        return rights.may_write(key, by, self.moderators if moderators is None else moderators, self.founders)
+        return admission.may_write(key, by, self.moderators if moderators is None else moderators, self.founders)
 
     def refusal(self, key: str, value: str, by: str) -> str:
         """Why `write` would refuse, or ""."""
-        return rights.problem_with_name(key, by) or rights.problem_with_value(key, value) or self.may_write(key, by)
+        return admission.problem_with_name(key, by) or admission.problem_with_value(key, value) or self.may_write(key, by)
 
     def write(
         self, key: str, value: str, by: str, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
@@ -190,7 +190,7 @@ class Registry:
         if reason := self.refusal(key, value, by):
             raise InvalidInput(reason)
         office = None if self._is_its_own(key, by) else self._offices.get(by)
-        entry = sealed(RegistryEntry(key, rights.clamped(key, value), stamp, by, appointment=office and office.last))
+        entry = sealed(RegistryEntry(key, admission.clamped(key, value), stamp, by, appointment=office and office.last))
         self.take((entry,), None)
         return entry
 
@@ -249,7 +249,7 @@ class Registry:
 
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
         is_too_late = latest_ms is not None and entry.stamp.ms > latest_ms
-        if rights.problem_with(entry) or is_too_late or self.is_after_dismissal(entry):
+        if admission.problem_with(entry) or is_too_late or self.is_after_dismissal(entry):
             return False
         kind = kind_of(entry.key)
         writers = self._slots[kind].setdefault(entry.key, {})
@@ -260,7 +260,7 @@ class Registry:
         if old is not None and order <= old.order:
             return False
         is_counted = self._is_counted(entry)
-        writers[writer] = _Slot(entry, rights.value_of(entry), order, is_counted)
+        writers[writer] = _Slot(entry, admission.value_of(entry), order, is_counted)
         self._latest_ms = max(self._latest_ms, entry.stamp.ms)
         self._numbers[entry.by] += is_counted - (old is not None and old.is_counted)
         self._changed(entry, order, old)
@@ -368,7 +368,7 @@ class Registry:
 
     def _is_its_own(self, key: str, by: str) -> bool:
         """Whether it needs no appointment to write this. (`take` lets nobody write what another alone may.)"""
-        return by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders)
+        return by in self.founders or kind_of(key) in admission.OWN or not admission.may_write(key, by, (), self.founders)
 
     def _view(self, kind: str) -> Mapping[str, _Slot]:
         """Entries in force, sorted by key; brought up to date where something changed."""

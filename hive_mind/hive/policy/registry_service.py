@@ -3,29 +3,29 @@
 Writes registry entries for agents of this node and takes in those of others, each sealed by its writer; and lets go of what an
 entry takes back. Records and removals are returned; the node persists and sends.
 
-Registry entries on their way: as many messages as it takes, each of a size that every broker carries.
+Entries travel in as many messages as it takes, each of a size that every broker carries.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 import msgspec
+from msgspec import structs
 
 from hive_mind.crdt.clock import DRIFT_MS, HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
-from hive_mind.hive.policy.admission import can_travel
+from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted, Taken, by_partition, merged
+from hive_mind.hive.policy.admission import can_travel, kind_of, subject_of
 from hive_mind.hive.policy.authority import AFTER_DISMISSAL, TOO_MANY_ENTRIES
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import Registry, record_key
-from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_sealed_entry, sealed_entry
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.hive.replication.taken import Taken, merged
 from hive_mind.model.decoding import msgpack_decoder
-from hive_mind.model.evidence import Actor, HiveFact, Stamp
+from hive_mind.model.evidence import Actor, Assertion, Dot, HiveFact, Sealed, Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
 from hive_mind.remembered import forget_texts
 
@@ -246,3 +246,61 @@ def size_of(entry: RegistryEntry) -> int:
 
 def _bytes_in(*texts: str) -> int:
     return sum(len(text) if text.isascii() else 4 * len(text) for text in texts)
+
+
+class ClockSkewRetraction:
+    """Assertions made in this boot while its clock ran ahead, and since taken back by a moderator elsewhere.
+
+    A retraction covers assertions made until then, by their stamps; a stamp from a clock that ran ahead is later than any. Only
+    the author can tell the real time, by its monotonic clock. So it takes such assertions back itself, which is proof enough for
+    all. For earlier boots the real time is lost. Assertions taken back on this node were dropped at once: those held are later.
+    """
+
+    def __init__(
+        self, policy: NodePolicy, shares: Mapping[str, PartitionReplica], clock: HybridClock, own_actors: Container[Actor]
+    ) -> None:
+        self._policy, self._shares, self._clock, self._own_actors = policy, shares, clock, own_actors
+        self._said_ms: dict[tuple[str, Dot], int] = {}
+        """When, monotonic."""
+
+    def note(self, shares: Mapping[str, Taken], at: PolicyNow) -> None:
+        """These were just said. Without a trusted clock, or where earlier stamps were ahead, theirs may be wrong."""
+        hive_ms = at.trusted_ms()
+        for partition, share in shares.items():
+            for add in share.adds:
+                if hive_ms is None or _is_ahead(add, hive_ms):
+                    self._said_ms[partition, add.dot] = at.now.mono_ms
+
+    def concede(self, at: PolicyNow) -> dict[str, Taken]:
+        """Take back what was said before a retraction that everybody knows and that does not cover it by its stamp."""
+        hive_ms = at.trusted_ms() if self._said_ms else None
+        if hive_ms is None or self._policy.time.is_disputed(at.now):
+            return {}
+        ahead = list(self._ahead(hive_ms))
+        self._said_ms = {(partition, assertion.dot): said_ms for partition, assertion, said_ms in ahead}
+        return by_partition(
+            (partition, self._retracted(partition, assertion, hive_ms, at))
+            for partition, assertion, said_ms in ahead
+            if self._was_taken_back_since(assertion.assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms))
+        )
+
+    def _retracted(self, partition: str, assertion: Sealed, hive_ms: int, at: PolicyNow) -> Taken:
+        fact_id, agent = assertion.assertion.fact_id, assertion.assertion.agent
+        return self._shares[partition].remove(fact_id, [assertion.dot], agent, "retracted", self._clock.tick(hive_ms), at)
+
+    def _was_taken_back_since(self, assertion: Assertion, hive_ms: int, said_ms: int) -> bool:
+        """Whether somebody elsewhere surely took it back after `said_ms`, in hive time."""
+        truly = structs.replace(assertion, stamp=Stamp(max(said_ms, 0), 0, assertion.stamp.actor))
+        stamps = (stamp for stamp in self._policy.covering(truly) if stamp.actor not in self._own_actors)
+        return any(stamp.ms <= hive_ms + DRIFT_MS for stamp in stamps)
+
+    def _ahead(self, hive_ms: int) -> Iterator[tuple[str, Sealed, int]]:
+        """Those that are live and still ahead: of the others the stamp is right, or nobody asks any more."""
+        for (partition, dot), said_ms in self._said_ms.items():
+            assertion = self._shares[partition].sealed(dot)
+            if assertion is not None and _is_ahead(assertion, hive_ms):
+                yield partition, assertion, said_ms
+
+
+def _is_ahead(assertion: Sealed, hive_ms: int) -> bool:
+    return assertion.assertion.stamp.ms > hive_ms + DRIFT_MS

@@ -20,13 +20,12 @@ import msgspec
 
 from hive_mind.crdt.reconcile import listing
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Now, Record, Send
+from hive_mind.hive.effects import Now, Record, Send, Taken
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.replication.exchange import NAMED_MAX, Exchanges
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.hive.replication.taken import Taken
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, actor_of
 from hive_mind.model.messages import Message, Span, SyncOffer, SyncState, SyncStep, TakenOver
 

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Delete, Held, Put, Record, Send
-from hive_mind.hive.replication.backoff import FIRST_RETRY_MS, retry_ms
+from hive_mind.hive.effects import Delete, Held, Put, Record, Send, Taken
 from hive_mind.hive.replication.exchange_steps import heads_of, size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.replication.taken import Taken
+from hive_mind.hive.replication.reliable_channels import FIRST_RETRY_MS, retry_ms
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Assertion, Dot, Sealed
 from hive_mind.model.messages import Changes, Replicate

@@ -7,13 +7,11 @@ it. Every change returns records to persist, and names the facts that searches m
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside
-from hive_mind.hive.index.replica import Shares
+from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside, Taken, by_partition
 from hive_mind.hive.policy.admission import malformed
-from hive_mind.hive.policy.expiry import lifetime
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
+from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow, lifetime
+from hive_mind.hive.replica import Shares
 from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica
-from hive_mind.hive.replication.taken import Taken, by_partition
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp, actor_of
 from hive_mind.model.ids import fact_id

@@ -1,9 +1,15 @@
-"""Settling the facts of a hive anew: journals of another topology with a snapshot's content, as if it had been there always.
+"""The journals of a hive, though none of its nodes runs: their combined content, and journals of another topology made of it.
 
-Assertions stay what they are: author, source, confidence, time and time to live are not touched, so nothing gets younger or
-surer by being moved. Only where they lie and under which dots is new. Every holder has everything of its partitions at once, and
-nothing is under way. Only computes; journals come one after the other, because together they may not fit. Where the new hive has
-seals, `seal` is that of the mover, which may write for all.
+An assertion is live if some journal has it and none knows that it is gone. Messages still under way are in their author's
+journal, so nothing is lost by reading them at rest.
+
+Settled anew, facts lie as if they had been there always. Assertions stay what they are: author, source, confidence, time and time
+to live are not touched, so nothing gets younger or surer by being moved. Only where they lie and under which dots is new. Every
+holder has everything of its partitions at once, and nothing is under way. Only computes; journals come one after the other,
+because together they may not fit. Where the new hive has seals, `seal` is that of the mover, which may write for all.
+
+A journal finds the bits that flipped on its disk. Damage from before it kept checksums is found here, before a node takes back
+the other records, and edited records too: a checksum is no secret, but the id of a fact follows from its content.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,18 +18,191 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from hive_mind.crdt.clock import DRIFT_MS, is_believable
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
-from hive_mind.hive.effects import Now, Persist, Put, Record
-from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
-from hive_mind.hive.policy.registry_service import record_of
+from hive_mind.hive.effects import Kept, Now, Persist, Put, Record, SetAside
+from hive_mind.hive.membership import MEMBERSHIP
+from hive_mind.hive.node import ACTOR, CLOCK, META, OFFSET, HiveNode
+from hive_mind.hive.policy.admission import has_its_id
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.registry_service import REGISTRY, record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.hive.replication.reliable_channels import CHANNELS, SENT
+from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, BEYOND, HEADS, OWN_JUDGEMENT, PROOFS, SEEN
+from hive_mind.hive.replication.partitions import INCOMING
+from hive_mind.hive.replication.reliable_channels import APPLICATION, CHANNEL_BYTES, CHANNELS, RECEIVED, SENT
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology.federated import EVERYONE
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.model.evidence import Assertion, Head, HiveFact, Sealed, Stamp
+from hive_mind.hive.topology.log import TopologyLog
+from hive_mind.model.decoding import msgpack_decoder
+from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Assertion, Head, HiveFact, Removal, Sealed, Stamp
+from hive_mind.model.messages import RegistryEntry
+
+_DOT_BYTES = ACTOR_BYTES + COUNTER_BYTES
+
+_decode_sealed = msgpack_decoder(Sealed)
+_decode_removal = msgpack_decoder(Removal)
+_decode_head = msgpack_decoder(Head)
+_decode_entry = msgpack_decoder(RegistryEntry)
+
+Place = bytes
+"""As a journal's key says it: a partition, a zero byte, a dot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """An assertion, and the node that wrote it; "" where nobody says which."""
+
+    assertion: Assertion
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSnapshot:
+    """Everything that counts, each assertion once, in the order of their stamps."""
+
+    vouched: tuple[Vouched, ...] = ()
+    entries: tuple[RegistryEntry, ...] = ()
+    own: Mapping[str, tuple[Put, ...]] = field(default_factory=dict)
+    """Per node: its boots, its clock, and the state of its channels."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Writes by node that are known to have been made, and that no journal has or knows to be gone."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """Dots in one journal: those live in it, and those seen."""
+
+    live: set[Place] = field(default_factory=set)
+    up_to: dict[bytes, int] = field(default_factory=dict)
+    beyond: set[Place] = field(default_factory=set)
+
+    def has_seen(self, place: Place) -> bool:
+        return self.up_to.get(_writer_of(place), 0) >= _counter_of(place) or place in self.beyond or place in self.live
+
+
+class JournalMerger:
+    """Takes journals one after the other, in any order; then says what they come to. `moderators` are those of the settings."""
+
+    def __init__(self, moderators: Iterable[str] = ()) -> None:
+        self._journals: list[_Known] = []
+        self._sealed: dict[Place, Sealed] = {}
+        self._proofs: dict[Place, set[bytes]] = {}
+        self._heads: dict[bytes, Head] = {}
+        self._registry = Registry(moderators)
+        self._own_records: dict[str, tuple[Put, ...]] = {}
+
+    def take(self, node: str, records: Iterable[Put]) -> None:
+        """A node's journal. Raises `ValueError` for a value that no node writes."""
+        journal, own_records = _Known(), list[Put]()
+        for record in records:
+            if record.table == ASSERTIONS:
+                self._take_assertion(journal, record)
+            elif record.table == SEEN:
+                journal.up_to[record.key] = int.from_bytes(record.value, "big")
+            elif record.table == BEYOND:
+                journal.beyond.add(record.key)
+            elif record.table == PROOFS:
+                self._proofs.setdefault(record.key, set()).add(record.value)
+            elif record.table == HEADS:
+                self._take_head(record)
+            elif record.table == REGISTRY:
+                self._registry.take([_decode_entry(record.value)], None)
+            elif _is_own(record):
+                own_records.append(record)
+        self._journals.append(journal)
+        self._own_records[node] = tuple(own_records)
+
+    def snapshot(self) -> JournalSnapshot:
+        places_gone = self._gone()
+        live = {place: assertion for place, assertion in self._sealed.items() if place not in places_gone}
+        nodes_by_actor = {head.actor: head.node for head in self._heads.values()}
+        voices = sorted(_voices(live).items(), key=_age)
+        vouched = tuple(Vouched(assertion.assertion, nodes_by_actor.get(_actor_of(place), "")) for place, assertion in voices)
+        return JournalSnapshot(vouched, self._registry.entries(), self._own_records, self._lost())
+
+    def _take_assertion(self, journal: _Known, record: Put) -> None:
+        # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
+        if record.key not in self._sealed and has_its_id((assertion := _decode_sealed(record.value)).assertion):
+            self._sealed[record.key] = assertion
+        journal.live.add(record.key)
+
+    def _take_head(self, record: Put) -> None:
+        head, former = _decode_head(record.value), self._heads.get(record.key)
+        if former is None or former.counter < head.counter:
+            self._heads[record.key] = head
+
+    def _gone(self) -> set[Place]:
+        """A dot that was seen and is gone was removed; and a proof may arrive before its dot."""
+        places_gone: set[Place] = set()
+        for journal in self._journals:
+            places_gone.update(place for place in self._sealed if place not in journal.live and journal.has_seen(place))
+        moderators = self._registry.moderators
+        for place in self._proofs.keys() & self._sealed.keys():
+            proofs = map(_decode_removal, self._proofs[place])
+            if any(_proves(proof, self._sealed[place].assertion, moderators) for proof in proofs):
+                places_gone.add(place)
+        return places_gone
+
+    def _lost(self) -> dict[str, int]:
+        lost: dict[str, int] = {}
+        for writer, head in self._heads.items():
+            first = max((journal.up_to.get(writer, 0) for journal in self._journals), default=0) + 1
+            places = (writer + counter.to_bytes(COUNTER_BYTES, "big") for counter in range(first, head.counter + 1))
+            if count := sum(1 for place in places if not any(journal.has_seen(place) for journal in self._journals)):
+                lost[head.node] = lost.get(head.node, 0) + count
+        return lost
+
+
+def _voices(live: Mapping[Place, Sealed]) -> dict[Place, Sealed]:
+    """The last assertion of an agent on a fact from one root; and that of its home rather than of a copy."""
+    best: dict[tuple[str, str, str], Place] = {}
+    for place, assertion in live.items():
+        voice = assertion.assertion.fact_id, assertion.assertion.agent, assertion.assertion.root
+        former_place = best.get(voice)
+        if former_place is None or _weight(place, assertion) > _weight(former_place, live[former_place]):
+            best[voice] = place
+    return {place: live[place] for place in best.values()}
+
+
+def _weight(place: Place, assertion: Sealed) -> tuple[bool, object, Place]:
+    is_home = _partition_of(place) != EVERYONE
+    return is_home, assertion.assertion.stamp, place
+
+
+def _age(voice: tuple[Place, Sealed]) -> tuple[object, bytes]:
+    return voice[1].assertion.stamp, voice[1].dot
+
+
+def _proves(removal: Removal, assertion: Assertion, moderators: frozenset[str]) -> bool:
+    """Retractions for all are known by the registry; expiry and exceeded quotas every node judges by itself."""
+    is_about_it = removal.fact_id == assertion.fact_id and removal.why not in OWN_JUDGEMENT
+    return is_about_it and (removal.by == assertion.agent or removal.by in moderators)
+
+
+def _is_own(record: Put) -> bool:
+    if record.table == META:
+        return record.key == OFFSET or record.key.startswith(ACTOR)
+    return record.table in (CHANNELS, SENT, RECEIVED) or record.table.startswith(APPLICATION)
+
+
+def _partition_of(place: Place) -> str:
+    return place[: -_DOT_BYTES - 1].decode()
+
+
+def _writer_of(place: Place) -> bytes:
+    return place[:-COUNTER_BYTES]
+
+
+def _actor_of(place: Place) -> Actor:
+    return place[-_DOT_BYTES:-COUNTER_BYTES]
+
+
+def _counter_of(place: Place) -> int:
+    return int.from_bytes(place[-COUNTER_BYTES:], "big")
+
 
 NodeOf = Callable[[Vouched], str]
 """At which of the new nodes somebody's word is written."""
@@ -31,8 +210,6 @@ NodeOf = Callable[[Vouched], str]
 # A quota is against floods; assertions let in once are not judged again.
 _ANY_NUMBER = 1 << 62
 _ALONE = "estate"
-
-
 # Assertions carried over were judged before.
 _NO_TIME = Now(0, 0)
 
@@ -193,3 +370,49 @@ def _latest_believable(snapshot: JournalSnapshot, wall_ms: int) -> Stamp:
 def _refuse_strangers(snapshot: JournalSnapshot, tenant: str) -> None:
     if tenants := {claim.assertion.tenant for claim in snapshot.vouched} - {tenant}:
         raise InvalidInput(f"facts of tenant {min(tenants)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")
+
+
+def _assertion(value: bytes) -> Sealed:
+    """With the id that its content has: two members that show different texts under one id would never find out."""
+    assertion = _decode_sealed(value)
+    if not has_its_id(assertion.assertion):
+        raise WireError("the id of an assertion is not that of its content")
+    return assertion
+
+
+# Tables not named here may hold any bytes.
+_READERS: Mapping[str, Callable[[bytes], object]] = {
+    ASSERTIONS: _assertion,
+    PROOFS: _decode_removal,
+    HEADS: _decode_head,
+    INCOMING: bytes.decode,
+    OUTBOX: msgpack_decoder(Batch),
+    UNDELIVERED: _assertion,
+    REGISTRY: _decode_entry,
+    MEMBERSHIP: TopologyLog.of,
+    SENT: msgpack_decoder(tuple[str, bytes]),
+}
+_META_READERS: Mapping[bytes, Callable[[bytes], object]] = {CLOCK: msgpack_decoder(Stamp), OFFSET: int}
+
+
+def with_damage_set_aside(journal: Iterable[Kept]) -> list[Kept]:
+    """The same, with a `SetAside` for each record that says nothing."""
+    records = [_judged(record) for record in journal]
+    channels = {record.key for record in records if record.table == CHANNELS and isinstance(record, Put)}
+    # Messages in a forgotten channel reach no receiver.
+    return [
+        SetAside(record.table, record.key) if record.table == SENT and record.key[CHANNEL_BYTES:] not in channels else record
+        for record in records
+    ]
+
+
+def _judged(record: Kept) -> Kept:
+    reader = _META_READERS.get(record.key) if record.table == META else _READERS.get(record.table)
+    if reader is None or isinstance(record, SetAside):
+        return record
+    try:
+        reader(record.value)
+    # An unpaired surrogate, an invalid count.
+    except (ValueError, WireError):
+        return SetAside(record.table, record.key)
+    return record

@@ -1,19 +1,20 @@
 """All topologies, each registered once: its name, its settings, and how a hive of it is founded.
 
 Fleets, members, generations, the simulator, evaluation, manifests and help read it from here. "single" is not a topology: agents
-without a hive.
+without a hive. Also here: how many partitions each member keeps, and what its death costs.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
+
+import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD, Federated
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS, first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS, Sharded, first_placement
 
 TopologyName = Literal["single", "flat", "federated", "sharded"]
 NAMES: tuple[TopologyName, ...] = get_args(TopologyName)
@@ -127,3 +128,25 @@ def readers(setting: str) -> tuple[TopologyName, ...]:
 def has_node_per(name: str, unit: Literal["hive", "group", "agent"]) -> bool:
     """Whether this topology has a node per such unit in one process."""
     return name in SPECS and SPECS[name].node_per == unit
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """Of one member. `last`: partitions of which it has the last copy; `copies`: the fewest that any other of its has then."""
+
+    node: str
+    partitions: int
+    last: int
+    copies: int
+
+
+def holdings(topology: Topology, dead: Collection[str] = ()) -> tuple[Holding, ...]:
+    """Of every member but those that are dead already, which are no copies any more."""
+    return tuple(holding_of(topology, node, dead) for node in topology.nodes if node not in dead)
+
+
+def holding_of(topology: Topology, node: str, dead: Collection[str] = ()) -> Holding:
+    partitions = topology.held_by(node)
+    copies = [
+        sum(1 for holder in topology.holders(partition) if holder != node and holder not in dead) for partition in partitions
+    ]
+    return Holding(node, len(partitions), copies.count(0), min(filter(None, copies), default=0))

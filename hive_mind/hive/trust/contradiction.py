@@ -1,4 +1,4 @@
-"""Which facts can't be true beside each other. Nothing is ever deleted for it, only marked; `voting` weighs them.
+"""Which facts can't be true beside each other. Nothing is ever deleted for it, only marked, and weighed.
 
 Two statements conflict when they are about the same concept, one does not merely add to the other, and
   * they differ in a value only (a number, a date, one of two opposites), or one denies what the other says; or
@@ -6,12 +6,23 @@ Two statements conflict when they are about the same concept, one does not merel
 Not when the words show that both may be true: they are about different things ("server 12 …", "server 13 …"; "ferry A", "ferry
 B"), about different occasions (dates differ and something else too), both deny, or are questions. And a speaker of other
 statements does not contradict itself, nor do two that speak of themselves.
+
+A fact is compared with the first few of its concept, by id, so that every node compares the same ones. That costs the same
+however many there are: a concept such as "note" may have a hundred thousand facts.
+
+Which is right, the agents behind each tell, by log-odds votes (Dong, Berti-Équille and Srivastava 2009): one vote per provenance
+root, one per voucher, one per agent (what it said last). That an agent agrees with others changes nothing about its trust: ten
+agents that always agree with each other would look like a majority.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import nsmallest
+from math import log
 
 from hive_mind.hive.trust.wording import Wording, wording
-from hive_mind.model.evidence import Statement
+from hive_mind.model.evidence import Stamp, Statement
 from hive_mind.model.ids import canonical
 from hive_mind.ornament import ornament
 
@@ -22,7 +33,7 @@ _CLOCK_TIME_CHARACTERS = len("2024-01-05T")
 
 def conflicts(a: Statement, b: Statement) -> bool:
     """Whether the two can't both be true, as far as their words tell. Symmetric; false for a statement and itself."""
-    if not a.concept or not b.concept or _concept(a) != _concept(b):
+    if not a.concept or not b.concept or _name(a.concept) != _name(b.concept):
         return False
     a_wording, other_wording = wording(a.content, a.speaker), wording(b.content, b.speaker)
     return a_wording is not None and other_wording is not None and _exclude(a, a_wording, b, other_wording)
@@ -57,10 +68,6 @@ def corrects(later: Statement, earlier: Statement) -> bool:
 def _may(wording_of: Wording, other_wording: Wording) -> bool:
     """Quickly: whether they can exclude each other at all, whatever else they say."""
     return wording_of.frame == other_wording.frame or _overlap(wording_of, other_wording) > OVERLAP_MIN
-
-
-def _concept(statement: Statement) -> str:
-    return canonical(statement.concept).casefold()
 
 
 @ornament(lambda *_: False)
@@ -157,3 +164,141 @@ def _are_occasions(a_wording: Wording, other_wording: Wording) -> bool:
 
 def _overlap(a_wording: Wording, other_wording: Wording) -> float:
     return len(a_wording.words & other_wording.words) / len(a_wording.words | other_wording.words)
+
+
+COMPARED_MAX = 64
+"""A person is helped by the first few that disagree."""
+# As many are known in order, so that most removals need not look at all of them for the next one.
+_ORDERED_MAX = 4 * COMPARED_MAX
+
+
+class Concepts:
+    """Ids of facts by concept. Facts without one are in none."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, set[str]] = {}
+        self._first: dict[str, list[str]] = {}
+        """The smallest ids of each concept, in order: at least `COMPARED_MAX + 1` of them, or all."""
+
+    def add(self, fact_id: str, concept: str) -> None:
+        if not (name := _name(concept)):
+            return
+        ids, first = self._ids.setdefault(name, set()), self._first.setdefault(name, [])
+        if fact_id in ids:
+            return
+        if len(first) == len(ids) or fact_id < first[-1]:
+            insort(first, fact_id)
+            del first[_ORDERED_MAX:]
+        ids.add(fact_id)
+
+    def remove(self, fact_id: str, concept: str) -> None:
+        if not (name := _name(concept)):
+            return
+        ids, first = self._ids[name], self._first[name]
+        ids.discard(fact_id)
+        if not ids:
+            del self._ids[name], self._first[name]
+            return
+        place = bisect_left(first, fact_id)
+        if place < len(first) and first[place] == fact_id:
+            del first[place]
+        if len(first) <= COMPARED_MAX and len(first) < len(ids):
+            self._first[name] = nsmallest(_ORDERED_MAX, ids)
+
+    def rivals(self, fact_id: str, statement: Statement, statement_of: Callable[[str], Statement]) -> list[str]:
+        """Those of the first of its concept that can't be true beside a fact, by id."""
+        rivals_named = [id for id in self._first.get(_name(statement.concept), ())[: COMPARED_MAX + 1] if id != fact_id]
+        return excluding(statement, ((id, statement_of(id)) for id in rivals_named[:COMPARED_MAX]))
+
+
+def _name(concept: str) -> str:
+    return canonical(concept).casefold() if concept else ""
+
+
+@dataclass(frozen=True, slots=True)
+class VotingSettings:
+    """How votes are weighed."""
+
+    alternatives: int = 4
+    """How many wrong answers there are beside the right one. With more, agreement by chance is rarer, and each vote says more."""
+    voucher_vote_max: float = 1.0
+    """Weight of all agents of one voucher together; one unknown agent weighs ln 4 = 1.39."""
+    reliability_min: float = 0.05
+    """And 1 minus it at the most: nobody is always right or always wrong."""
+
+
+DEFAULT = VotingSettings()
+_NO_STAMP = Stamp(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An agent says that `value` is right, and has it from `root`."""
+
+    agent: str
+    value: str
+    root: str
+    confidence: float = 1.0
+    stamp: Stamp = _NO_STAMP
+
+
+def individually(agent: str) -> str:
+    """Everybody came by its own voucher."""
+    return agent
+
+
+def vote(trust: float, confidence: float, settings: VotingSettings) -> float:
+    """Weight of a voice: ln(n τ / (1 − τ)), τ = T / 2, pulled towards 1/2 as its author is less sure."""
+    reliability = min(max(trust / 2.0, settings.reliability_min), 1.0 - settings.reliability_min)
+    # Only downwards: a liar that is unsure is still a liar.
+    if reliability > 0.5:
+        reliability = 0.5 + min(max(confidence, 0.0), 1.0) * (reliability - 0.5)
+    return log(settings.alternatives * reliability / (1.0 - reliability))
+
+
+def fused(
+    claims: Iterable[Claim],
+    trust: Callable[[str], float],
+    voucher: Callable[[str], str] = individually,
+    settings: VotingSettings = DEFAULT,
+) -> dict[str, float]:
+    """The sum of votes for each value.
+
+    A vote below 0, of an agent known to be wrong, tells against what it says. All such votes together weigh at most as much as
+    one voucher: otherwise liars could sink what is right by saying it.
+    """
+    sums: dict[str, float] = {}
+    for value, votes in _voices(claims, trust, voucher, settings).items():
+        # Sorted: sums of floats depend on their order, and all members must agree.
+        ordered = sorted(votes)
+        against = sum(vote for vote in ordered if vote < 0)
+        sums[value] = sum(vote for vote in ordered if vote > 0) + max(against, -settings.voucher_vote_max)
+    return sums
+
+
+def _voices(
+    claims: Iterable[Claim], trust: Callable[[str], float], voucher: Callable[[str], str], settings: VotingSettings
+) -> dict[str, list[float]]:
+    """Each value's votes: the best of each root, and of those the best of each voucher."""
+    by_root: dict[tuple[str, str], tuple[float, str]] = {}
+    for claim in _last_words(claims):
+        voice = (vote(trust(claim.agent), claim.confidence, settings), claim.agent)
+        key = (claim.value, claim.root)
+        by_root[key] = max(by_root.get(key, voice), voice)
+    by_voucher: dict[tuple[str, str], float] = {}
+    for (value, _), (weight, agent) in by_root.items():
+        group = voucher(agent)
+        weight_heard = weight if group == agent else min(weight, settings.voucher_vote_max)
+        by_voucher[value, group] = max(by_voucher.get((value, group), weight_heard), weight_heard)
+    voices: dict[str, list[float]] = {}
+    for (value, _), weight in by_voucher.items():
+        voices.setdefault(value, []).append(weight)
+    return voices
+
+
+def _last_words(claims: Iterable[Claim]) -> list[Claim]:
+    """An agent that says two things is counted for what it said last."""
+    last: dict[str, Claim] = {}
+    for claim in sorted(claims, key=lambda claim: (claim.stamp, claim.value, claim.root)):
+        last[claim.agent] = claim
+    return [last[agent] for agent in sorted(last)]

@@ -13,8 +13,8 @@ import msgspec
 
 from hive_mind.bus.base import Envelope
 from hive_mind.errors import BackendUnavailable, HiveError
+from hive_mind.hive.policy.admission import erased_key
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.policy.rights import erased_key
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erased_from import lacking
 from hive_mind.memory.erasing import ErasureScope

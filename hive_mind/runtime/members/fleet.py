@@ -14,11 +14,11 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import SINGLE, Founding, TopologyName, spec_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory

@@ -16,8 +16,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
 from hive_mind.hive.policy.seal import UNSEALED, Seal
-from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot
-from hive_mind.hive.replication.resettlement import Journal, Resettlement, attached_to, facts_of
+from hive_mind.hive.replication.resettlement import Journal, JournalMerger, JournalSnapshot, Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.replacing import REPLACED, UNFINISHED, sync_file, sync_folder

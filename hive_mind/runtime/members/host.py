@@ -21,7 +21,7 @@ from hive_mind.bus.dead_letters import file_of
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership.membership import Membership
+from hive_mind.hive.membership import Membership
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings

@@ -21,7 +21,7 @@ from hive_mind.hive.effects import Delete, Now, Put, Record
 from hive_mind.hive.member import Member
 from hive_mind.hive.policy.authority import LIMITS
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
-from hive_mind.hive.topology.holdings import holding_of
+from hive_mind.hive.topology.spec import holding_of
 from hive_mind.identity.epochs import Signing
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory

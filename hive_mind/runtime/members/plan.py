@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, Founding, reads, spec_of
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.runtime.node.base import HIVE, RunnerSettings

@@ -16,10 +16,9 @@ from typing import Annotated
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy.admission import refusal
-from hive_mind.hive.policy.rights import problem_with
+from hive_mind.hive.policy.admission import problem_with, refusal
 from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.examining import PROBLEMS_SHOWN
 from hive_mind.memory.transfer.transfer import PROBLEM_CHARACTERS_MAX

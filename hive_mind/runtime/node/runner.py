@@ -31,7 +31,7 @@ from hive_mind.hive.effects import (
     Tally,
     Tick,
 )
-from hive_mind.hive.replication.damage import with_damage_set_aside
+from hive_mind.hive.replication.resettlement import with_damage_set_aside
 from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
+from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SINGLE, Founding, spec_of
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import REPLY_HOURS

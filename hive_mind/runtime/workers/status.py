@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MemberSeen(msgspec.Struct, frozen=True):
-    """One of them. `silent_ms` is None where it was never heard; `state` as `hive.membership.heartbeats` has it."""
+    """One of them. `silent_ms` is None where it was never heard; `state` as `hive.heartbeats` has it."""
 
     name: str
     state: str

@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_mind.control.archives.archive import Archived, export
 from hive_mind.control.state import FleetFolder, FleetState
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.messages import RegistryEntry
 from hive_mind.runtime.members.generations import settle

@@ -9,13 +9,13 @@ from types import ModuleType
 
 import pytest
 
-from hive_mind.hive.policy import expiry
-from hive_mind.hive.policy.expiry import ExpirySettings, FactTTL
+from hive_mind.hive.policy import node_policy
+from hive_mind.hive.policy.node_policy import ExpirySettings, FactTTL
 from hive_mind.hive.query import scatter
 from hive_mind.hive.replication import gossip
 from hive_mind.hive.topology import federated
-from hive_mind.hive.trust import contradiction, ratings
-from hive_mind.hive.trust.ratings import NOBODY, beta_trust
+from hive_mind.hive.trust import contradiction, trust_book
+from hive_mind.hive.trust.trust_book import NOBODY, beta_trust
 from hive_mind.ranking import pipeline, seed
 from hive_mind.runtime import settings
 
@@ -51,14 +51,14 @@ def is_ours_or_differs_on_purpose(name: str, found: object, theirs: object, text
         ("DEFAULT_GOSSIP_FANOUT", gossip, "GossipSettings.fanout", 2),
         ("DEFAULT_GOSSIP_TOP_K", gossip, "GossipSettings.top_k", 10),
         ("GOSSIP_MIN_CONFIDENCE", gossip, "GossipSettings.min_confidence", 0.3),
-        ("DEFAULT_CONFIDENCE_DECAY_RATE", expiry, "ExpirySettings.decay_per_hour", 0.01),
-        ("DEFAULT_MAX_AGE_HOURS", expiry, "ExpirySettings.max_age_hours", 24.0),
+        ("DEFAULT_CONFIDENCE_DECAY_RATE", node_policy, "ExpirySettings.decay_per_hour", 0.01),
+        ("DEFAULT_MAX_AGE_HOURS", node_policy, "ExpirySettings.max_age_hours", 24.0),
         ("RRF_K", pipeline, "RRF_K", 60),
         ("FEDERATED_QUERY_LIMIT_MULTIPLIER", seed, "LIMIT_MULTIPLIER", 10),
         ("DOMAIN_ROUTING_PRIORITY_MULTIPLIER", scatter, "DOMAIN_ROUTING_PRIORITY_MULTIPLIER", 3),
         ("DEFAULT_EMBEDDING_MODEL", settings, "DEFAULT_EMBEDDING_MODEL", "BAAI/bge-base-en-v1.5"),
         ("highest trust", pipeline, "TRUST_MAX", 2.0),
-        ("trust of an agent nobody knows", ratings, "NOBODY.trust", 1.0),
+        ("trust of an agent nobody knows", trust_book, "NOBODY.trust", 1.0),
         ("word overlap of a contradiction", contradiction, "OVERLAP_MIN", 0.4),
     ],
 )
@@ -87,6 +87,6 @@ def test_functions_use_the_constants_when_nobody_names_others():
     assert of(pipeline.hybrid_score_weighted, "confirmation_weight") == pipeline.CONFIRMATION_WEIGHT
     assert of(pipeline.hybrid_score_weighted, "trust_weight") == pipeline.TRUST_WEIGHT
     assert of(pipeline.rrf_merge, "k") == pipeline.RRF_K
-    assert of(expiry.decayed, "rate_per_hour") == default(ExpirySettings, "decay_per_hour")
+    assert of(node_policy.decayed, "rate_per_hour") == default(ExpirySettings, "decay_per_hour")
     assert FactTTL(0) == FactTTL(0, default(ExpirySettings, "max_age_hours"), default(ExpirySettings, "decay_per_hour"))
     assert beta_trust(0, 0) == NOBODY.trust

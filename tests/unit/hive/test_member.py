@@ -24,7 +24,7 @@ from hive_mind.hive.effects import (
     Tick,
 )
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership.membership import MEMBERSHIP, Membership, MembershipSettings
+from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import HELD
 from hive_mind.hive.topology.flat import Flat

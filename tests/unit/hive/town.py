@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Record, Say, Send, Tick
-from hive_mind.hive.replication.app_messages import AppMessages
-from hive_mind.hive.replication.reliable_channels import ChannelSettings, IncomingMessage
+from hive_mind.hive.replication.reliable_channels import AppMessages, ChannelSettings, IncomingMessage
 from hive_mind.model.messages import Message
 
 LOG = "app.log"

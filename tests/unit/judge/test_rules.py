@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy.rights import problem_with_value
+from hive_mind.hive.policy.admission import problem_with_value
 from hive_mind.judge.judgment import FACT, Example, JudgmentAction
 from hive_mind.judge.rules import (
     EXAMPLES_MAX,

@@ -6,8 +6,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.hive.replication.resettlement import facts_of
+from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.agents.runs.shared_values import KEYS_MAX, RegistryValues, Values
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.hive.policy.rights import state_key
+from hive_mind.hive.policy.admission import state_key
 from tests.unit.runtime.members.town import Town, plan
 
 

@@ -15,7 +15,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.hive.effects import Promotion
-from hive_mind.hive.query import paged
+from hive_mind.hive.query import listing
 from hive_mind.hive.trust import contradiction, signature
 from hive_mind.model.content import Candidate
 from hive_mind.model.evidence import Statement
@@ -108,11 +108,11 @@ async def test_pairs_of_an_agent_alone_are_compared_beside_the_loop(monkeypatch:
 
 async def test_a_list_of_many_pages_lets_others_go_on_after_each(monkeypatch: pytest.MonkeyPatch):
     """However many there are: one within the other they once reached the depth at which a node stopped for good."""
-    monkeypatch.setattr(paged, "FACTS_MAX", 1)
+    monkeypatch.setattr(listing, "FACTS_MAX", 1)
     async with flat_hive() as members:
         runner = members.hosted[members.plan.node_of("ben")].runner
         await runner.promote([Promotion(Statement(said(number)), "ben", "list", 0.9) for number in range(FACTS)])
-        turns = Turns(monkeypatch, paged, "page")
+        turns = Turns(monkeypatch, listing, "page")
         listed = await turns.during(runner.facts())
 
         assert (len(listed.facts), listed.completeness, runner.failure) == (FACTS, 1.0, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentStatus
 from hive_mind.runtime.workers.worker import Worker, open_worker

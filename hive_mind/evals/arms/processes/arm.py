@@ -31,7 +31,7 @@ from hive_mind.evals.arms.processes.measured_worker import Given, MembersState, 
 from hive_mind.evals.arms.processes.process_guardian import Guardian, open_guardian
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments import Cell, Learned
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import reads

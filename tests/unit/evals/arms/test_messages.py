@@ -7,8 +7,7 @@ import pytest
 from hive_mind.evals.arms.keeping import names_of
 from hive_mind.evals.arms.node_per_agent import down_of
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 
 THREE = scope_of(["alpha pump", "beta pump", "gamma pump"], ["pump"] * 3)

@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.hive_graph import HiveStatistics
-from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.ids import fact_id
 from tests.hives import HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, flat, settings

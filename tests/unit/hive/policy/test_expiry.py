@@ -2,7 +2,7 @@ from dataclasses import replace
 from math import exp, isclose
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.policy.expiry import (
+from hive_mind.hive.policy.node_policy import (
     HOUR_MS,
     TTL_MAX_MS,
     ExpirySettings,

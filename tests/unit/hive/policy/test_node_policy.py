@@ -6,9 +6,8 @@ from math import exp
 import pytest
 
 from hive_mind.hive.effects import Tick
-from hive_mind.hive.membership.clock import HiveClock
-from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow, PolicySettings
+from hive_mind.hive.heartbeats import HiveClock
+from hive_mind.hive.policy.node_policy import ExpirySettings, NodePolicy, PolicyNow, PolicySettings
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.seal import UNSEALED, Unsealed
 from hive_mind.model.evidence import Sealed, Stamp, dot

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from hive_mind.crdt.clock import DRIFT_MS
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.policy.admission import problem_with, rater_of, rating_key, subject_of
 from hive_mind.hive.policy.registry import Registry, record_key
-from hive_mind.hive.policy.rights import problem_with, rater_of, rating_key, subject_of
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
 

@@ -2,8 +2,7 @@ import pytest
 
 from hive_mind.hive.effects import SearchLocal, Send, Tally
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.listing import TallyScatter, rows_that_fit
-from hive_mind.hive.query.paged import Asker
+from hive_mind.hive.query.listing import Asker, TallyScatter, rows_that_fit
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.aggregation import row
 from hive_mind.model.ids import fact_id

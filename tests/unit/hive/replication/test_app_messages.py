@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from hive_mind.hive.effects import Now, Persist, Put, Received, Reconnected, Record, Say, Send, Tick
-from hive_mind.hive.replication.app_messages import AppMessages
-from hive_mind.hive.replication.reliable_channels import IncomingMessage
+from hive_mind.hive.replication.reliable_channels import AppMessages, IncomingMessage
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
 from tests.unit.hive.town import LOG, SETTINGS, Town
 

@@ -4,8 +4,7 @@ import pytest
 
 from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.effects import Received, Record, Say
-from hive_mind.hive.replication.app_messages import DATA_BYTES_MAX
-from hive_mind.hive.replication.reliable_channels import IncomingMessage, Receiver
+from hive_mind.hive.replication.reliable_channels import DATA_BYTES_MAX, IncomingMessage, Receiver
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
 from tests.unit.hive.town import SETTINGS, Town
 

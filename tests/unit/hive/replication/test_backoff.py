@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hive_mind.hive.replication.backoff import retry_ms
+from hive_mind.hive.replication.reliable_channels import retry_ms
 
 
 @pytest.mark.parametrize(("attempts", "step_ms"), [(0, 2_000), (1, 4_000), (4, 32_000), (5, 60_000), (10**6, 60_000)])

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Put, SetAside
-from hive_mind.hive.replication.damage import with_damage_set_aside
 from hive_mind.hive.replication.reliable_channels import CHANNELS, SENT
+from hive_mind.hive.replication.resettlement import with_damage_set_aside
 from tests.hives import MODERATOR, PUMP_ID, Hive, federated
 
 SAID_KEY = b"\0\0\0\0\0\0\0\1ben"

@@ -7,10 +7,9 @@ import pytest
 
 from benchmarks.crowd import ALL
 from hive_mind.crdt.orset import Delta, ORSet
-from hive_mind.hive.replication.digest import Digest, SeenDigest
 from hive_mind.hive.replication.exchange import Answer
 from hive_mind.hive.replication.exchange_steps import NamedSpan, joinable
-from hive_mind.hive.replication.partition_content import Proofs
+from hive_mind.hive.replication.partition_content import Digest, Proofs, SeenDigest
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Removal, Stamp, actor_id, counter_of, dot
 from hive_mind.model.messages import Span, SyncStep

@@ -8,8 +8,7 @@ import msgspec
 from hive_mind.hive.effects import Received
 from hive_mind.hive.replication.anti_entropy import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.model.messages import ClockSample, SyncOffer, SyncState, TakenOver
 from tests.hives import PUMP_ID, Hive, keyring
 

@@ -6,11 +6,9 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Now, Put
-from hive_mind.hive.policy.expiry import ExpirySettings
-from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot, Vouched
+from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.replication.reliable_channels import CHANNELS, RECEIVED, SENT
-from hive_mind.hive.replication.resettlement import Resettlement, attached_to, facts_of
+from hive_mind.hive.replication.resettlement import JournalMerger, JournalSnapshot, Resettlement, Vouched, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.model.ids import fact_id

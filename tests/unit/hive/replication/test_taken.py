@@ -4,8 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from hive_mind.hive.effects import Delete, Put
-from hive_mind.hive.replication.taken import Taken, by_partition, joined, merged
+from hive_mind.hive.effects import Delete, Put, Taken, by_partition, joined, merged
 
 ONE, OTHER, THIRD = Put("head", b"1", b"x"), Delete("head", b"1"), Put("head", b"2", b"y")
 

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.hive.topology.codec import digest_of, is_name, pack, unpack
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.log import digest_of, is_name, pack, unpack
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 
 NAMES = st.sets(st.sampled_from([f"n{number}" for number in range(12)]), min_size=1, max_size=9)
 FOUNDING = st.one_of(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.placement import moves
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.placement import Placement, first_placement
+from hive_mind.hive.topology.sharded import Placement, first_placement
 
 NAMES = [f"n{n:02}" for n in range(30)]
 

@@ -2,8 +2,7 @@ from collections import Counter
 
 import pytest
 
-from hive_mind.hive.topology.placement import first_placement
-from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.model.ids import fact_id
 
 IDS = [fact_id(f"fact {n}") for n in range(2000)]

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks.trust import accuracy, by_feedback, majority, ring, world
+from hive_mind.hive.policy.admission import rating_key
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.policy.rights import rating_key
-from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, reputations
-from hive_mind.hive.trust.trust_book import TrustBook, k_eff, rating_value
-from hive_mind.hive.trust.voting import DEFAULT, Claim, fused, vote
+from hive_mind.hive.trust.contradiction import DEFAULT, Claim, fused, vote
+from hive_mind.hive.trust.trust_book import NOBODY, Hive, Rating, TrustBook, TrustSettings, k_eff, rating_value, reputations
 from hive_mind.model.evidence import Provenance, Stamp
 
 NOW_MS = 1_700_000_000_000

@@ -6,8 +6,8 @@ import pytest
 
 from hive_mind.api import requests as api
 from hive_mind.bus.dead_letters import file_of, refusal, unreadable
+from hive_mind.hive.policy.admission import erased_key
 from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls

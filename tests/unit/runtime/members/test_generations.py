@@ -15,8 +15,8 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendRejected
 from hive_mind.hive.effects import Put
-from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.members.generations import Move, Moved, move, settle
 from hive_mind.runtime.members.host import open_member

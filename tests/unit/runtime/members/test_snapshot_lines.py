@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.model.evidence import Assertion, Stamp, Statement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Appointment, RegistryEntry

@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.membership import MembershipSettings
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.plan import MemberPlan

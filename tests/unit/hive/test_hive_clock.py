@@ -1,7 +1,7 @@
 import pytest
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.membership.clock import HiveClock
+from hive_mind.hive.heartbeats import HiveClock
 from hive_mind.model.messages import ClockSample
 
 TRUE_MS = 1_700_000_000_000

@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from hive_mind.hive.index import replica as replica_module
-from hive_mind.hive.index.concepts import COMPARED_MAX, Concepts
-from hive_mind.hive.query.paged import FACTS_MAX
+from hive_mind.hive import replica as replica_module
+from hive_mind.hive.query.listing import FACTS_MAX
 from hive_mind.hive.trust import contradiction
+from hive_mind.hive.trust.contradiction import COMPARED_MAX, Concepts
 from hive_mind.model.evidence import Statement
 from hive_mind.model.messages import ListReply
 from tests.hives import Hive, flat

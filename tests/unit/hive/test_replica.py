@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hive_mind.hive.index.replica import Replica, Shares
 from hive_mind.hive.policy.admission import DEPTH_MAX, answerable, is_comparable
+from hive_mind.hive.replica import Replica, Shares
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id

@@ -3,12 +3,12 @@
 import pytest
 
 from hive_mind.hive.effects import Persist, Send
-from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.topology import codec
+from hive_mind.hive.membership import MembershipSettings
+from hive_mind.hive.topology import log
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.codec import unpack
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology.log import unpack
 from hive_mind.model.messages import TopologyUpdate
 from tests.unit.hive.beating import ABC, Others, membership, now
 
@@ -169,7 +169,7 @@ def test_after_the_last_epoch_there_is_none():
 
 
 def test_more_than_can_be_are_not_taken_in_and_a_person_is_told(monkeypatch):
-    monkeypatch.setattr(codec, "NODES_MAX", 3)
+    monkeypatch.setattr(log, "NODES_MAX", 3)
     one = membership()
 
     Others(one).live(9_000, "b", "c", "d", wants_in=True)

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from hive_mind.hive.index.compacting_index import Columns, CompactingIndex, Indexed, IndexedEvidence
+from hive_mind.hive.compacting_index import Columns, CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import NOWHERE, Anchors, Probe
 from hive_mind.ranking.index import FactIndex

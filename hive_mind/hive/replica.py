@@ -13,17 +13,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from hive_mind.hive.effects import Record
-from hive_mind.hive.index.assertion_policy import AssertionPolicy
-from hive_mind.hive.index.compacting_index import CompactingIndex, Indexed, IndexedEvidence
-from hive_mind.hive.index.concepts import Concepts
+from hive_mind.hive.compacting_index import CompactingIndex, Indexed, IndexedEvidence
+from hive_mind.hive.effects import Record, Taken
 from hive_mind.hive.policy.admission import answerable, is_comparable
+from hive_mind.hive.policy.authority import AssertionPolicy
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.replication.taken import Taken
 from hive_mind.hive.trust import signature
-from hive_mind.hive.trust.ratings import TRUST_DEFAULT
-from hive_mind.hive.trust.trust_book import k_eff
-from hive_mind.hive.trust.voting import Claim, fused
+from hive_mind.hive.trust.contradiction import Claim, Concepts, fused
+from hive_mind.hive.trust.trust_book import TRUST_DEFAULT, k_eff
 from hive_mind.model.aggregation import moment_ms, row
 from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about

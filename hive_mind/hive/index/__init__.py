@@ -1,1 +1,0 @@
-"""A node's knowledge, ready to be searched."""

@@ -1,1 +1,0 @@
-"""Members, their liveness, hive time, and the next topology."""
