@@ -30,6 +30,8 @@ from tests import limits
 from tests.architecture.test_rules import PURE
 from tests.mutants.mutating import ROOT, Mutant, drawn
 
+# Besides a room's own: what goes through many rooms in one process, and so calls theirs.
+_ACROSS_ROOMS = ("tests/laws", "tests/contract/test_memory.py", "tests/unit/memory")
 # A mutant is judged by the quick tests that call it, up to this many seconds of CPU together as they take without it.
 _TESTS_S = 3.0
 # One that takes this long never ends: in seconds of CPU, and for what waits and uses none.
@@ -157,10 +159,11 @@ def _quick(timed: list[tuple[float, pytest.Item]]) -> list[pytest.Item]:
 
 
 def tests_of(room: str) -> list[Path]:
-    """A folder of its own, or the tests that have its name."""
+    """A folder of its own, or the tests that have its name; and those across rooms."""
+    across = [ROOT / path for path in _ACROSS_ROOMS]
     if not room.endswith(".py"):
-        return [folder for folder in (ROOT / "tests" / "unit" / room, ROOT / "tests" / room) if folder.is_dir()]
-    return sorted((ROOT / "tests").rglob(f"test_{Path(room).stem}.py"))
+        return [*across, *(folder for folder in (ROOT / "tests" / "unit" / room, ROOT / "tests" / room) if folder.is_dir())]
+    return [*across, *sorted((ROOT / "tests").rglob(f"test_{Path(room).stem}.py"))]
 
 
 def judge(mutants: list[Mutant], tests: list[Path], rows: Path | None = None) -> list[Outcome]:
