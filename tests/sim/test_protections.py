@@ -12,7 +12,7 @@ from tests.sim import test_appointed_moderators as test_appointed
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
 from tests.sim.storms import storm
-from tests.unit.hive.membership import test_membership_seals as test_seals
+from tests.unit.hive import test_membership_seals as test_seals
 from tests.unit.hive.replication import test_handing_over, test_partition_replica_keys, test_share_limits
 from tests.unit.hive.replication.test_share_limits import strict_court as strict
 from tests.unit.hive.trust import test_trust_book as test_trust
