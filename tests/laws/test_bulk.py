@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hive_mind.ranking.bulk import Terms, Vocabulary
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import indexed_terms, tokenize
 from hive_mind.ranking.vector import ExactVectors, VectorArm
 
 # What tokenizing takes apart or leaves together, and what stands between texts when many are read at once.
@@ -80,6 +81,32 @@ def test_an_index_of_many_scores_like_one_of_each(batches: list[list[Said]], ask
         assert together.matched(terms).scores.tobytes() == singly.matched(terms).scores.tobytes()
 
 
+def test_batches_of_every_kind_of_text_are_indexed_as_one_by_one() -> None:
+    together, singly, vocabulary = Bm25Index(), Bm25Index(), Vocabulary()
+    piece = (_PIECES * 3).__getitem__
+    said = [
+        Said(" ".join(map(piece, range(n, n + 4))), piece(5 * n % 50), "2023-05" * (n % 2), piece(n + 4), piece(n + 2), ())
+        for n in range(len(_PIECES))
+    ]
+
+    for first, last in pairwise((0, 1, 1, 4, 30, 31, len(said))):
+        terms = vocabulary.weighted_terms(said[first:last])
+        together.add_all(terms)
+        expected = list(map(weighted_terms, said[first:last]))
+        assert [of_row(terms, row) for row in range(last - first)] == [
+            {term: struct.pack("<f", weight) for term, weight in row.items()} for row in expected
+        ]
+        assert terms.lengths.tolist() == pytest.approx(
+            [sum(weight for term, weight in row.items() if not term.startswith("~")) for row in expected]
+        )
+        for position, row in enumerate(expected, start=first):
+            singly.add(position, row)
+
+    for asked in map(indexed_terms, _PIECES):
+        assert together.statistics(asked) == singly.statistics(asked)
+        assert together.matched(asked).scores.tobytes() == singly.matched(asked).scores.tobytes()
+
+
 @pytest.mark.parametrize("arm", [ExactVectors, QuantisedVectors])
 def test_vectors_added_together_are_found_like_vectors_added_singly(arm: type[ExactVectors] | type[QuantisedVectors]) -> None:
     rng = np.random.default_rng(7)
@@ -113,7 +140,7 @@ def test_an_index_finds_what_was_added_together_and_refuses_it_twice() -> None:
     index.set_vectors(vectors)
 
     assert found(index, ["2"]) == ["c"]
-    assert index.vectors_missing == 3
+    assert (index.vectors_missing, FactIndex().vectors_missing) == (3, 0)
     assert index.vector("d") is not None
     with pytest.raises(ValueError, match="already"):
         index.add_all(["a"], Vocabulary().weighted_terms(said[:1]))

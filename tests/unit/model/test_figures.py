@@ -32,6 +32,10 @@ def test_a_nought_before_an_hour_makes_no_other_time(hour: int, minute: int):
     [
         ("6:40 pm", "18:40"),
         ("12:05 a.m.", "0:05"),
+        ("12:05 pm", "12:05"),
+        ("13:05 pm", "13:05"),
+        ("quarter past two", "2:15"),
+        ("quarter to two", "1:45"),
         ("4 pm", "16:00"),
         ("half past seven", "7:30"),
         ("quarter to one", "12:45"),
@@ -60,6 +64,8 @@ def test_codes_and_dates_stay(text: str):
         ("What leaves at 08:05?", {"8:05"}),
         ("Which ferry left in 1998 with 3 people?", set()),
         ("What costs 40 euros?", {"40"}),
+        ("What has 9999 of 999?", {"9999"}),
+        ("What leaves at 6:40 pm or 4 pm or half past seven?", {"18:40", "16:00", "7:30"}),
     ],
 )
 def test_the_figures_of_a_question_that_an_answer_needs(question: str, figures: set[str]):

@@ -5,8 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.memory.gate.disguises import forms_of
+from hive_mind.model import ids
 from hive_mind.model.ids import normal, shown, without_tags
 from hive_mind.ranking.tokens import tokenize
+
+
+@pytest.fixture(autouse=True)
+def _forms_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is remembered from before."""
+    monkeypatch.setattr(ids, "_FORMS", ids._Forms(ids._form))
+    monkeypatch.setattr(ids, "_SHOWN", ids._Forms(ids._shown_form))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +40,7 @@ def test_a_code_with_a_hyphen_that_does_not_break_is_found_by_one_that_does():
     assert tokenize("CVE\u20112024\u20111234") == tokenize("CVE-2024-1234")
 
 
-@pytest.mark.parametrize("text", ["10² = 100", "½ litre", "it´s", "a — b", "10 – 20"])
+@pytest.mark.parametrize("text", ["10² = 100", "½ litre", "it´s", "a — b", "10 – 20", "\u0601 12"])
 def test_what_a_reader_tells_apart_stays_apart(text: str):
     assert normal(text) == text
 
@@ -68,6 +76,9 @@ def test_tags_and_references_are_read_as_a_page_shows_them():
         ("open \u2014 or shut", "open \u2014 or shut"),
         ("👩\u200d🚀 می\u200cروم", "👩\u200d🚀 می\u200cروم"),
         ("８ x²", "８ x²"),
+        ("ﬀ ﬁ ﬆ ﬓ", "ff fi st ﬓ"),
+        ("‛a‟", "'a\""),
+        ("\U0001f3f4\U000e0067\U000e007f \u0601", "\U0001f3f4\U000e0067\U000e007f \u0601"),
     ],
 )
 def test_a_text_is_kept_as_the_eye_sees_it_and_a_keyboard_types_it(written: str, kept: str):

@@ -21,8 +21,9 @@ from hive_mind.memory.intake import new_fact
 from hive_mind.memory.sharing.sharing import statement_of
 from hive_mind.memory.transfer.transfer import line_of, record_of
 from hive_mind.model.content import Candidate
+from hive_mind.model.erasure import SUBJECT_WORDS_MAX, Erasures, Kind, erasure_of, read_key
 from hive_mind.model.evidence import FIELDS, LISTS, Assertion, Stamp, Statement, said_of
-from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.fact import Fact, Sharing, turned
 from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, vector_key
 from hive_mind.model.query import Contributions, TermStatistics
 from tests.builders import fact, said
@@ -58,6 +59,53 @@ def test_contributions_sum_to_the_score():
 def test_statistics_of_disjoint_corpora_add_up():
     total = TermStatistics(2, 5.0, {"a": 1}, 13.0) + TermStatistics(1, 2.5, {"a": 1, "b": 1}, 6.25)
     assert total == TermStatistics(3, 7.5, {"a": 2, "b": 1}, 19.25)
+
+
+DIGEST = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(("kind", "name"), [("source", "talk.txt"), ("agent", "ben"), ("fact", DIGEST)])
+def test_the_key_of_an_erasure_is_read_back(kind: Kind, name: str):
+    erasure = erasure_of(kind, name)
+    assert (erasure.words, read_key(erasure.key)) == (0, erasure)
+
+
+@pytest.mark.parametrize("words", range(1, SUBJECT_WORDS_MAX + 1))
+def test_a_subject_is_found_in_any_text_that_has_its_words_in_its_order(words: int):
+    names = "Ada B Lovelace of the Old Mill House".split()[:words]
+    erasure = erasure_of("subject", " ".join(names))
+    erasures = Erasures([erasure])
+    assert (erasure.words, read_key(erasure.key)) == (words, erasure)
+    assert erasures.names_subject(["nothing", f"Here is {', '.join(names).upper()}."])
+    assert erasures.names_subject([" ".join(names)])
+    assert erasures.covers_fact("f", [f"{' '.join(names)}, too"])
+    assert not erasures.names_subject([" ".join(["x", *names[1:]]), " ".join(names[:-1]), ""])
+
+
+@pytest.mark.parametrize(("kind", "name"), [("subject", ""), ("subject", "a b c d e f g h i"), ("agent", " "), ("fact", "ab")])
+def test_what_names_nothing_or_too_much_is_no_erasure(kind: Kind, name: str):
+    with pytest.raises(InvalidInput):
+        erasure_of(kind, name)
+
+
+@pytest.mark.parametrize("start", ["subject/0", "subject/9", "subject/10", "subject/", "agent/1", "agent/٠", "page/0", ""])
+def test_no_other_key_is_read(start: str):
+    assert read_key(f"{start}/{DIGEST}") is None
+    assert read_key(f"agent/0/{DIGEST}0") is None
+
+
+def test_a_fact_has_the_times_at_which_it_began_and_ceased_to_hold():
+    held, gone = fact(learned_at_us=100), fact(learned_at_us=100, superseded_by="f" * 32)
+    ceased = turned(gone, held, 200)
+    again = turned(held, ceased, 150)
+
+    assert (turned(held, held, 200), turned(held, None, 200), turned(gone, None, 200).turned_at_us) == (held, held, ())
+    assert (ceased.turned_at_us, again.turned_at_us) == ((100, 200), (100, 200, 201))
+    assert turned(replace(held, turned_at_us=(100, 200)), None, 300).turned_at_us == (100, 200, 300)
+    assert [again.held_at(time) for time in (99, 100, 199, 200, 201)] == [False, True, True, False, True]
+    assert again.as_held_at(150) == replace(held, turned_at_us=())
+    assert again.as_held_at(201) == again
+    assert fact(learned_at_us=300, turned_at_us=(100, 200, 300)).as_held_at(150).learned_at_us == 100
 
 
 def with_text(one: Any, field: str, text: str) -> Any:

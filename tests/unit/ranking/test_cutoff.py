@@ -23,6 +23,11 @@ def test_the_factor_says_how_steep_a_cliff_is(factor: float, kept: int):
     assert cut(TABLE, factor).kept == kept
 
 
+def test_a_gap_of_just_the_factor_is_no_cliff():
+    assert cut([8.0, 7.0, 4.0, 3.5], 3.0).kept == 4
+    assert cut([8.0, 7.0, 3.75, 3.5], 3.0).kept == 2
+
+
 def test_scores_of_one_arm_have_cliffs_too():
     assert cut([14.1, 13.2, 12.4, 3.0, 2.9]).kept == 3
 
@@ -55,6 +60,7 @@ def test_the_last_bits_of_a_sum_are_neither_a_cliff_nor_a_trend():
     assert cut([1.0, 1.0 - 1e-15, 0.5]).kept == 3
     assert cut([1e9, 1e9 - 1e-6, 5e8]).kept == 3
     assert cut([1.0, 0.95, 0.95 - 1e-15, 0.5]).kept == 3
+    assert cut([1e12, 0.9, 0.5, 0.4]).kept == 4
 
 
 @pytest.mark.parametrize(("scores", "kept"), [([], 0), ([1.0], 1), ([1.0] * 30, 10)])

@@ -57,9 +57,10 @@ def test_meaning_that_is_half_as_near_is_all_the_way_behind_and_words_of_half_th
 
 
 def test_what_is_missing_is_weighed_by_how_rare_it_is():
-    idf = {"token": 3.0, "the": 1.0}
-    found = distraction.missing(["token", "the"], idf, [{"token"}, {"the"}, {"token", "the"}, set()])
-    assert found.tolist() == [0.25, 0.75, 0, 1]
+    for scale in (0.125, 1.0, 8.0):
+        idf = {"token": 3.0 * scale, "the": scale}
+        shares = distraction.missing(["token", "the", "unheard"], idf, [{"token"}, {"the"}, {"token", "the"}, set()])
+        assert shares.tolist() == [0.25, 0.75, 0, 1]
 
 
 def test_a_query_without_content_misses_nothing():

@@ -1,5 +1,6 @@
 """Fusion by hand, evidence in bounds, and the constants that were published."""
 
+import random
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -157,6 +158,46 @@ def test_a_hybrid_query_without_any_vector_is_a_keyword_query():
     candidates = pool([(4, float("nan")), (2, float("nan"))])
     assert rank(candidates, alike, 2) == rank(candidates, alike, 2, "keyword")
     assert rank(candidates, alike, 2)[0].components.semantic is None
+
+
+def by_the_docstring(candidates: Pool, support: list[FactSupport], lent: dict[str, float]) -> dict[str, float]:
+    """The score of each candidate by the formula in the module's docstring."""
+
+    def behind(scores: list[float]) -> float:
+        return 1 - sorted(scores)[-10] / max(scores) if len(scores) >= 10 and max(scores) > 0 else 1.0
+
+    words, cosines = candidates.keyword.tolist(), [max(cosine, 0.0) for cosine in candidates.semantic.tolist()]
+    weight = 0.6 * min(1.0, max(0.1, behind(cosines) / 0.15))
+    if len(words) >= 10 and behind(cosines) > max(0.15, behind(words) / 2):
+        weight = 0.7
+    scores = {}
+    for name, word, cosine, exact, fact in zip(candidates.ids, words, cosines, candidates.exact.tolist(), support, strict=True):
+        relevance = (1 - weight) * word / max([*words, 1e-9]) + weight * 0.75 * cosine / max(cosines) + lent.get(name, 0.0)
+        scores[name] = relevance * (1 + 0.1 * (0.6 * fact.confirmations + 0.4 * fact.trust)) / 1.1 + exact
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_ranking_is_that_of_the_formula(seed: int):
+    chance = random.Random(seed)
+    size, scale = chance.choice([1, 2, 8, 9, 10, 11, 30]), chance.choice([0.05, 1.0, 20.0])
+    low = chance.choice([0.0, 0.7, 0.8, 0.9, 0.99])
+    candidates = pool(
+        [(scale * chance.choice([0.0, chance.uniform(low, 1)]), chance.uniform(low - 0.1, 1)) for _ in range(size)],
+        [chance.choice([0.0, 0.0, 0.5, 1.0]) for _ in range(size)],
+    )
+    support = [FactSupport(chance.random(), chance.random(), chance.random()) for _ in range(size)]
+    lent = {name: chance.random() / 5 for name in candidates.ids[::3]} if seed % 2 else {}
+
+    places = rank(candidates, by_id(candidates, lambda name: support[int(name)]), size, related=pipeline.Related(lent=lent))
+
+    scores = {name: score for name, score in by_the_docstring(candidates, support, lent).items() if score > 0}
+    assert {place.id: place.score for place in places} == pytest.approx(scores, abs=1e-5)
+    assert [place.id for place in places] == sorted(scores, key=lambda name: -scores[name])
+    for place in places:
+        row = int(place.id)
+        assert place.components.confirmations == pytest.approx(support[row].confirmations)
+        assert (place.components.keyword, place.components.exact) == (candidates.keyword[row], candidates.exact[row])
 
 
 def test_what_has_nothing_in_common_with_the_query_is_not_returned():

@@ -54,6 +54,10 @@ def test_a_joined_word_has_the_words_it_is_made_of_or_the_other_way_round(writte
     assert set(tokenize(said)) <= set(tokenize(written))
 
 
+def test_a_joined_word_takes_nothing_of_the_words_around_it():
+    assert tokenize("3 openLockGate 4") == ["3", "openlockg", "open", "lock", "gate", "4"]
+
+
 @pytest.mark.parametrize("word", ["GitHub", "iPhone", "JavaScript", "McDonald"])
 def test_a_brand_is_one_word(word: str):
     assert len(tokenize(word)) == 1

@@ -1,5 +1,7 @@
 """A part of an index chosen beforehand ranks as if there were nothing else, whichever vector index compares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from hive_mind.ranking.within import TermCache
 from tests.builders import words_vector
 
 DIMENSION, SIZE = 32, 400
+ARMS = ((0, 0.0), (1, -2.0), (2, 0.0))
 WORDS = "red blue pump door tank valve D40 D41 leaks open shut north south".split()
 
 
@@ -49,6 +52,27 @@ def test_a_part_is_an_index_of_its_own(arm: str):
 
             assert told(whole.candidates(scored, 5)[0]) == told(alone.candidates(alone.scored(probe), 5)[0]), (chosen, query)
             assert scored.looked_at == len(chosen)
+
+
+@pytest.mark.parametrize("arm", ["exact", "quantised"])
+@pytest.mark.parametrize("depth", [1, 5, 40, 1000])
+@pytest.mark.parametrize("each", [1, 3])
+def test_a_pool_is_the_best_of_each_arm(arm: str, depth: int, each: int):
+    whole = index_of(arm, list(range(SIZE)))
+    names = [f"{number:04}" for number in range(0, SIZE, each)]
+    for query in ("red pump", "D40", "Who shut the D41 valve?", ""):
+        for vector in (None, unit(query or "red")):
+            probe = Probe(tuple(query.lower().split()), anchors(query), vector, depth)
+            figures = told(whole.pool(replace(probe, depth=SIZE)))
+            arms = ([name for name in names if name in figures and figures[name][column] > floor] for column, floor in ARMS)
+            best = [
+                sorted(holders, key=lambda name: (*(-figures[name][i] for i in order), name))[:depth]
+                for holders, order in zip(arms, ((0,), (1,), (2, 0)), strict=True)
+            ]
+
+            pool = whole.pool(probe, None if each == 1 else set(names).__contains__)
+
+            assert told(pool) == {name: figures[name] for name in set().union(*best)}, query
 
 
 def test_by_words_alone_only_holders_of_a_word_are_looked_at():

@@ -70,6 +70,25 @@ def test_a_passage_that_nobody_has_any_more_leads_nowhere_and_the_first_ranking_
     assert len(world.probes) == 1
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 9])
+def test_as_many_are_shown_as_there_are_however_many_were_ranked_on_the_way(count: int):
+    ranking = World({}).ranked()
+    assert [document.id for document in ranking.best(count)] == list(FIRST.pool.ids)[:count]
+
+
+def test_those_that_name_the_identifier_lead_on_and_the_question_is_not_left_out():
+    opened, mended, other = fact("juniper-10 opened INC-9037"), fact("juniper-10 is mended"), fact("INC-9037, they say")
+    first = candidates({opened: 5.0, mended: 4.9, other: 1.0})
+    first = InColumns(Pool(first.pool.ids, first.pool.keyword, first.pool.semantic, np.float32([1, 0, 1])), first.evidence)
+    world = World({document.id: document for document in (opened, mended)}, first)
+
+    ranking = at_once(ranking_of(Query("What ended INC-9037?", 2), None, 2, RankingSettings()), world.gather, world.read)
+
+    assert sorted(world.readings[0].ids) == sorted([opened.id, opened.id, other.id])
+    assert "juniper-10" in world.probes[1].terms
+    assert ranking.candidates.pool.ids == (*first.pool.ids, BIRTH.id)
+
+
 def test_nothing_found_is_not_read():
     world = World(FACTS, candidates({}))
     assert contents(world.ranked()) == []

@@ -98,6 +98,20 @@ def test_names_that_are_common_beside_what_was_asked_for_gain_less():
     assert gains == pytest.approx({"novel": WEIGHT / 3, "poet": WEIGHT / 3})
 
 
+@pytest.mark.parametrize("further", [BY_NAMES, CASE])
+@pytest.mark.parametrize("best", ["novel", "nowhere"])
+def test_gains_hang_on_shares_of_scores_and_not_on_their_scale(further: Probe, best: str):
+    scores, half = np.float32([9, 4, 1]), np.full(3, 0.5, np.float32)
+
+    def gains(scale: float) -> dict[str, float]:
+        second = Pool(("novel", "poet", "town"), np.float32(scale) * scores, half, half)
+        return lent(further, second, pool_of(poet=5.0 * scale), best)
+
+    assert gains(1.0)["poet"] > gains(1.0)["town"] > 0
+    for scale in (0.01, 0.1, 10.0):
+        assert gains(scale) == pytest.approx(gains(1.0))
+
+
 def test_where_nothing_else_has_the_names_nothing_changes():
     assert lent(BY_NAMES, pool_of(novel=9.0), pool_of(), "novel") == {"novel": 0.0}
 

@@ -116,6 +116,29 @@ def test_a_few_words_are_asked_for_as_of_any_language():
     assert "~pump" not in question_terms("What is the Pumpenhaus?")
 
 
+@pytest.mark.parametrize(
+    ("text", "indexed", "asked"),
+    [
+        ("who pays the toll", "pay toll", "pay toll"),
+        ("tolls", "toll", "toll ~_tol ~toll ~olls ~lls_"),
+        ("die tolls", "toll ~_tol ~olls", "toll ~_tol ~toll ~olls ~lls_"),
+        ("Łódź tolls", "lodz ~_lod ~odz_ toll ~_tol ~olls", "lodz toll ~_lod ~lodz ~odz_ ~_tol ~toll ~olls ~lls_"),
+        ("who pays the tolls in Łódź", "pay toll lodz", "pay toll lodz"),
+        ("мосты", "мост ~_мос ~осты", "мост ~_мос ~мост ~осты ~сты_"),
+        ("the мосты", "мост ~_мос ~осты", "мост ~_мос ~мост ~осты ~сты_"),
+    ],
+)
+def test_grams_stand_beside_words_where_a_text_is_not_plainly_english(text: str, indexed: str, asked: str):
+    assert indexed_terms(text) == indexed.split()
+    assert question_terms(text) == tuple(asked.split())
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_the_longest_word_has_64_characters(letter: str):
+    assert [len(tokenize(f"a pump {letter * length}")) for length in (63, 64, 65)] == [2, 2, 1]
+    assert [len(indexed_terms(f"die {letter * length}")) > 2 for length in (63, 64, 65)] == [True, True, False]
+
+
 def test_a_voiced_kana_is_another_letter():
     assert tokenize("がく") != tokenize("かく")
 

@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 
+from hive_mind.crdt.context import COUNTER_MAX
+from hive_mind.hive.policy import admission
 from hive_mind.hive.policy.admission import (
     CONTENT_CHARACTERS_MAX,
     NAMES_MAX,
@@ -10,13 +14,16 @@ from hive_mind.hive.policy.admission import (
     malformed,
     refusal,
 )
-from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.model.evidence import Sealed, Stamp, Statement, dot
+from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, UNSEALED
+from hive_mind.model.evidence import LISTS, Head, HiveFact, Provenance, Removal, Sealed, Stamp, Statement, dot
 from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import fact_id
+from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.probe import Anchors, Probe
 from tests.hives import PUMP, assertion
 
 OWN = dot(b"8 bytes!", 1)
+STAMP = Stamp(5)
 LONG_NAME = "x" * (NAME_CHARACTERS_MAX + 1)
 LONG_TEXT = "x" * (CONTENT_CHARACTERS_MAX + 1)
 
@@ -28,6 +35,98 @@ def saying(**fields):
 
 def reason(given, own: bytes = OWN) -> str:
     return refusal(Sealed(own, given), "all", "default", UNSEALED)
+
+
+def taken_back(count: int = 1, **fields) -> str:
+    return admission.malformed_removal(
+        Removal(**({"fact_id": "f", "dots": (OWN,) * count, "stamp": Stamp(5), "by": "ines", "why": "retracted"} | fields))
+    )
+
+
+def headed(**fields) -> str:
+    return admission.malformed_head(Head(**({"node": "n0", "incarnation": b"", "counter": 1} | fields)))
+
+
+def entered(key: str = "rule/r", value: str = "{}", by: str = "ines", stamp: Stamp = STAMP, seal: bytes = b"") -> str:
+    return admission.problem_with(RegistryEntry(key, value, stamp, by, seal))
+
+
+@pytest.mark.parametrize(
+    ("reason_for", "most"),
+    [
+        *((lambda n, name=name: reason(assertion(**{name: "x" * n})), NAME_CHARACTERS_MAX) for name in ("agent", "root")),
+        *(
+            (lambda n, name=name: reason(saying(**{name: "x" * n})), CONTENT_CHARACTERS_MAX)
+            for name in ("content", "concept", "before")
+        ),
+        *(
+            (lambda n, name=name: reason(saying(**{name: "x" * n})), NAME_CHARACTERS_MAX)
+            for name in ("said_at", "speaker", "model")
+        ),
+        *((lambda n, name=name: reason(saying(**{name: ("x" * n,)})), NAME_CHARACTERS_MAX) for name in LISTS),
+        (lambda n: reason(saying(labels=("x",) * (n - 3), entities=("x",) * 3)), NAMES_MAX),
+        (lambda n: reason(saying(vector=b"x" * n)), VECTOR_BYTES_MAX),
+        (lambda n: reason(assertion(ttl_ms=n)), TTL_MS_MAX),
+        *((lambda n, name=name: reason(assertion(**{name: n})), TIME_MS_MAX) for name in ("ms", "expires_ms")),
+        (lambda n: reason(assertion(stamp=Stamp(5, 0, b"x" * n))), admission.STAMP_ACTOR_BYTES_MAX),
+        (lambda n: refusal(Sealed(OWN, assertion(), b"x" * n), "all", "default", UNSEALED), SEAL_BYTES_MAX),
+        (taken_back, admission.REMOVAL_DOTS_MAX),
+        *((lambda n, name=name: taken_back(**{name: "x" * n}), NAME_CHARACTERS_MAX) for name in ("fact_id", "by")),
+        (lambda n: taken_back(seal=b"x" * n), SEAL_BYTES_MAX),
+        (lambda n: taken_back(stamp=Stamp(5, 0, b"x" * n)), admission.STAMP_ACTOR_BYTES_MAX),
+        (lambda n: headed(node="x" * n), NAME_CHARACTERS_MAX),
+        *((lambda n, name=name: headed(**{name: b"x" * n}), SEAL_BYTES_MAX) for name in ("incarnation", "seal")),
+        (lambda n: headed(counter=n), COUNTER_MAX),
+        (lambda n: entered(key=f"rule/{'x' * (n - 5)}"), admission.KEY_CHARACTERS_MAX),
+        (lambda n: entered(by="x" * n), admission.KEY_CHARACTERS_MAX),
+        (lambda n: entered(value=f'{{"x": "{"x" * (n - 9)}"}}'), admission.VALUE_CHARACTERS_MAX),
+        (lambda n: entered(stamp=Stamp(n)), (1 << 53) - 1),
+        (lambda n: entered(stamp=Stamp(5, n)), (1 << 53) - 1),
+        (lambda n: entered(stamp=Stamp(5, 0, b"x" * n)), admission.STAMP_ACTOR_BYTES_MAX),
+        (lambda n: entered(seal=b"x" * n), SEAL_BYTES_MAX),
+    ],
+)
+def test_each_limit_is_the_most_that_is_let_in(reason_for, most: int):
+    assert reason_for(most) == ""
+    assert reason_for(most + 1) != ""
+
+
+def test_a_removal_names_a_dot_and_a_head_counts_from_one():
+    assert all((taken_back(0), taken_back(dots=(OWN, b"short")), headed(counter=0)))
+    assert all((entered(stamp=Stamp(-1)), entered(stamp=Stamp(5, -1))))
+
+
+@pytest.mark.parametrize("characters", [10, 3_999, 4_000, 7_999, 8_000, 64_000])
+def test_every_four_thousand_characters_of_a_fact_count_as_one_more(characters: int):
+    named = saying(content="x" * (characters - 10), labels=("abc", "d"), speaker="e", said_at="f")
+    assert admission.weight(msgspec.structs.replace(named, agent="nobody", root="root")) == 1 + characters // 4_000
+
+
+def test_a_fact_has_figures_that_there_are():
+    provenance = Provenance("ines", "root", 1.0, Stamp(TIME_MS_MAX))
+    most = HiveFact(fact_id(PUMP), Statement(PUMP), (provenance,), 1.0, 0, 2.0)
+    changed = msgspec.structs.replace
+    least = changed(most, confidence=0.0, trust=0.0, provenance=(changed(provenance, confidence=0.0, stamp=Stamp(0)),))
+    for fact in (most, least, changed(least, provenance=(*least.provenance, provenance))):
+        assert admission.is_fact(fact, "default")
+    for fields in (
+        {"confidence": 1.01},
+        {"confidence": -0.01},
+        {"trust": 2.01},
+        {"trust": -0.01},
+        {"provenance": ()},
+        {"id": "f"},
+    ):
+        assert not admission.is_fact(changed(most, **fields), "default")
+    for fields in ({"confidence": 1.01}, {"confidence": -0.01}, {"stamp": Stamp(-1)}, {"stamp": Stamp(TIME_MS_MAX + 1)}):
+        assert not admission.is_fact(changed(most, provenance=(provenance, changed(provenance, **fields))), "default")
+
+
+@pytest.mark.parametrize(("depth", "searched"), [(-1, 1), (0, 1), (1, 1), (7, 7), (10_000, 10_000), (10_001, 10_000)])
+def test_a_question_is_as_deep_as_anybody_asks_at_most(depth: int, searched: int):
+    asked = Probe(("pump",), Anchors((("d40",),), True), None, depth)
+    assert admission.answerable(asked, 4) == replace(asked, depth=searched)
+    assert admission.answerable(replace(asked, anchors=Anchors(((), ("d40",)), True)), 4) == replace(asked, depth=searched)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 0.0, 1.0, 0.5])
