@@ -56,10 +56,8 @@ def answering(data: Path, facts: int, is_talk: bool) -> None:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "data")
+    parser = parser_of(__doc__, "data", facts=100_000, rounds=6)
     parser.add_argument("--former", type=Path, help="folder of the other state")
-    parser.add_argument("--facts", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--answering", choices=("talk", "facts"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.answering:

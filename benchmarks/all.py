@@ -15,7 +15,7 @@ from benchmarks.harness import parser_of
 
 WITHOUT_DATA = (
     "learn store fleet fleet_of_processes conditions review signal_weights crdt placement gossip trust tail journal ledger runs "
-    "runner bus bus_query hive_query hive"
+    "bus bus_query hive"
 ).split()
 WITH_DATA = (
     "search ann asked_again retrieval repeated distraction answers deciding retrieval_collection retrieval_quality".split()

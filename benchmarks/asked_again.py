@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.harness import Row, parser_of, show, tell
-from benchmarks.hive_query import plain_evidence, receiver, request_of
 from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
-from hive_mind.hive.effects import Ask
+from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import Statement
 from hive_mind.model.gathered import Gathered
-from hive_mind.model.messages import PoolReply
-from hive_mind.model.probe import Probe
+from hive_mind.model.messages import PoolReply, PoolRequest
+from hive_mind.model.probe import EvidenceColumns, Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
@@ -41,6 +42,21 @@ def index_of(documents: Sequence[Document]) -> FactIndex:
     for one in documents:
         index.add(one.id, weighted_terms(Statement(one.text, said_at=one.said_at, speaker=one.speaker, before=one.before)))
     return index
+
+
+def plain_evidence(size: int) -> EvidenceColumns:
+    half = np.full(size, 0.5, dtype=np.float32)
+    return EvidenceColumns(np.zeros(size, dtype=np.float32), half, half)
+
+
+def receiver(effect: Send | SearchLocal) -> str:
+    return effect.to[0] if isinstance(effect, Send) else effect.reply_to
+
+
+def request_of(effect: Send | SearchLocal) -> PoolRequest:
+    request = effect.message if isinstance(effect, Send) else effect.request
+    assert isinstance(request, PoolRequest)
+    return request
 
 
 def ask(members: Sequence[FactIndex], probe: Probe) -> tuple[Gathered, list[int]]:

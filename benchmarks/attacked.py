@@ -130,9 +130,7 @@ async def started(url: str, rate: int) -> asyncio.subprocess.Process:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--questions", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = parser_of(__doc__, "output", questions=200, rounds=3)
     parser.add_argument("--rates", default="100,500", help="messages of the stranger a second")
     parser.add_argument("--attack", default="", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)

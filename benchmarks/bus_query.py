@@ -2,11 +2,10 @@
 
 Twenty nodes that hold a twentieth of the facts each, or sixty of which three hold the same, in one process with one event loop
 and a Redis server beside it. "ask" is both rounds of questions, "search" a whole search of an agent: ask, merge, rank, fetch.
-Hybrid, with 384-d vectors. `python -m benchmarks.bus_query [--only redis] [--questions 200] [--profile FILE] [--output json]`.
+Hybrid, with 384-d vectors. `python -m benchmarks.bus_query [--only redis] [--questions 200] [--output json]`.
 """
 
 import asyncio
-import cProfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -63,7 +62,7 @@ CASES = (
 )
 
 
-async def measured(case: Case, url: str, questions: int, profile: cProfile.Profile | None) -> list[Row]:
+async def measured(case: Case, url: str, questions: int) -> list[Row]:
     language = Prose(case.facts)
     async with running(case, url, language) as nodes:
         agents = list(nodes)
@@ -88,11 +87,7 @@ async def measured(case: Case, url: str, questions: int, profile: cProfile.Profi
         first = await timed(f"{case}", "first", search, texts[:1])
         for text in texts[1:20]:
             await search(text)
-        if profile is not None:
-            profile.enable()
         rows = [first, *[await timed(f"{case}", what, work, texts) for what, work in (("ask", ask), ("search", search))]]
-        if profile is not None:
-            profile.disable()
         await memory.close()
         return rows
 
@@ -132,28 +127,21 @@ async def settled(nodes: dict[str, RunningMember]) -> None:
         await asyncio.sleep(0.01)
 
 
-def rows_of(case: Case, questions: int, profile: cProfile.Profile | None) -> list[Row]:
+def rows_of(case: Case, questions: int) -> list[Row]:
     if case.bus == "memory":
-        return asyncio.run(measured(case, "memory", questions, profile))
+        return asyncio.run(measured(case, "memory", questions))
     with RedisServer() as server:
-        return asyncio.run(measured(case, server.url, questions, profile))
+        return asyncio.run(measured(case, server.url, questions))
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
+    parser = parser_of(__doc__, "output", questions=200)
     parser.add_argument("--only", choices=BACK_ENDS, help="one back end")
-    parser.add_argument("--questions", type=int, default=200)
-    parser.add_argument("--profile", help="write what cProfile saw of the first case to this file")
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in (None, case.bus)]
-    if options.profile:
-        profile = cProfile.Profile()
-        rows_of(cases[0], options.questions, profile)
-        profile.dump_stats(options.profile)
-        return
     rows: list[Row] = []
     for case in cases:
-        rows += (found := rows_of(case, options.questions, None))
+        rows += (found := rows_of(case, options.questions))
         if options.output == "table":
             show(found, line=line)
     if options.output == "json":

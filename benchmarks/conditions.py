@@ -71,9 +71,7 @@ def peak_mb(text: str) -> float:
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--runs", type=int, default=5000)
-    runs = parser.parse_args().runs
+    runs = parser_of(__doc__, runs=5000).parse_args().runs
     for text in RULES:
         condition = Condition(text)
         compiling = cpu_us(lambda text=text: Condition(text), runs // 10)  # type: ignore[misc]

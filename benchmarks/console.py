@@ -147,10 +147,7 @@ async def run(agents: int, facts: int, rounds: int, screenshots: Path | None) ->
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--agents", type=int, default=1000)
-    parser.add_argument("--facts", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = parser_of(__doc__, agents=1000, facts=100_000, rounds=5)
     parser.add_argument("--screenshots", type=Path, help="folder for what some pages look like")
     options = parser.parse_args()
     if options.screenshots:

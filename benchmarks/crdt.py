@@ -191,10 +191,7 @@ def measure(facts: int, dots: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "json")
-    parser.add_argument("--facts", type=int, default=100_000, help="facts of a replica")
-    parser.add_argument("--dots", type=int, default=1_000_000, help="dots of the largest sets to reconcile")
-    options = parser.parse_args()
+    options = parser_of(__doc__, "json", facts=100_000, dots=1_000_000).parse_args()
     gc.freeze()
     results = []
     for row in measure(options.facts, options.dots):

@@ -216,9 +216,6 @@ class Crowd:
                 self.post(receiver, peer, [member.offer(now, peer)])
         self._wake(receiver, max(member.gossip.wake_at_ms, self.ms + 1))
 
-    def _trust_of(self, name: str) -> float:
-        return self.trust.get(name, 1.0)
-
     def _wake(self, name: str, at: float) -> None:
         self._push(at, "", name, None)
 

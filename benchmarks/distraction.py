@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import parser_of, write
+from benchmarks.quality import sets
 from benchmarks.retrieval import Prepared, Variant, prepared_scopes, weighted
-from hive_mind.evals.datasets import load_jsonl, load_locomo
 from hive_mind.model.probe import Anchors, Probe
 from hive_mind.ranking import distraction
 from hive_mind.ranking.index import FactIndex
@@ -102,12 +102,9 @@ def with_interval(tables: Sequence[NDArray[np.float64]], column: int) -> tuple[f
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "data", "cache", "json")
-    options = parser.parse_args()
-    sets = {"LoCoMo": load_locomo(options.data / "locomo").scopes}
-    sets |= {name: load_jsonl(options.data, name.lower()).scopes for name in ("SciFact", "Cranfield")}
+    options = parser_of(__doc__, "data", "cache", "json").parse_args()
     rows = []
-    for name, scopes in sets.items():
+    for name, scopes in sets(options.data, "LoCoMo", "SciFact", "Cranfield").items():
         ready = asyncio.run(prepared_scopes(scopes, options.cache, name))
         for chosen_by in ("words", "both arms"):
             tables = [table for prepared in ready for table in judged(prepared, chosen_by)]

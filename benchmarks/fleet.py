@@ -113,11 +113,7 @@ async def waking_ms(one: CognitiveMemory) -> float:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--agents", type=int, default=100)
-    parser.add_argument("--facts", type=int, default=100, help="facts of each agent, each with a vector")
-    parser.add_argument("--large", type=int, default=1_000, help="facts of the one agent whose waking is timed")
-    options = parser.parse_args()
+    options = parser_of(__doc__, "output", agents=100, facts=100, large=1_000).parse_args()
     agents = [str(n) for n in range(options.agents)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

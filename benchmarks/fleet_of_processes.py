@@ -33,9 +33,7 @@ spec:
 
 
 async def main() -> int:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--agents", type=int, default=100)
-    parser.add_argument("--per-process", type=int, default=50)
+    parser = parser_of(__doc__, "output", agents=100, per_process=50)
     parser.add_argument("--topology", default="flat", choices=("flat", "sharded"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crowd-") as folder:

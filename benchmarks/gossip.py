@@ -168,9 +168,8 @@ def trials(sizes: Sequence[int], seeds: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "json")
+    parser = parser_of(__doc__, "json", seeds=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 50, 100, 200, 1000])
-    parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     results = []
     for trial in trials(options.sizes, options.seeds):

@@ -116,9 +116,7 @@ async def measured(folder: Path, facts: int) -> list[Row]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--facts", type=int, default=FACTS)
-    options = parser.parse_args()
+    options = parser_of(__doc__, "output", facts=FACTS).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measured(Path(folder), options.facts))
     show(rows, options.output)

@@ -4,12 +4,14 @@ CPU time where our own work counts, wall time where a disk or a broker is waited
 """
 
 import argparse
+import asyncio
 import ctypes
 import gc
 import json
 import sqlite3
+import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import median
@@ -30,12 +32,21 @@ _SHARED: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def parser_of(about: str | None, *shared: str) -> argparse.ArgumentParser:
-    """With these of the options that several benchmarks have."""
+def parser_of(about: str | None, *shared: str, **counts: int) -> argparse.ArgumentParser:
+    """With these of the options that several benchmarks have, and numbers with what they are where nobody says."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in shared:
         parser.add_argument(f"--{name}", **_SHARED[name])
+    for name, count in counts.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=count, help=f"instead of {count:,}")
     return parser
+
+
+def shown(about: str | None, measured: Callable[[Path], Coroutine[Any, Any, Sequence[Row]]]) -> None:
+    """All of a benchmark that has no options of its own: measured in a new folder."""
+    output = parser_of(about, "output").parse_args().output
+    with tempfile.TemporaryDirectory() as folder:
+        show(asyncio.run(measured(Path(folder))), output)
 
 
 def figure(what: str, value: float, unit: str) -> Row:

@@ -8,13 +8,15 @@ frequent as in a language, with random unit vectors.
 """
 
 import asyncio
+import random
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.harness import Row, p50_p95, parser_of, show, tell, waits_ms
-from benchmarks.hive_query import DIMENSION, Language
 from hive_mind.embed.base import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
@@ -27,6 +29,26 @@ from hive_mind.runtime.node.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings
 
 MODEL, BATCH, QUESTIONS, DEADLINE_MS = "random", 500, 60, 2_000
+DIMENSION, WORDS = 384, (8, 28)
+
+
+class Language:
+    """Words of which the n-th is n times rarer than the first, as in a language, and random unit vectors."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng, self._numbers = random.Random(seed), np.random.default_rng(seed)
+        self._words = [f"w{n}" for n in range(10_000)]
+        self._weights = np.cumsum([1 / rank for rank in range(1, len(self._words) + 1)]).tolist()
+
+    def words(self, count: int) -> list[str]:
+        return self._rng.choices(self._words, cum_weights=self._weights, k=count)
+
+    def length(self) -> int:
+        return self._rng.randint(*WORDS)
+
+    def vectors(self, count: int) -> np.ndarray:
+        rows = self._numbers.standard_normal((count, DIMENSION), dtype=np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 class Prose(Language):

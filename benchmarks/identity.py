@@ -107,8 +107,7 @@ async def sharing(folder: Path, count: int, names: Sequence[str], *, is_proven: 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--facts", type=int, default=5_000)
+    parser = parser_of(__doc__, "output", facts=5_000)
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         rows = signing(Path(folder) / "signing", given.facts)

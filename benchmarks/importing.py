@@ -80,9 +80,7 @@ print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--facts", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = parser_of(__doc__, facts=1_000_000, seed=1)
     parser.add_argument("--store", default="sqlite")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

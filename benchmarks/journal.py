@@ -7,12 +7,11 @@ yardstick, because absolute times depend on the disk. Records are as large as an
 import asyncio
 import os
 import random
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.harness import Row, figure, insert_ms, latency, parser_of, seconds, show, waits_ms
+from benchmarks.harness import Row, figure, insert_ms, latency, seconds, shown, waits_ms
 from hive_mind import backends
 from hive_mind.hive.effects import Put
 from hive_mind.journal.base import Journal
@@ -93,13 +92,5 @@ async def loading(path: Path) -> list[Row]:
     ]
 
 
-def main() -> None:
-    parser = parser_of(__doc__, "output")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = asyncio.run(measured(Path(folder)))
-    show(rows, options.output)
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured)

@@ -23,12 +23,11 @@ import numpy as np
 import Stemmer
 
 from benchmarks.harness import parser_of, write
-from hive_mind.measure.results import ndcg_at_k, recall_at_k
+from benchmarks.quality import K, columns, mean
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import question_terms, tokenize
 
-K = 10
 GRAM_CHARACTERS = 4
 SENTENCE_END = re.compile(r"(?<=[.!?؟۔।])[\"'”“»’)\]]*\s+|(?<=[。！？])")
 WORD = re.compile(r"\w+")
@@ -117,10 +116,10 @@ def figures(texts: Collection, indexed: Callable[[str], dict[str, float]], asked
         order = np.lexsort((np.arange(len(scores)), -scores))[:K]
         best.append([str(number) for number in order.tolist() if scores[number] > 0])
     spent_s = process_time() - began
-    grades = [dict.fromkeys(relevant, 1) for _, relevant in texts.questions]
+    found = columns(zip(best, (dict.fromkeys(relevant, 1) for _, relevant in texts.questions), strict=True))
     return {
-        "R@10": 100 * float(np.mean([recall_at_k(found, rated, K) for found, rated in zip(best, grades, strict=True)])),
-        "nDCG@10": 100 * float(np.mean([ndcg_at_k(found, rated, K) for found, rated in zip(best, grades, strict=True)])),
+        "R@10": mean(found["recall"]),
+        "nDCG@10": mean(found["ndcg"]),
         "ms": 1000 * spent_s / len(texts.questions),
         "entries": entries / len(texts.sentences),
     }

@@ -53,9 +53,7 @@ def renumbered(content: Content, copy: int) -> Content:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--facts", type=int, default=2_000, help="facts stored in hundreds")
-    options = parser.parse_args()
+    options = parser_of(__doc__, "output", facts=2_000).parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = asyncio.run(measured(Path(name), options.facts))
     show(rows, options.output)

@@ -8,13 +8,12 @@ import asyncio
 import multiprocessing
 import os
 import random
-import tempfile
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.harness import Row, figure, insert_ms, latency, parser_of, seconds, show, waits_ms
+from benchmarks.harness import Row, figure, insert_ms, latency, seconds, shown, waits_ms
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import OPEN_MAX, Decision, Item
@@ -169,13 +168,5 @@ async def measured(folder: Path) -> list[Row]:
     ]
 
 
-def main() -> None:
-    parser = parser_of(__doc__, "output")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = asyncio.run(measured(Path(folder)))
-    show(rows, options.output)
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured)

@@ -15,36 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import parser_of
+from benchmarks.quality import K, columns, mean, sets
 from benchmarks.sentences import embedded
 from hive_mind.evals.arms.keeping import by_texts, documents_by_fact, facts_of, firsts_of, texts_found
-from hive_mind.evals.datasets import Scope, load_dataset
-from hive_mind.measure.results import ndcg_at_k, recall_at_k
+from hive_mind.evals.datasets import Scope
 from hive_mind.memory.recall import Recall
 from hive_mind.model.query import Query
 from hive_mind.ranking.bulk import KnownTerms
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
 from hive_mind.ranking.vector import ExactVectors
 
-K = 10
 DIMENSION = 384
 Rows = dict[str, NDArray[np.float32]]
 
 
-def sets(data: Path) -> dict[str, list[Scope]]:
-    def of_folder(name: str) -> list[Scope]:
-        names = sorted(path.name.removesuffix(".corpus.jsonl") for path in (data / name).glob("*.corpus.jsonl"))
-        return [scope for one in names for scope in load_dataset(data / name, one).scopes]
-
-    chats = of_folder("beam")
+def measured_sets(data: Path) -> dict[str, list[Scope]]:
+    (chats,) = sets(data, "beam").values()
     together = Scope("beam", tuple(d for s in chats for d in s.documents), tuple(q for s in chats for q in s.questions))
-    return {
-        "beam": chats,
-        "beam in one memory": [together],
-        "lifebench": of_folder("lifebench"),
-        "locomo": list(load_dataset(data / "locomo").scopes),
-        **{name: list(load_dataset(data, name).scopes) for name in ("hotpotqa", "cranfield", "scifact")},
-        "stdlib": of_folder("stdlib"),
-    }
+    others = sets(data, "lifebench", "locomo", "hotpotqa", "cranfield", "scifact", "stdlib")
+    return {"beam": chats, "beam in one memory": [together], **others}
 
 
 async def rows_of(scopes: Sequence[Scope], file: Path) -> Rows:
@@ -66,7 +55,7 @@ def memory_of(scope: Scope, rows: Rows) -> Recall:
 
 
 def quality(scopes: Sequence[Scope], rows: Rows) -> tuple[float, float]:
-    values = []
+    pairs = []
     for scope in scopes:
         memory, named = memory_of(scope, rows), documents_by_fact(scope.documents)
         firsts = firsts_of(named)
@@ -74,9 +63,9 @@ def quality(scopes: Sequence[Scope], rows: Rows) -> tuple[float, float]:
             ids = texts_found(memory.search(Query(question.text, K), rows.get(question.text)), named)
             judged = by_texts(question, firsts).relevant
             if max(judged.values(), default=0) > 0:
-                values.append((recall_at_k(ids, judged, K), ndcg_at_k(ids, judged, K)))
-    recall, gain = 100 * np.array(values, np.float64).mean(axis=0)
-    return float(recall), float(gain)
+                pairs.append((ids, judged))
+    found = columns(pairs)
+    return mean(found["recall"]), mean(found["ndcg"])
 
 
 def main() -> None:
@@ -85,7 +74,7 @@ def main() -> None:
     parser.add_argument("--words", action="store_true", help="no embeddings")
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    for name, scopes in sets(options.data).items():
+    for name, scopes in measured_sets(options.data).items():
         if scopes and (not options.only or name in options.only):
             figures = [quality(scopes, {})]
             if not options.words:

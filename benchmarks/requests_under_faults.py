@@ -180,7 +180,4 @@ async def main(agents: int, facts: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    options = parser_of(__doc__)
-    for option, value in (("agents", 4), ("facts", 400), ("rounds", 3)):
-        options.add_argument(f"--{option}", type=int, default=value)
-    asyncio.run(main(**vars(options.parse_args())))
+    asyncio.run(main(**vars(parser_of(__doc__, agents=4, facts=400, rounds=3).parse_args())))

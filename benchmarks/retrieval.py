@@ -20,14 +20,13 @@ import Stemmer
 from numpy.typing import NDArray
 
 from benchmarks.harness import parser_of, write
+from benchmarks.quality import K, columns, mean, sets
 from benchmarks.sentences import embedded
-from hive_mind.evals.datasets import Document, LabelledQuestion, Scope, load_jsonl, load_locomo
-from hive_mind.measure.results import ndcg_at_k, recall_at_k
+from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.ranking.form import SPEAKER_WEIGHT, spoken_date
 from hive_mind.ranking.inverted import Bm25Index, Bm25Settings
 from hive_mind.ranking.tokens import tokenize
 
-K = 10
 SMALL_STOP_LIST = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was "
     "will with".split()
@@ -131,10 +130,8 @@ def reciprocal(scores: Scores) -> Scores:
 
 def quality(scopes: Sequence[Prepared], variant: Variant) -> tuple[float, float]:
     """Macro means over all questions: recall@10 and nDCG@10, times 100."""
-    ranked = [found for prepared in scopes for found in rankings(prepared, variant)]
-    recalls = [recall_at_k(found, question.relevant, K) for question, found in ranked]
-    gains = [ndcg_at_k(found, question.relevant, K) for question, found in ranked]
-    return tuple(100 * float(np.mean([v for v in values if v is not None])) for values in (recalls, gains))
+    found = columns((ids, question.relevant) for prepared in scopes for question, ids in rankings(prepared, variant))
+    return mean(found["recall"]), mean(found["ndcg"])
 
 
 def held_out(scopes: Sequence[Prepared]) -> Iterator[dict[str, object]]:
@@ -148,15 +145,8 @@ def held_out(scopes: Sequence[Prepared]) -> Iterator[dict[str, object]]:
         others = {name: np.mean([q for i, q in enumerate(row) if i != number], axis=0).sum() for name, row in table.items()}
         chosen = max(others, key=lambda name: others[name])
         recall, gain = table[chosen][number]
-        default, questions = quality([scope], Variant("default")), len(scope.scope.questions)
-        yield {
-            "held_out": scope.scope.name,
-            "questions": questions,
-            "chosen": chosen,
-            "recall": recall,
-            "ndcg": gain,
-            "default": default,
-        }
+        row = {"held_out": scope.scope.name, "questions": len(scope.scope.questions), "chosen": chosen}
+        yield {**row, "recall": recall, "ndcg": gain, "default": quality([scope], Variant("default"))}
 
 
 async def prepared_scopes(scopes: Sequence[Scope], cache: Path, name: str) -> list[Prepared]:
@@ -179,12 +169,12 @@ async def prepared_scopes(scopes: Sequence[Scope], cache: Path, name: str) -> li
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "data", "cache", "json")
-    options = parser.parse_args()
+    options = parser_of(__doc__, "data", "cache", "json").parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    sets = {"LoCoMo": load_locomo(options.data / "locomo").scopes}
-    sets |= {name: load_jsonl(options.data, name.lower()).scopes for name in ("SciFact", "Cranfield")}
-    ready = {name: asyncio.run(prepared_scopes(scopes, options.cache, name)) for name, scopes in sets.items()}
+    ready = {
+        name: asyncio.run(prepared_scopes(scopes, options.cache, name))
+        for name, scopes in sets(options.data, "LoCoMo", "SciFact", "Cranfield").items()
+    }
     print(f"{'R@10 / nDCG@10':52}" + "".join(f"{name:>16}" for name in ready))
     rows = []
     for variant in LADDER:

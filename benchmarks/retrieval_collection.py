@@ -192,9 +192,7 @@ async def kuzu(folder: Path, bodies: Sequence[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "data", "scratch", "json")
-    parser.add_argument("--documents", type=int, default=10_000)
-    options = parser.parse_args()
+    options = parser_of(__doc__, "data", "scratch", "json", documents=10_000).parse_args()
     shutil.rmtree(options.scratch / "collection", ignore_errors=True)
     folder = options.scratch / "collection"
     (folder / "configs").mkdir(parents=True)

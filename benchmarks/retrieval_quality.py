@@ -22,25 +22,20 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import parser_of, write
 from benchmarks.identifiers import identifiers
+from benchmarks.lengths import memory_of
+from benchmarks.quality import Column, K, columns, mean, moved, sets
 from benchmarks.retrieval import prepared_scopes
 from benchmarks.sentences import embedded
 from hive_mind.embed.base import Matrix
-from hive_mind.evals.arms.keeping import candidate_of
-from hive_mind.evals.datasets import Document, Scope, load_jsonl, load_locomo
-from hive_mind.measure.differences import differences
-from hive_mind.measure.results import ndcg_at_k, recall_at_k
-from hive_mind.memory.intake import new_fact
-from hive_mind.memory.recall import Recall
-from hive_mind.memory.vectors import VectorSource
-from hive_mind.model.ids import canonical, vector_key
+from hive_mind.evals.arms.keeping import documents_by_fact
+from hive_mind.evals.datasets import Document, Scope
+from hive_mind.model.ids import canonical
 from hive_mind.model.query import Query
-from hive_mind.ranking.vector import ExactVectors
 from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import open_index
 from hive_mind.runtime.settings import Settings
 
-K = 10
 # Whole abstracts, as the memory they are compared with keeps them.
 WHOLE = Collection(name="set", chunking={"max_tokens": 8192})
 CONFIGS = {
@@ -104,17 +99,10 @@ async def by_collection(scope: Scope, rows: Mapping[str, NDArray[np.float32]], f
     return found
 
 
-async def by_memory(scope: Scope, rows: Mapping[str, NDArray[np.float32]]) -> list[list[str]]:
-    source, recall = VectorSource(Known(rows)), Recall(lambda: ExactVectors(384))
+def by_memory(scope: Scope, rows: Mapping[str, NDArray[np.float32]]) -> list[list[str]]:
     # A fact keeps its text with single spaces.
-    cached = {vector_key("known", canonical(text)): row for text, row in rows.items()}
-    owners: dict[str, list[str]] = {}
-    for document in (one for one in scope.documents if any(character.isalnum() for character in one.text)):
-        fact = new_fact(candidate_of(document), "set", 0)
-        owners.setdefault(fact.id, []).append(document.id)
-        if len(owners[fact.id]) == 1:
-            recall.keep(fact, source.mixed(fact, cached))
-    hits = [recall.search(Query(q.text, K), rows[q.text]) for q in scope.questions]
+    memory, owners = memory_of(scope, {canonical(text): row for text, row in rows.items()}), documents_by_fact(scope.documents)
+    hits = [memory.search(Query(q.text, K), rows[q.text]) for q in scope.questions]
     return [[id for hit in one for id in owners[hit.fact.id]][:K] for one in hits]
 
 
@@ -129,26 +117,17 @@ async def quality(name: str, scopes: Sequence[Scope], options: argparse.Namespac
         rows |= {text.strip(): row for text, row in rows.items()}
         for config, lists in (await by_collection(prepared.scope, rows, options.scratch / "quality")).items():
             found.setdefault(config, []).extend(lists)
-        found.setdefault("memory", []).extend(await by_memory(prepared.scope, rows))
+        found.setdefault("memory", []).extend(by_memory(prepared.scope, rows))
     relevant = [question.relevant for scope in scopes for question in scope.questions]
-    base = measured(found["no anchors"], relevant)
-    return [{"set": name, "config": config, **against(measured(lists, relevant), base)} for config, lists in found.items()]
+    figures = {config: columns(zip(lists, relevant, strict=True)) for config, lists in found.items()}
+    base = figures["no anchors"]
+    return [{"set": name, "config": config, **against(figures[config], base)} for config in found]
 
 
-def measured(lists: Sequence[Sequence[str]], relevant: Sequence[frozenset[str]]) -> dict[str, list[float | None]]:
-    pairs = list(zip(lists, relevant, strict=True))
-    return {
-        "recall": [recall_at_k(found, wanted, K) for found, wanted in pairs],
-        "ndcg": [ndcg_at_k(found, wanted, K) for found, wanted in pairs],
-    }
-
-
-def against(values: Mapping[str, list[float | None]], base: Mapping[str, list[float | None]]) -> dict[str, object]:
+def against(figures: Mapping[str, Column], base: Mapping[str, Column]) -> dict[str, object]:
     row: dict[str, object] = {}
-    for name, column in values.items():
-        row[name] = 100 * float(np.mean([value for value in column if value is not None]))
-        (moved,) = differences([list(zip(column, base[name], strict=True))])
-        row[f"{name} moved"] = [round(100 * figure, 2) for figure in (moved.difference, moved.low, moved.high)] if moved else None
+    for name, column in figures.items():
+        row |= {name: mean(column), f"{name} moved": moved(column, base[name], 2)}
     return row
 
 
@@ -178,14 +157,11 @@ async def named(options: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "data", "cache", "scratch", "json")
-    options = parser.parse_args()
+    options = parser_of(__doc__, "data", "cache", "scratch", "json").parse_args()
     rows: dict[str, list[dict[str, object]]] = {"identifiers": asyncio.run(named(options))}
     for row in rows["identifiers"]:
         print(row, flush=True)
-    sets = {name: load_jsonl(options.data, name.lower()).scopes for name in ("SciFact", "Cranfield")}
-    sets |= {"LoCoMo": load_locomo(options.data / "locomo").scopes}
-    for name, scopes in sets.items():
+    for name, scopes in sets(options.data, "SciFact", "Cranfield", "LoCoMo").items():
         rows[name] = asyncio.run(quality(name, scopes, options))
         for row in rows[name]:
             print(row, flush=True)

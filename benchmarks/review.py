@@ -92,10 +92,7 @@ def ruling_us(runs: int) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--facts", type=int, default=2000)
-    parser.add_argument("--runs", type=int, default=7)
-    given = parser.parse_args()
+    given = parser_of(__doc__, facts=2000, runs=7).parse_args()
     pairs = []
     for number in range(given.runs):
         order = (False, True) if number % 2 else (True, False)

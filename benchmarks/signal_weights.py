@@ -65,9 +65,7 @@ def figures(some: list[Precedent], weights: Mapping[str, float] | None) -> tuple
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--seeds", type=int, default=60)
-    seeds = parser.parse_args().seeds
+    seeds = parser_of(__doc__, seeds=60).parse_args().seeds
     for beside in BESIDE:
         for decisions in DECISIONS:
             pairs = []

@@ -113,9 +113,7 @@ def run(scatter: Scatter, members: Members, latencies: Latencies, now_ms: int) -
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--questions", type=int, default=1_000)
-    options = parser.parse_args()
+    options = parser_of(__doc__, "output", questions=1_000).parse_args()
     rows = [
         tail("nobody asked twice", options.questions, is_patient=True),
         tail("rivals for the slow", options.questions),

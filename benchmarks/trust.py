@@ -136,9 +136,7 @@ def mean(scenario: Mapping[str, float], method: Callable[[World], float], seeds:
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
+    seeds = parser_of(__doc__, seeds=5).parse_args().seeds
     methods: dict[str, Callable[[World], float]] = {
         "majority": majority,
         "feedback": lambda given: accuracy(given, by_feedback(given)),
