@@ -62,24 +62,6 @@ def run_anew(command: HiveMind, *arguments: object) -> bool:
     return process.returncode == 0
 
 
-def test_less_than_nothing_is_refused_with_value_and_bounds_at_every_door(guarded: HiveMind) -> None:
-    http = Http(guarded("serve", "-o", "json").json)
-    refused = [
-        http("facts", offset=-1),
-        http("facts", limit=-1),
-        http("conflicts", limit=-1),
-        http("runs", limit=-1),
-        http("held_back", limit=-1),
-        http("aggregate", kind="latest", limit=-1),
-        http("search", query="x", limit=-1),
-    ]
-    for answer in refused:
-        assert (answer.status_code, answer.json()["kind"]) == (400, "InvalidInput"), answer.text
-        assert "is a whole number" in answer.json()["error"]
-        assert "-1" in answer.json()["error"]
-    assert http("facts", limit=0, offset=0).status_code == 200
-
-
 def test_what_is_too_large_is_refused_with_its_limit(guarded: HiveMind) -> None:
     text = "The ferry leaves at nine. " * 80_000
     with greeted(guarded) as server:

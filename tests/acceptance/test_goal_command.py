@@ -12,29 +12,6 @@ FILES = re.findall(r"```yaml\n(.*?)```", HOWTO, re.DOTALL)
 SAID = re.findall(r"^    goal\.yaml:(.*)$", HOWTO, re.MULTILINE)
 
 
-def test_what_init_writes_is_right_as_it_is(hive_mind: HiveMind, tmp_path: Path) -> None:
-    file = tmp_path / "report.yaml"
-    written = hive_mind("file", "init", "goal", file, "--name", "weekly-report")
-
-    assert written.code == 0, written.err
-    assert f"Next: hive-mind file validate {file}" in written.err
-    assert "id: weekly-report" in file.read_text()
-    assert hive_mind("file", "validate", file).out == f"{file}: nothing is wrong\n"
-
-
-def test_init_overwrites_nothing_writes_to_a_pipe_and_refuses_a_name_that_is_none(hive_mind: HiveMind, tmp_path: Path) -> None:
-    file = tmp_path / "goal.yaml"
-    file.write_text("mine")
-
-    ended = hive_mind("file", "init", "goal", file)
-
-    assert (ended.code, file.read_text()) == (2, "mine")
-    assert "stays as it is" in ended.err
-    assert hive_mind("file", "init", "goal", "-").out.startswith("# A goal")
-    assert hive_mind("file", "init", "goal", tmp_path / "new.yaml", "--name", "a: b").code == 2
-    assert not (tmp_path / "new.yaml").exists()
-
-
 def test_every_problem_of_every_file_is_told_to_people_and_to_programs(hive_mind: HiveMind, tmp_path: Path) -> None:
     good, bad, none, latin = (tmp_path / name for name in ("good.yaml", "bad.yaml", "none.yaml", "latin.yaml"))
     latin.write_bytes(b"kind: \xff")

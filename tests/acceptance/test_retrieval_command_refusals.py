@@ -4,7 +4,7 @@ import pytest
 
 from tests.acceptance.retrieval_example import COMMANDS
 from tests.sampled import sampled
-from tests.unit.retrieval.bad_files import COLLECTIONS, CONFIGS, GOLDEN_SETS, WITHOUT_EMBEDDINGS
+from tests.unit.retrieval.bad_files import CONFIGS, WITHOUT_EMBEDDINGS
 from tests.unit.retrieval.workspaces import everything_in, workspace
 
 
@@ -25,18 +25,6 @@ def test_a_bad_configuration_is_told_exactly_and_never_deployed(hive_mind, tmp_p
     assert {name: text for name, text in everything_in(folder).items() if "deploying" not in name} == before
 
 
-@pytest.mark.parametrize("bad", [*sampled(COLLECTIONS), *sampled(GOLDEN_SETS)], ids=lambda bad: bad.name)
-def test_a_bad_collection_or_golden_set_is_told_exactly(hive_mind, tmp_path, bad):
-    kind, file = ("collection", "collections/kb.json") if bad in COLLECTIONS else ("golden", "evals/golden.json")
-    workspace(tmp_path, config='{"name": "v1", "collection": "kb", "retrieval": {"method": "keyword"}}', **{kind: bad.text})
-
-    ended = hive_mind("retrieval", "validate", "-w", tmp_path)
-
-    assert ended.code == 2
-    for line, path, message in bad.says:
-        assert f"{file}:{line}: {path}: {message}" in ended.out
-
-
 def test_problems_can_be_had_as_json(hive_mind, tmp_path):
     workspace(tmp_path, config='{"name": "v1", "collection": "kb",\n"retrieval": {"top_k": true}}')
     found = hive_mind("retrieval", "validate", "v1", "-w", tmp_path, "-o", "json").json
@@ -51,18 +39,6 @@ def test_without_a_workspace_every_command_says_how_to_get_one(hive_mind):
         assert (ended.code, ended.out) == (2, ""), command
         assert "hive-mind retrieval init" in ended.err
     assert not hive_mind.home.exists()
-
-
-def test_init_overwrites_nothing(hive_mind):
-    folder = hive_mind.home / "retrieval"
-    folder.mkdir(parents=True)
-    (folder / "mine.txt").write_text("mine")
-
-    ended = hive_mind("retrieval", "init")
-
-    assert ended.code == 2
-    assert "nothing is overwritten" in ended.err
-    assert list(folder.iterdir()) == [folder / "mine.txt"]
 
 
 @pytest.mark.parametrize("name", ["godo", "../../etc/passwd", "configs/nothing.json", "active"])

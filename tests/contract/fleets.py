@@ -14,20 +14,18 @@ from hive_mind import backends
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.base import Embedder
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.effects import Held, Listed, Now, Promotion, Retracted, Tallied
+from hive_mind.hive.effects import Held, Now, Promotion
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology.spec import SPECS, TopologyName
 from hive_mind.journal.base import Journal
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.probe import Probe
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.runtime.members.fleet import FleetPlan
 from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import BagOfWords, Home
+from tests.contract.late_hives import EndsWithItsHive, LateHive
 from tests.contract.process_homes import ProcessHome
 from tests.contract.wires import WIRES
 from tests.sampled import thorough
@@ -150,32 +148,11 @@ class Members:
         return self._journals[name]
 
 
-class Door:
+class Door(LateHive):
     """The `Hive` of those attached to a node, whichever boot of it."""
 
     def __init__(self, members: Members, name: str) -> None:
         self._members, self._name = members, name
-
-    async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
-        return await (await self._runner()).promote(promotions)
-
-    async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
-        return await (await self._runner()).retract(fact_ids, by, why)
-
-    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
-        return await (await self._runner()).write(entries, by)
-
-    async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
-        return await (await self._runner()).ask(probe, confidence_min=confidence_min, domains=domains)
-
-    async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
-        return await (await self._runner()).fetch(wanted)
-
-    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
-        return await (await self._runner()).facts(concept=concept, prefix=prefix, limit=limit)
-
-    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
-        return await (await self._runner()).tally(about, with_wording=with_wording)
 
     async def _runner(self) -> NodeRunner:
         await self._members.begin()
@@ -220,25 +197,13 @@ def home_for(name: str, folder: Path) -> Home:
     return Home(store, path) if topology == "single" else HiveHome(topology, store, path)  # type: ignore[arg-type]
 
 
-class InHive(DistributedCognitiveMemory):
+class InHive(EndsWithItsHive):
     """A memory whose hive ends with it."""
 
     def __init__(self, local: Any, members: Members, plan: FleetPlan) -> None:
         agent = plan.agents[0]
         super().__init__(local, PatientDoor(members, plan.node_of(agent)), agent=agent, gate=plan.gate)
-        self._members = members
-
-    async def close(self) -> None:
-        await super().close()
-        await self._members.close()
-
-    @property
-    def _open_store(self) -> Any:
-        return self._local._open_store
-
-    @_open_store.setter
-    def _open_store(self, opener: Any) -> None:
-        self._local._open_store = opener
+        self._ends = members.close
 
 
 class Leaping(asyncio.SelectorEventLoop):

@@ -15,14 +15,11 @@ from typing import Any
 
 from hive_mind.embed.base import Embedder
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
-from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.probe import Probe
+from hive_mind.hive.effects import Held, Promotion, Retracted
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import Home
+from tests.contract.late_hives import EndsWithItsHive, LateHive
 from tests.contract.peer import NAMES, opened, plan_of
 from tests.contract.wires import secrets_of, wire
 from tests.servers.children import lasting
@@ -105,7 +102,7 @@ class ProcessHome(Home):
         return plan_of(name, self._hive, self._topology, self._wire.bus, self._wire.searches)
 
 
-class Door:
+class Door(LateHive):
     """The `Hive` of the memory in this process. It begins when it is first used, in the loop that uses it.
 
     It says of a fact that others can find it, not that they will: so what was stored stays as it is.
@@ -116,37 +113,23 @@ class Door:
         self._beginning: asyncio.Task[RunningMember] | None = None
 
     async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
-        member = await self._member()
-        held = await member.runner.promote(promotions)
-        while member.member.node.outbox:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        held = await super().promote(promotions)
+        await self._heard()
         return [replace(one, is_shared=not one.refused) for one in held]
 
     async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
-        member = await self._member()
-        retracted = await member.runner.retract(fact_ids, by, why)
-        while member.member.node.outbox:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        retracted = await super().retract(fact_ids, by, why)
+        await self._heard()
         return retracted
-
-    async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
-        return await (await self._runner()).write(entries, by)
-
-    async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
-        return await (await self._runner()).ask(probe, confidence_min=confidence_min, domains=domains)
-
-    async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
-        return await (await self._runner()).fetch(wanted)
-
-    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
-        return await (await self._runner()).facts(concept=concept, prefix=prefix, limit=limit)
-
-    async def tally(self, about: str = "", *, with_wording: bool = False) -> Tallied:
-        return await (await self._runner()).tally(about, with_wording=with_wording)
 
     async def close(self) -> None:
         if self._beginning is not None:
             await (await asyncio.shield(self._beginning)).close()
+
+    async def _heard(self) -> None:
+        member = await self._member()
+        while member.member.node.outbox:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
     async def _runner(self) -> NodeRunner:
         return (await self._member()).runner
@@ -156,21 +139,9 @@ class Door:
         return await asyncio.shield(self._beginning)
 
 
-class InProcesses(DistributedCognitiveMemory):
+class InProcesses(EndsWithItsHive):
     """A memory that takes its member along when it closes; the others stay."""
 
     def __init__(self, local: Any, door: Door) -> None:
         super().__init__(local, door, agent=NAMES[0])
-        self._door = door
-
-    async def close(self) -> None:
-        await super().close()
-        await self._door.close()
-
-    @property
-    def _open_store(self) -> Any:
-        return self._local._open_store
-
-    @_open_store.setter
-    def _open_store(self, opener: Any) -> None:
-        self._local._open_store = opener
+        self._ends = door.close

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.errors import InvalidInput
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
@@ -83,32 +82,6 @@ def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
     among(scenario)
 
 
-def test_what_one_learns_all_recall_and_what_it_takes_back_nobody_sees_any_more(among):
-    async def scenario(agents: Agents) -> None:
-        learned = await agents["ada"].do(
-            "learn", text="The ferry to Corrin is green. The door of tower 4 is white.", source="tour"
-        )
-        assert learned["added"] == 2
-        await settled(agents)
-        for name in NAMES:
-            found = await agents[name].do("search", query="what colour has the ferry?")
-            assert found["hits"][0]["content"] == "The ferry to Corrin is green."
-            assert (found["completeness"], found["silent"]) == (1.0, [])
-        answer = await agents["dan"].do("ask", question="What colour is the door of tower 4?")
-        assert "white" in answer["answer"]
-        assert answer["sources"][0]["sources"] == ["tour"]
-
-        taken_back = found["hits"][0]["fact_id"]
-        with pytest.raises(InvalidInput, match="no fact"):
-            await agents["ben"].do("retract", fact_id="0" * 32)
-        await agents["ada"].do("retract", fact_id=taken_back)
-        await settled(agents)
-        for name in NAMES:
-            assert await agents.contents(name) == {*HALLS, "The door of tower 4 is white."}
-
-    among(scenario)
-
-
 def test_what_is_told_is_acted_on_once_by_each(among):
     async def scenario(agents: Agents) -> None:
         assert await agents["ada"].do("tell", to="ben", text="only you") == {"told": ["ben"]}
@@ -139,31 +112,5 @@ def test_an_agent_that_was_killed_comes_back_with_all_it_acknowledged_and_gets_w
         await until(have_all, "everybody finds both facts", 15)
         for name, text in (("ada", "told while ada was away"), ("ben", "told before the end")):
             assert [one["times"] for one in await agents[name].do("told") if one["text"] == text] == [1]
-
-    among(scenario)
-
-
-# Over Redis `test_workers` shows it each time.
-@pytest.mark.thorough
-def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along(among):
-    async def scenario(agents: Agents) -> None:
-        everything = await agents.contents("ada")
-        assert everything >= set(HALLS)
-        agents.wire.provide(agents.hive, "eve", "finn")
-        for name in ("eve", "finn"):
-            await agents.start(name, is_joining=True)
-        await asyncio.gather(*(agents[name].ready() for name in ("eve", "finn")))
-
-        async def finds_all(name: str) -> bool:
-            found = await agents[name].do("facts", limit=0)
-            return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == everything
-
-        await until(lambda: finds_all("eve"), "eve finds everything", 30)
-        await agents["finn"].leave()
-        await agents["finn"].kill()
-        for name in (*NAMES, "eve"):
-            await until(lambda name=name: finds_all(name), f"{name} finds everything without finn", 30)
-            members = await agents[name].do("members")
-            assert "finn" not in {one["name"] for one in members if one["is_member"]}
 
     among(scenario)

@@ -75,6 +75,7 @@ async def test_each_input_goes_once_through_the_loop(tmp_path: Path) -> None:
             )
         ]
         assert [type(one) for one in done] == [Learned, Learned, Answer, Answer, RunState]
+        assert done[0].facts[0].sources == ("user",)
         assert "nine" in done[2].text
         assert (done[4].outcome, done[4].buffer["a"]["is_known"]) == ("accepted", True)
         assert seen == ["observe", "orient", "decide", "act"] * 5
@@ -86,22 +87,6 @@ def _noted(name: str, step: Any, seen: list[str]) -> Any:
         return await step(given)
 
     return noted
-
-
-async def test_deciding_changes_nothing_yet(tmp_path: Path) -> None:
-    async with open_goal_seeking(settings(tmp_path), "ada") as agent:
-        decided = await agent.decide(await agent.orient(await agent.observe("The ferry leaves at nine.")))
-        assert decided.action == "learn"
-        assert (await agent.memory.get_statistics()).facts == 0
-
-
-async def test_nothing_is_no_input_and_an_agent_without_runs_runs_none(tmp_path: Path) -> None:
-    async with open_goal_seeking(settings(tmp_path), "ada") as agent:
-        with pytest.raises(InvalidInput, match="empty input"):
-            await agent.process("  ")
-        alone = GoalSeekingAgent("ada", agent.memory, agent.reader)
-        with pytest.raises(InvalidInput, match="opened without runs"):
-            await alone.process(Task(ASK, {"question": "x"}))
 
 
 async def test_a_list_and_a_file_are_sources_alike(tmp_path: Path) -> None:
@@ -147,11 +132,6 @@ def gathered(source: AsyncIterator[Any]) -> list[Any]:
     return asyncio.run(all_of())
 
 
-def test_a_list_gives_what_it_has() -> None:
-    assert gathered(listed([1, 2])) == [1, 2]
-    assert gathered(listed([])) == []
-
-
 def test_a_file_gives_each_line_that_says_something_however_it_is_encoded(tmp_path: Path) -> None:
     path = tmp_path / "inputs.txt"
     path.write_bytes(b"one\r\n\n   \n  two \xff\nthree")
@@ -185,19 +165,6 @@ async def with_agent(*, has_runs: bool = True, conversation: Conversation | None
         yield GoalSeekingAgent("ada", memory, ExtractiveReader(), runs=runs)
 
 
-async def test_a_text_is_learned_a_question_is_answered_and_a_task_is_run() -> None:
-    async with with_agent() as agent:
-        learned = await agent.process(GATE)
-        answer = await agent.process("At what water level does sluice gate 2 close?")
-        state = await agent.process(Task(PERSON, {"about": "gates"}))
-        assert isinstance(learned, Learned)
-        assert learned.facts[0].sources == ("user",)
-        assert isinstance(answer, Answer)
-        assert "3.2 m" in answer.text
-        assert isinstance(state, RunState)
-        assert state.is_waiting
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [("Is it open?", Question), ("  開いていますか？ ", Question), ("It is open.", Content), ("Why? It is.", Content)],
@@ -229,14 +196,6 @@ async def test_deciding_changes_nothing() -> None:
             assert decided.action == action
         assert await agent.memory.get_statistics() == before
         assert await agent.parts.ledger.heads("") == []
-
-
-async def test_each_thing_that_a_source_gives_is_done_in_turn() -> None:
-    async with with_agent() as agent:
-        source = listed([GATE, "At what water level does sluice gate 2 close?"])
-        done = [(given, type(what)) async for given, what in agent.serve(source)]
-        assert [kind for _, kind in done] == [Learned, Answer]
-        assert done[0][0] == GATE
 
 
 async def test_a_run_is_resumed_by_its_name_when_somebody_decided() -> None:

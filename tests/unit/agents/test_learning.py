@@ -17,9 +17,8 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import fact_id
-from hive_mind.model.query import Query
 from hive_mind.store.memory import MemoryStore
-from tests.builders import BagOfWords, Home, found, lines_of, said
+from tests.builders import BagOfWords, Home, lines_of, said
 from tests.unit.agents.readers import ScriptedReader
 from tests.unit.memory.hives import SmallHive, two
 
@@ -224,29 +223,6 @@ async def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_f
             assert fact_id(old) in await memory.related(fact_id(new), Relation.SUPERSEDES)
         for old in removed:
             assert (await kept(memory, old)).superseded_by == learned.episode.id
-
-
-async def test_an_edited_number_is_answered_with_the_new_one_and_the_former_comes_after_it(memory: CognitiveMemory):
-    old, new = "The gateway accepts 600 requests per minute.", "The gateway accepts 900 requests per minute."
-    await learn(memory, f"# Gateway\n\n{old} It stands in hall 3.")
-    await learn(memory, f"# Gateway\n\n{new} It stands in hall 3.")
-
-    assert (await found(memory, "How many requests does the gateway accept?"))[0] == new
-    assert old not in await found(memory, "600 requests")
-    both = await found(memory, Query("600 requests per minute", with_superseded=True))
-    assert both[:2] == [new, old]
-
-
-async def test_learning_the_same_again_changes_nothing(memory: CognitiveMemory):
-    await learn(memory, written(manual()))
-    edited = [(name, lines[1:]) for name, lines in manual()]
-    await learn(memory, written(edited))
-    before = await lines_of(memory)
-
-    again = await learn(memory, written(edited))
-
-    assert (again.added, again.confirmed, again.former) == (0, 0, 0)
-    assert await lines_of(memory) == before
 
 
 async def test_an_edit_that_is_undone_brings_the_former_back(memory: CognitiveMemory):

@@ -3,44 +3,9 @@
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.fact import KEPT_HOME, Sharing
-from hive_mind.model.query import Query
+from hive_mind.model.fact import Sharing
 from tests.builders import found, said
-from tests.unit.memory.hives import BLUE, OPEN, RED, SharedHome, SmallHive, two
-
-
-async def test_what_one_agent_learns_another_recalls_and_what_it_takes_back_nobody_sees_any_more():
-    ada_home, bo_home = two(hive := SmallHive())
-
-    async with ada_home.memory() as ada, bo_home.memory() as bo:
-        kept = await ada.store_fact("pump", RED, 0.9, source="ines", said_at="2023-05")
-
-        (hit,) = await bo.search_facts("what colour has the pump?")
-        assert (hit.fact.id, hit.fact.content, hit.fact.sources) == (kept.id, RED, ("ines",))
-        assert (hit.fact.concept, hit.fact.confidence, hit.fact.said_at) == ("pump", 0.9, "2023-05")
-        assert await bo.get_all_facts() == await bo.search_by_concept("PUMP") == [hit.fact] == [await bo.get_fact(kept.id)]
-        assert await bo.local_get_all_facts() == await bo.local_search_facts("pump") == []
-        assert (kept.sharing, kept.offered, hit.fact.sharing) == (Sharing.SHARED, ("ines",), Sharing.SHARED)
-
-        await ada.retract_fact(kept.id)
-        assert await found(bo, "pump") == await bo.get_all_facts() == []
-        assert await bo.get_fact(kept.id) is None
-        assert hive.contents == set()
-
-
-async def test_what_two_agents_learned_is_one_fact_and_stays_while_one_of_them_vouches_for_it():
-    ada_home, bo_home = two(SmallHive())
-
-    async with ada_home.memory() as ada, bo_home.memory() as bo:
-        await ada.store_fact("pump", RED, source="ines")
-        kept = await bo.store_fact("pump", RED, source="otto")
-        (hit,) = await ada.search_facts("pump")
-        assert hit.components.confirmations == pytest.approx(0.2)
-        assert len(await ada.get_all_facts()) == 1
-
-        await bo.retract_fact(kept.id)
-        assert await found(bo, Query("pump", with_superseded=True)) == await bo.get_all_facts() == []
-        assert await found(ada, "pump") == [RED]
+from tests.unit.memory.hives import BLUE, RED, SharedHome, SmallHive, two
 
 
 async def test_what_only_another_agent_said_is_refused_as_that_and_not_as_unknown():
@@ -75,21 +40,6 @@ async def test_a_moderator_takes_back_what_others_said_and_what_they_say_after_i
         assert hive.contents == {BLUE}
         assert (await mo.retract_fact(own.id)).sharing is Sharing.RETRACTED
         assert hive.contents == set()
-
-
-async def test_a_superseded_fact_leaves_the_hive_and_comes_back_when_the_newer_one_is_taken_back():
-    home = SharedHome()
-
-    async with home.memory() as memory:
-        old = await memory.store_fact("pump", RED)
-        new = await memory.supersede(old.id, said(BLUE), "otto")
-        assert home.hive.contents == {BLUE}
-        assert "retract:superseded" in home.hive.calls
-        assert set(await found(memory, Query("pump", with_superseded=True))) == {RED, BLUE}
-
-        await memory.retract_fact(new.id)
-        assert home.hive.contents == {RED}
-        assert (await memory.get_fact(old.id)).sharing is Sharing.SHARED
 
 
 async def test_each_source_of_a_fact_is_told_to_the_hive_once():
@@ -127,19 +77,3 @@ async def test_more_evidence_opens_the_gate():
         sure = await memory.store_fact("pump", RED, 0.9, source="otto")
         assert (sure.held_back, sure.sharing) == ("", Sharing.SHARED)
         assert home.hive.roots(RED) == {"ines", "otto"}
-
-
-async def test_what_is_stored_for_the_agent_alone_never_leaves_until_it_is_stored_for_all():
-    home = SharedHome(gate=OPEN)
-
-    async with home.memory() as memory:
-        kept = await memory.local_store_fact("pump", RED)
-        await memory.store_fact("door", "The door is blue.")
-        await memory.settle()
-        assert kept.held_back == KEPT_HOME
-    async with home.memory() as memory:
-        assert await found(memory, "pump", 1) == [RED]
-        assert home.hive.contents == {"The door is blue."}
-
-        await memory.store_fact("pump", RED)
-        assert RED in home.hive.contents

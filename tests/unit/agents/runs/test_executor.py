@@ -50,18 +50,6 @@ async def test_what_it_tells_is_durable_already(ledger: Ledger) -> None:
     assert any(isinstance(step, Entered) for step, _ in told)
 
 
-async def test_a_run_that_waits_comes_back_and_goes_on_when_somebody_decided(ledger: Ledger) -> None:
-    parts = parts_over(ledger)
-    state = await driven(parts, worker(ASK))
-    assert state.outcome is None
-    assert state.is_waiting
-    assert (await resumed(parts)).is_waiting
-    (view,) = await decide_all(parts, edit="notes")
-    assert view.item.title == "Which?"
-    assert (await resumed(parts)).buffer == {"word": "notes"}
-    assert (await resumed(parts)).outcome == "accepted"
-
-
 async def test_who_waits_for_a_person_goes_on_as_soon_as_somebody_decides(ledger: Ledger) -> None:
     parts = parts_over(ledger)
     executor = RunExecutor("r", parts, is_waiting=True)
@@ -186,17 +174,6 @@ async def test_a_name_that_leads_out_of_the_folder_of_runs_is_refused(name: str,
     with pytest.raises(InvalidInput, match="the name of a run is letters"):
         await driven(parts_over(ledger, folder=tmp_path), worker(ASK), run=name)
     assert await ledger.heads("") == []
-
-
-async def test_a_run_begins_once_and_with_all_its_inputs(ledger: Ledger) -> None:
-    parts, spec = parts_over(ledger), worker(ASK, inputs=["about"])
-    with pytest.raises(InvalidInput, match="needs about"):
-        await driven(parts, spec)
-    await driven(parts, spec, {"about": 1})
-    with pytest.raises(InvalidInput, match="there is a run r already"):
-        await driven(parts, spec, {"about": 1})
-    with pytest.raises(InvalidInput, match="there is no run s"):
-        await resumed(parts, "s")
 
 
 async def test_a_newer_definition_has_to_have_the_node_at_which_the_run_is(ledger: Ledger) -> None:

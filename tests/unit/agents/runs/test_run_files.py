@@ -75,13 +75,6 @@ def test_half_a_surrogate_pair_does_not_keep_a_result_from_being_kept(tmp_path: 
     assert one.read(one.keep_result("look", 1, "a\ud800b")) == "a?b"
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.agents.runs.run_files._FILE_BYTES_MAX", 10)
-    one = files(tmp_path)
-    with pytest.raises(InvalidInput, match="would have 12 bytes: at most 10"):
-        one.write("own.txt", "é" * 6)
-
-
 def test_results_are_listed_by_number_and_conversations_apart(tmp_path: Path) -> None:
     one = files(tmp_path)
     names = [one.keep_result("look", number, "x") for number in (10, 2, 1)]
@@ -97,15 +90,6 @@ def test_what_only_sets_or_reads_is_never_saved_again(tmp_path: Path) -> None:
     one = files(tmp_path)
     assert [one.keep_result(name, 1, "x") for name in ("load_data", "set_output", "ask_person")] == ["", "", ""]
     assert one.data_files() == []
-
-
-def test_without_a_folder_nothing_is_kept_and_it_says_so() -> None:
-    one = RunFiles(None)
-    assert one.keep_result("look", 1, "x") == ""
-    assert (one.data_files(), one.conversations(), one.adapt()) == ([], [], "")
-    one.remember_outputs({"x": 1})
-    with pytest.raises(InvalidInput, match="keeps no files"):
-        one.read("x.txt")
 
 
 def test_the_memory_is_seeded_once_and_then_belongs_to_whoever_writes_there(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hive_mind.credentials.base import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.content import ToolCall
 from hive_mind.runs.effects import ToolResult
-from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX
+from hive_mind.runs.files import ADAPT
 from hive_mind.runs.files import SHOWN_CHARACTERS_MAX as CHARACTERS_SHOWN
 from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
@@ -145,14 +145,6 @@ def test_a_tool_is_told_of_which_call_it_is(tmp_path: Path) -> None:
     assert call(run_tools(tmp_path, more=[give]), "give").text.startswith("r n r.c ada\n")
 
 
-def test_what_is_loaded_is_never_saved_again(tmp_path: Path) -> None:
-    tools = run_tools(tmp_path)
-    call(tools, "big", 1)
-    loaded = call(tools, "load_data", 2, filename="big_1.txt", limit=2)
-    assert (loaded.file, len(list((tmp_path / "runs" / "r").iterdir()))) == ("", 1)
-    assert loaded.text.startswith("x" * 4_000 + "\n[Lines 0 to 1 of 20; go on with offset=2.")
-
-
 def test_only_outputs_of_the_node_may_be_set_and_none_reaches_the_agents_memory_before_it_is_accepted(tmp_path: Path) -> None:
     tools = run_tools(tmp_path)
     given = call(tools, "set_output", key="a", value={"n": 1})
@@ -186,54 +178,17 @@ def test_reports_go_on_at_once_and_mark_complete_ends_it(tmp_path: Path) -> None
     assert call(sub, "mark_complete").completes
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", "..", "", "link"])
-def test_no_file_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("hush")
-    tools = run_tools(tmp_path)
-    call(tools, "save_data", filename="notes.md", text="mine")
-    (tmp_path / "runs" / "r" / "link").symlink_to(secret)
-    loaded = call(tools, "load_data", filename=name)
-    assert loaded.is_error
-    assert "hush" not in loaded.text
-    if name != "link":
-        assert call(tools, "save_data", filename=name, text="x").is_error
-    else:
-        # The link itself is replaced; what it led to stays as it was.
-        assert not call(tools, "save_data", filename=name, text="x").is_error
-    assert secret.read_text() == "hush"
-
-
-def test_a_text_is_replaced_where_it_stands_once(tmp_path: Path) -> None:
-    tools = run_tools(tmp_path)
-    call(tools, "save_data", filename="notes.md", text="one two two")
-    assert call(tools, "edit_data", filename="notes.md", old="two", new="x").is_error
-    assert call(tools, "edit_data", filename="notes.md", old="", new="x").is_error
-    assert not call(tools, "edit_data", filename="notes.md", old="one", new="1").is_error
-    assert (tmp_path / "runs" / "r" / "notes.md").read_text() == "1 two two"
-
-
-def test_the_memory_of_an_agent_stays_small_enough_for_every_prompt(tmp_path: Path) -> None:
-    refused = call(run_tools(tmp_path), "save_data", filename=ADAPT, text="x" * (ADAPT_CHARACTERS_MAX + 1))
-    assert (refused.is_error, "at most 20,000" in refused.text) == (True, True)
-
-
 def test_without_a_folder_nothing_is_kept_and_that_is_said(tmp_path: Path) -> None:
     one = RunFiles(None)
-    assert (one.adapt(), one.data_files(), one.keep_result("t", 1, "x")) == ("", [], "")
+    assert (one.adapt(), one.data_files(), one.conversations(), one.keep_result("t", 1, "x")) == ("", [], [], "")
+    one.remember_outputs({"x": 1})
     cut = call(RunTools("r", "ada", Toolbox([big]), one), "big")
     assert cut.text == "x" * CHARACTERS_SHOWN + "\n[Only first 30,000 chars shown]"
     with pytest.raises(InvalidInput, match="keeps no files"):
         one.write("a.txt", "x")
+    with pytest.raises(InvalidInput, match="keeps no files"):
+        one.read("a.txt")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_files_are_listed_by_number_and_conversations_apart(tmp_path: Path) -> None:
-    one = files(tmp_path)
-    for name in ("b_10.txt", "a_2.txt", "notes.md", "conversation_10.md", "conversation_9.md"):
-        one.write(name, "x")
-    assert one.data_files() == ["a_2.txt", "b_10.txt", "notes.md"]
-    assert one.conversations() == ["conversation_9.md", "conversation_10.md"]
 
 
 def test_a_tool_has_a_credential_by_name_and_its_value_is_kept_nowhere(tmp_path: Path) -> None:

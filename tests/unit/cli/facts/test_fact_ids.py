@@ -36,12 +36,6 @@ def test_a_beginning_of_several_ids_names_them():
         called("aaaaaa")
 
 
-@pytest.mark.parametrize("given", ["cccccc", "c" * 32])
-def test_an_id_nobody_has_says_where_ids_are_shown(given):
-    with pytest.raises(InvalidInput, match="facts list"):
-        called(given)
-
-
 def test_an_id_that_a_silent_member_may_have_is_not_said_to_be_nobodys():
     class _Reached(_Facts):
         async def facts_with_prefix(self, prefix: str) -> FactList:
@@ -50,9 +44,3 @@ def test_an_id_that_a_silent_member_may_have_is_not_said_to_be_nobodys():
     with pytest.raises(InvalidInput, match=r"in the 75% of the hive that answered: it may be with a member .* hive-mind status"):
         asyncio.run(fact_called(_Reached(ONE), OTHER))
     assert asyncio.run(fact_called(_Reached(ONE), ONE)).id == ONE
-
-
-@pytest.mark.parametrize("given", ["aaaaa", "", "xyzxyz", "a" * 33])
-def test_what_can_not_be_an_id_is_refused(given):
-    with pytest.raises(InvalidInput, match="6 or more"):
-        called(given)

@@ -44,12 +44,6 @@ def test_a_configuration_may_be_given_by_its_file(tmp_path):
         known(here, "v11")
 
 
-@pytest.mark.parametrize("name", ["../v1", "a/b", "", ".v1", "v1\n"])
-def test_no_name_leads_out_of_the_folder(tmp_path, name):
-    with pytest.raises(InvalidInput):
-        known(workspace(tmp_path), name)
-
-
 def test_what_is_wrong_with_a_file_keeps_it_from_being_measured_and_what_is_odd_is_said(tmp_path, capsys):
     here = workspace(tmp_path, config='{"name": "v1", "collection": "kb",\n"dynamic_k": {"max_results": 5}}')
     assert usable(here, here.config("v1")).name == "v1"

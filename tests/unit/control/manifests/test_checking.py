@@ -6,11 +6,7 @@ from hive_mind.control.manifests.reading import Source, read_manifest
 from hive_mind.errors import ManifestError
 from tests.unit.control.bad_manifests import (
     AGENTS,
-    CONTRADICTIONS,
     HEAD,
-    MISSING,
-    SECRETS_AND_REFERENCES,
-    WORK,
     one_agent,
     within,
 )
@@ -24,15 +20,6 @@ def read(tmp_path):
         return read_manifest(file)
 
     return read_here
-
-
-@pytest.mark.parametrize("bad", [*CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *WORK], ids=lambda bad: bad.name)
-def test_it_is_told_with_line_path_and_what_to_do(bad, read):
-    with pytest.raises(ManifestError) as refused:
-        read(bad.text)
-    found = refused.value.problems
-    assert [(one.line, one.path) for one in found] == [(line, path) for line, path, _ in bad.says]
-    assert all(words in one.message for one, (_, _, words) in zip(found, bad.says, strict=True)), found
 
 
 def test_a_source_outside_is_taken_where_its_whole_path_is_written(read, tmp_path):

@@ -7,7 +7,6 @@ import pytest
 
 from hive_mind.devbroker.amqp import AmqpError, encode
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
-from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.servicebus import QueueSettings
 from hive_mind.devbroker.servicebus.namespace import QueueEntity
 from hive_mind.devbroker.servicebus.queue import Duplicates, Queue
@@ -56,18 +55,6 @@ def test_after_the_last_attempt_a_message_is_a_dead_letter_with_the_reason():
     assert dead.letter.content.application_map["DeadLetterReason"] == "MaxDeliveryCountExceeded"
 
 
-def test_a_receiver_can_make_a_dead_letter_and_say_why():
-    queue = queue_of("a", "b")
-    first = queue.take(NOW)
-
-    queue.bury(queue.take(NOW).token, NOW, "broken", "no JSON")
-
-    dead = queue.dead_letters.take(NOW)
-    assert dead.letter.content.application_map == {"DeadLetterReason": "broken", "DeadLetterErrorDescription": "no JSON"}
-    assert (dead.sequence, dead.origin) == (1, 2)
-    queue.complete(first.token, NOW)
-
-
 def test_dead_letters_neither_die_nor_expire():
     queue = queue_of("a", ttl_s=10, deliveries_max=1)
     queue.bury(queue.take(NOW).token, NOW, "", "")
@@ -106,14 +93,6 @@ def test_a_message_in_somebodys_hands_does_not_expire_before_it_is_put_back():
 
     assert taken(queue, NOW + 20) == []
     assert queue.quota.messages == 0
-
-
-def test_what_is_peeked_at_stays_whatever_its_state():
-    queue = queue_of("locked", "ready", "new")
-    queue.take(NOW)
-    assert [text_of(kept) for kept in queue.peek(1, NOW)] == ["locked", "ready", "new"]
-    assert [kept.sequence for kept in queue.peek(2, NOW)] == [2, 3]
-    assert queue.counts() == {"ready": 2, "locked": 1}
 
 
 def test_what_was_seen_within_the_window_is_taken_once():
@@ -211,21 +190,6 @@ def test_what_is_given_back_comes_again(outcome, attempts):
 
     assert link.texts == ["a", "a"]
     assert link.sent[1][0].header_fields[4] == attempts
-
-
-def test_what_was_completed_or_is_a_dead_letter_does_not_come_again():
-    entity = entity_of("a", "b")
-    link = PlayedLink(credit=9).attach(entity)
-
-    link.settle()
-    link.settle(DeliveryOutcome("rejected", info={b"DeadLetterReason": b"why"}))
-    entity._host.run(3600)
-
-    assert link.texts == ["a", "b"]
-    dead = PlayedLink(credit=1).attach(entity.dead_letters)
-    assert dead.sent[0][0].application_map == {"DeadLetterReason": "why"}
-    assert dead.sent[0][0].annotation_map["x-opt-deadletter-source"] == "q"
-    assert "x-opt-deadletter-source" not in link.sent[0][0].annotation_map
 
 
 def test_a_delivery_whose_lock_ended_can_not_be_settled_and_is_not_remembered():

@@ -117,15 +117,6 @@ def test_a_cell_that_failed_is_tried_once_more_when_the_run_goes_on(tmp_path: Pa
     assert "needs an embedding model" in failed.why
 
 
-def test_a_subset_is_asked_alone_and_one_of_nothing_is_refused_before_anything_is_written(tmp_path: Path):
-    with pytest.raises(InvalidInput, match="--subset q99 names no question of demo"):
-        run(order(tmp_path / "none", replace(EXPERIMENT, subset=("q99",))), quiet)
-    assert not (tmp_path / "none").exists()
-
-    result = run(order(tmp_path / "some", replace(EXPERIMENT, arms=(Arm(),), subset=("q02", "q99"), per_category=0)), quiet)
-    assert [json.loads(body)["question"] for body in rows(result.folder).values()] == ["q02"] * 3
-
-
 def test_an_id_that_no_question_has_is_named_while_the_others_are_asked(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     run(order(tmp_path / "run", replace(EXPERIMENT, arms=(Arm(),), subset=("q02", "q99", "nine"), per_category=0)), quiet)
 

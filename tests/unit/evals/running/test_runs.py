@@ -27,14 +27,6 @@ def written(cell: CellFolder, *questions: str) -> None:
             pen(Row(question, found=["d1"]), Timing(question, 1.0, 2.0))
 
 
-def test_the_same_experiment_goes_on_where_it_was(tmp_path: Path):
-    open_run(tmp_path / "run", EXPERIMENT, HERE)
-    written(CellFolder.of(tmp_path / "run", "a"), "q1")
-
-    open_run(tmp_path / "run", EXPERIMENT, HERE)
-    assert [row.question for row in CellFolder.of(tmp_path / "run", "a").answered()] == ["q1"]
-
-
 def test_a_run_that_was_begun_before_experiments_had_all_their_fields_goes_on(tmp_path: Path):
     open_run(tmp_path, EXPERIMENT, HERE)
     told = read_plain(tmp_path / "experiment.json")
@@ -70,14 +62,6 @@ def test_another_language_model_or_vector_index_is_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="begun with vector index quantised and this run has vector index usearch; give HIVE"):
         open_run(tmp_path, EXPERIMENT, begun | {"vector_index": "usearch"})
     open_run(tmp_path, EXPERIMENT, begun)
-
-
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path):
-    (tmp_path / "letter.txt").write_text("dear")
-
-    with pytest.raises(InvalidInput, match="is not empty and holds no run; give --out an empty folder"):
-        open_run(tmp_path, EXPERIMENT, HERE)
-    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_what_is_written_down_is_read_as_the_same_experiment(tmp_path: Path):

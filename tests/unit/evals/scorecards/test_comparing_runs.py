@@ -37,14 +37,6 @@ def test_a_difference_is_told_with_both_means_its_interval_and_p(tmp_path: Path)
     assert (change.difference.difference, change.difference.p, change.difference.n) == (0.5, 0.25, 4)
 
 
-def test_a_loss_at_every_one_of_many_questions_is_real_and_worse(tmp_path: Path):
-    change = metric(compared(tmp_path, rows("ndcg@10", [0.9] * 20), rows("ndcg@10", [0.5] * 20)), "ndcg@10")
-
-    assert change.difference is not None
-    assert change.difference.is_real
-    assert change.is_worse
-
-
 def test_more_of_what_is_bad_is_worse_and_less_of_it_is_not(tmp_path: Path):
     few, many = rows("stale", [0.0] * 20), rows("stale", [1.0] * 20)
 
@@ -115,16 +107,6 @@ def test_cells_of_the_same_name_are_compared_and_others_named_with_the_reason(tm
 
     assert [cell.before for cell in found.cells] == [SINGLE_ID, "notes-bm25-s1", "notes-random-s1"]
     assert found.left_out == ((FLAT_ID, f"only in {before}"),)
-
-
-def test_two_cells_of_one_run_are_compared_though_their_names_differ(tmp_path: Path):
-    run = written_run(tmp_path / "a", {SINGLE_ID: rows("m", [1.0]), FLAT_ID: rows("m", [0.0])})
-
-    cell = only(compare_sides(side_of(f"{run}:{SINGLE_ID}"), side_of(f"{run}:{FLAT_ID}")))
-
-    assert (cell.before, cell.after) == (SINGLE_ID, FLAT_ID)
-    assert cell.identical_top_k is not None
-    assert cell.identical_top_k.mean == 1.0
 
 
 def test_nothing_to_compare_is_an_error_that_says_why(tmp_path: Path):

@@ -12,10 +12,6 @@ from tests.unit.evals.scorecards.written_runs import SINGLE_ID, row, written_run
 CELL = f"cells/{SINGLE_ID}"
 
 
-def lines(path: Path) -> list[bytes]:
-    return path.read_bytes().splitlines(keepends=True)
-
-
 def test_a_run_is_read_as_it_was_written(tmp_path: Path):
     asked = [row("q1", metrics={"m": 0.5}), row("q2", error="timed out")]
 
@@ -35,95 +31,57 @@ def test_rows_of_a_cell_that_is_not_finished_are_not_looked_at(tmp_path: Path):
     assert not cell.rows
 
 
-def cut_last_line(run: Path) -> None:
-    path = run / CELL / "rows.jsonl"
-    path.write_bytes(path.read_bytes()[:-4])
-
-
-def drop_a_row(run: Path) -> None:
-    path = run / CELL / "rows.jsonl"
-    path.write_bytes(b"".join(lines(path)[:-1]))
-
-
-def drop_a_time(run: Path) -> None:
-    path = run / CELL / "times.jsonl"
-    path.write_bytes(b"".join(lines(path)[1:]))
-
-
-def time_a_stranger(run: Path) -> None:
-    with (run / CELL / "times.jsonl").open("ab") as file:
-        file.write(b'{"question": "q9", "cpu_ms": 1, "wall_ms": 1}\n')
-
-
-def ask_twice(run: Path) -> None:
-    path = run / CELL / "rows.jsonl"
-    path.write_bytes(b"".join([*lines(path), lines(path)[0]]))
-
-
-def write_a_word_for_a_number(run: Path) -> None:
-    path = run / CELL / "rows.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"m":1.0', b'"m":"good"'))
-
-
-def spoil_the_encoding(run: Path) -> None:
-    path = run / CELL / "rows.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"q2", b"q\xff"))
-
-
-def rename_the_cell(run: Path) -> None:
-    (run / CELL).rename(run / "cells" / "notes-flat-10-round-robin-hybrid-s1")
-
-
-def add_a_strange_cell(run: Path) -> None:
-    (run / "cells" / "letters-single-hybrid-s1").mkdir()
-
-
-def lose_the_environment(run: Path) -> None:
-    (run / "environment.json").unlink()
-
-
-def lose_the_rows(run: Path) -> None:
-    (run / CELL / "rows.jsonl").unlink()
-
-
-def empty_the_report(run: Path) -> None:
-    (run / CELL / "cell.json").write_bytes(b"")
-
-
-def forget_the_data(run: Path) -> None:
-    path = run / "experiment.json"
-    path.write_bytes(path.read_bytes().replace(b'"data"', b'"date"'))
+ROWS, TIMES, REPORT = (f"{CELL}/{name}" for name in ("rows.jsonl", "times.jsonl", "cell.json"))
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("file", "damage", "told"),
     [
-        (cut_last_line, rf"{SINGLE_ID}/rows.jsonl:2: .*truncated"),
-        (drop_a_row, r"rows.jsonl has 1 question and cell.json says 2: delete"),
-        (drop_a_time, r"times.jsonl has no times of question 'q1'"),
-        (time_a_stranger, r"times.jsonl has times of question 'q9', which was not asked"),
-        (ask_twice, r"rows.jsonl:3: question 'q1' is there twice"),
-        (write_a_word_for_a_number, r"rows.jsonl:1: Expected `float \| null`, got `str` - at `\$.metrics"),
-        (spoil_the_encoding, r"rows.jsonl:2: .*damaged"),
-        (rename_the_cell, r"cell.json is of cell 'notes-single-hybrid-s1', and its folder is called 'notes-flat-"),
-        (add_a_strange_cell, r"letters-single-hybrid-s1 is not a cell of .*experiment.json"),
-        (lose_the_environment, r"environment.json is missing"),
-        (lose_the_rows, r"rows.jsonl is missing"),
-        (empty_the_report, r"cell.json: Input data was truncated"),
-        (forget_the_data, r"experiment.json is not an experiment: .*`data`"),
+        (ROWS, lambda body: body[:-4], rf"{SINGLE_ID}/rows.jsonl:2: .*truncated"),
+        (ROWS, lambda body: body.splitlines(keepends=True)[0], r"rows.jsonl has 1 question and cell.json says 2: delete"),
+        (ROWS, lambda body: body + body.splitlines(keepends=True)[0], r"rows.jsonl:3: question 'q1' is there twice"),
+        (
+            ROWS,
+            lambda body: body.replace(b'"m":1.0', b'"m":"good"'),
+            r"rows.jsonl:1: Expected `float \| null`, got `str` - at `\$.metrics",
+        ),
+        (ROWS, lambda body: body.replace(b"q2", b"q\xff"), r"rows.jsonl:2: .*damaged"),
+        (ROWS, None, r"rows.jsonl is missing"),
+        (TIMES, lambda body: body.splitlines(keepends=True)[1], r"times.jsonl has no times of question 'q1'"),
+        (
+            TIMES,
+            lambda body: body + b'{"question": "q9", "cpu_ms": 1, "wall_ms": 1}\n',
+            r"times.jsonl has times of question 'q9', which was not asked",
+        ),
+        (REPORT, lambda _: b"", r"cell.json: Input data was truncated"),
+        ("environment.json", None, r"environment.json is missing"),
+        ("experiment.json", lambda body: body.replace(b'"data"', b'"date"'), r"experiment.json is not an experiment: .*`data`"),
     ],
 )
-def test_a_damaged_run_is_an_exact_error(damage: Callable[[Path], None], told: str, tmp_path: Path):
+def test_a_damaged_run_is_an_exact_error(file: str, damage: Callable[[bytes], bytes] | None, told: str, tmp_path: Path):
     run = written_run(tmp_path / "run", {SINGLE_ID: [row("q1", metrics={"m": 1.0}), row("q2")]})
-    damage(run)
+    if damage:
+        (run / file).write_bytes(damage((run / file).read_bytes()))
+    else:
+        (run / file).unlink()
 
     with pytest.raises(InvalidInput, match=told):
         read_run(run)
 
 
-def test_a_folder_that_is_no_run_is_told_so(tmp_path: Path):
-    with pytest.raises(InvalidInput, match=r"is not a run: experiment.json is missing; begin one with hive-mind eval run"):
-        read_run(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("notes-flat-10-round-robin-hybrid-s1", r"is of cell 'notes-single-hybrid-s1', and its folder is called 'notes-flat-"),
+        ("letters-single-hybrid-s1", r"letters-single-hybrid-s1 is not a cell of .*experiment.json"),
+    ],
+)
+def test_a_folder_by_a_wrong_name_is_an_error(name: str, told: str, tmp_path: Path):
+    run = written_run(tmp_path / "run", {SINGLE_ID: [row("q1")]})
+    (run / CELL).rename(run / "cells" / name)
+
+    with pytest.raises(InvalidInput, match=told):
+        read_run(run)
 
 
 def test_a_cell_that_is_not_there_is_told_with_those_that_are(tmp_path: Path):

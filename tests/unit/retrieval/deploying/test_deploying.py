@@ -58,36 +58,6 @@ def test_what_was_measured_is_kept_with_the_deployment(place):
     assert outcome.entry.results == tuple(path.name for path in outcome.results)
 
 
-@pytest.mark.parametrize("name", ["worse", "naive"])
-def test_what_is_worse_is_refused_with_the_evidence_and_changes_nothing(place, name):
-    put(place, "good")
-    before = place.workspace.active_file.read_bytes(), place.workspace.history_file.read_bytes()
-
-    outcome = put(place, name)
-
-    assert outcome.entry is None
-    assert "nUDCG is lower" in outcome.verdict.as_text
-    assert "more distractors" in outcome.verdict.as_text
-    assert len(outcome.results) == 2
-    assert (place.workspace.active_file.read_bytes(), place.workspace.history_file.read_bytes()) == before
-
-
-def test_force_needs_a_reason(place):
-    with pytest.raises(InvalidInput, match="give --reason"):
-        put(place, "worse", why=" ", force=True)
-
-
-def test_what_is_forced_is_recorded_with_what_it_overruled(place):
-    put(place, "good")
-
-    entry = put(place, "worse", why="the benchmark is wrong about FAQs", force=True).entry
-
-    assert place.workspace.active() == WORSE
-    assert entry.forced
-    assert "nUDCG is lower" in entry.overruled[0]
-    assert place.workspace.deployment().forced
-
-
 def test_force_that_was_not_needed_is_not_recorded_as_such(place):
     put(place, "good")
 
@@ -114,26 +84,12 @@ def test_no_force_deploys_what_has_no_form_or_makes_no_sense(place, text):
     assert not place.workspace.results.exists()
 
 
-def test_what_is_in_use_is_not_deployed_again(place):
-    put(place, "good")
-
-    outcome = put(place, "good", why="again", force=True)
-
-    assert outcome.entry is None
-    assert "is identical to the configuration in use" in outcome.verdict.as_text
-
-
 def test_an_edited_file_reaches_nobody_before_it_is_deployed(place):
     put(place, "best")
 
     place.workspace.config_file("best").write_text(WORSE.model_copy(update={"name": "best"}).model_dump_json(by_alias=True))
 
     assert place.workspace.active() == BEST
-
-
-def test_a_name_that_leads_out_of_the_folder_is_refused(place):
-    with pytest.raises(InvalidInput, match="can't be used"):
-        put(place, "../../secret")
 
 
 @pytest.mark.parametrize(("by", "why"), [("x" * 201, ""), ("ines", "x" * 2001)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.retrieval.deployment import Order, deploy, judge, judge_file
+from hive_mind.retrieval.deployment import judge, judge_file
 from hive_mind.retrieval.files.configuration import QUESTIONS_MIN
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
@@ -335,13 +335,3 @@ def test_measuring_twice_gives_the_same(workspace):
 
     assert first == second
     assert first.estimate("nudcg") == second.estimate("nudcg")
-
-
-def test_a_deployment_from_nothing_to_something_better(workspace):
-    first = measured(workspace, lambda bench: deploy(bench, Order("naive", "ines", "to begin with"))).verdict
-    better = measured(workspace, lambda bench: deploy(bench, Order("filtered", "ines", "without FAQs")))
-
-    # The FAQs come first, so showing nothing at all is better.
-    assert [one.kind for one in first.grounds] == ["misleads"]
-    assert better.entry.what == "deploy"
-    assert workspace.active() == FILTERED
