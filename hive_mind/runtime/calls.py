@@ -76,22 +76,22 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await self.do(self.requests.entry(request).request(fields), on_event)
 
     async def do(self, request: Request, on_event: OnEvent | None = None) -> Any:
-        """The answer to a request; `on_event` gets what is known before that, if it is given. Raises `HiveError`."""
+        """The answer to a request; `on_event` gets what is known before that, if it is given.
+
+        Raises `HiveError`, also for the beginning of no fact's id and of several.
+        """
         entry = self.requests.entry(name_of(type(request)))
         doing = getattr(self, f"_do_{entry.name}")
 
         async def work() -> Any:
-            whole_request = await self._by_whole_id(request)
-            return await (doing(whole_request, on_event) if entry.reports else doing(whole_request))
+            whole = request
+            # A fact is also called by how its id begins, which is what a person sees of it.
+            if isinstance(whole, OfFact) and is_beginning(beginning := whole.fact_id.strip().lower()):
+                fact_id = beginning if is_id(beginning) else (await fact_called(self._agent.memory, beginning)).id
+                whole = msgspec.structs.replace(whole, fact_id=fact_id)
+            return await (doing(whole, on_event) if entry.reports else doing(whole))
 
         return await self._put_again.once(request.key, msgspec.structs.replace(request, id=0), work)
-
-    async def _by_whole_id(self, request: Request) -> Request:
-        """The id that begins like what a person sees of it. Raises `InvalidInput` for the beginning of none and of several."""
-        if not isinstance(request, OfFact) or not is_beginning(beginning := request.fact_id.strip().lower()):
-            return request
-        fact_id = beginning if is_id(beginning) else (await fact_called(self._agent.memory, beginning)).id
-        return msgspec.structs.replace(request, fact_id=fact_id)
 
     async def _do_learn(self, request: api.Learn, on_event: OnEvent | None) -> Any:
         content = Content(request.text, request.source, request.said_at, title=request.title, is_whole=request.whole)

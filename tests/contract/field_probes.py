@@ -237,7 +237,7 @@ def federated(groups: Mapping[str, str], agents: Mapping[str, str], **topology: 
 
 
 def group_of(fleet: Fleet, agent: str) -> str:
-    node = fleet.agent(agent)._node
+    node = fleet.agent(agent)._given
     assert node is not None
     return str(fleet.topology.group_of(node.name))
 

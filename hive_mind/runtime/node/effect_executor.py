@@ -23,7 +23,7 @@ from hive_mind import tracing
 from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.errors import BackendError, HiveError
-from hive_mind.hive.effects import Acknowledge, Effect, Node, Now, Outcome, Record, SearchLocal
+from hive_mind.hive.effects import Acknowledge, Effect, Now, Outcome, Record, SearchLocal
 from hive_mind.hive.performer import Performer, Ports
 from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
@@ -160,23 +160,52 @@ class EffectHost(Protocol):
         ...
 
 
+def unique_ids() -> Iterator[str]:
+    """Ids that nobody else gives out, nor this process after a restart: a late reply must find nobody."""
+    prefix = secrets.token_hex(6)
+    return (f"{prefix}{n:x}" for n in count(1))
+
+
+class Envelopes:
+    """Puts messages of a node into envelopes, signed where that is wanted."""
+
+    def __init__(self, hive: str, sender: str, signing: Signing | None = None) -> None:
+        self.sender, self._hive, self._signing, self._ids = sender, hive, signing, unique_ids()
+
+    def of(self, message: Message, to: Sequence[str], now: Now, trace: str = "") -> Envelope:
+        envelope = Envelope(
+            next(self._ids),
+            self._hive,
+            self.sender,
+            tuple(to),
+            type_of(message),
+            message,
+            correlation_of(message),
+            trace,
+            now.wall_ms,
+            type(message) in LIVE,
+        )
+        return self._signing.signed(envelope) if self._signing else envelope
+
+
 class EffectExecutor(Ports[Cause]):
-    """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both."""
+    """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both.
+
+    `search` answers a question from what the node knows.
+    """
 
     def __init__(
         self,
-        node: Node,
-        hive: str,
+        search: Callable[[SearchRequest, Now], SearchReply | None],
+        envelopes: Envelopes,
         journal: Journal,
         outgoing: Outlet,
         clock: Clock,
         host: EffectHost,
         in_hand: InHand,
-        signing: Signing | None = None,
     ) -> None:
-        self._node, self._name, self._hive, self._clock = node, node.name, hive, clock
-        self._outgoing, self._host, self._in_hand, self._signing = outgoing, host, in_hand, signing
-        self._ids = unique_ids()
+        self._node_search, self._envelopes, self._name, self._clock = search, envelopes, envelopes.sender, clock
+        self._outgoing, self._host, self._in_hand = outgoing, host, in_hand
         self._performer = Performer(self)
         self._journal = journal
         self._under_way: asyncio.Task[None] | None = None
@@ -272,7 +301,7 @@ class EffectExecutor(Ports[Cause]):
         return not records
 
     def send(self, to: tuple[str, ...], message: Message, cause: Cause) -> None:
-        self._outgoing.add(self.envelope(to, message, cause.now, cause.trace))
+        self._outgoing.add(self._envelopes.of(message, to, cause.now, cause.trace))
 
     def search(self, request: SearchRequest, reply_to: str, cause: Cause) -> None:
         if reply_to != self._name:
@@ -331,7 +360,7 @@ class EffectExecutor(Ports[Cause]):
     def _searched(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """A search changes nothing, so one that fails costs only its own answer."""
         try:
-            return self._node.search(request, now)
+            return self._node_search(request, now)
         except Exception:  # noqa: BLE001
             _log.exception("node %s could not search", self._name)
             return None
@@ -355,25 +384,4 @@ class EffectExecutor(Ports[Cause]):
             asker, kind = answer.reply_to, type_of(answer.request)
             hop(_log, "answers", node=self._name, correlation=answer.request.query, asker=asker, kind=kind)
         if (reply := self._searched(answer.request, now)) is not None:
-            self._outgoing.add(self.envelope((answer.reply_to,), reply, now, trace))
-
-    def envelope(self, to: Sequence[str], message: Message, now: Now, trace: str = "") -> Envelope:
-        envelope = Envelope(
-            next(self._ids),
-            self._hive,
-            self._name,
-            tuple(to),
-            type_of(message),
-            message,
-            correlation_of(message),
-            trace,
-            now.wall_ms,
-            type(message) in LIVE,
-        )
-        return self._signing.signed(envelope) if self._signing else envelope
-
-
-def unique_ids() -> Iterator[str]:
-    """Ids that nobody else gives out, nor this process after a restart: a late reply must find nobody."""
-    prefix = secrets.token_hex(6)
-    return (f"{prefix}{n:x}" for n in count(1))
+            self._outgoing.add(self._envelopes.of(reply, (answer.reply_to,), now, trace))

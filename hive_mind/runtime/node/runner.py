@@ -36,7 +36,7 @@ from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
-from hive_mind.runtime.node.effect_executor import SUFFIX, Cause, EffectExecutor, InHand, SharedListener
+from hive_mind.runtime.node.effect_executor import SUFFIX, Cause, EffectExecutor, Envelopes, InHand, SharedListener
 from hive_mind.runtime.node.intake import Intake
 from hive_mind.runtime.node.outgoing import Alarm, Bell
 from hive_mind.runtime.node.requests import Requests
@@ -83,7 +83,8 @@ class NodeRunner(Requests):
         super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
         self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
-        self._executor = EffectExecutor(node, settings.hive, journal, self._outgoing, clock, self, self._in_hand, signing)
+        self._envelopes = Envelopes(settings.hive, node.name, signing)
+        self._executor = EffectExecutor(node.search, self._envelopes, journal, self._outgoing, clock, self, self._in_hand)
         self._intake = Intake(node.name, settings.hive, self._executor, self._handle, knows, self.timings, self._in_hand, signing)
         self._alarm = Alarm(self._on_time)
         self._reconnects, self._look_at_ms = 0, 0
@@ -107,7 +108,7 @@ class NodeRunner(Requests):
 
     async def ping(self, message: Message, *, timeout_s: float = 10.0) -> None:
         """See that a message to itself comes back over the bus; the node does not hear of it. Raises `BackendError`."""
-        envelope = self._executor.envelope((self._node.name,), message, self._clock())
+        envelope = self._envelopes.of(message, (self._node.name,), self._clock())
         back = self._intake.expected[envelope.id] = asyncio.get_running_loop().create_future()
         try:
             await self._bus.publish([envelope], timeout_s=timeout_s)

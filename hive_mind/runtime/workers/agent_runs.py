@@ -168,7 +168,7 @@ class AgentRuns:
         from hive_mind.agents.runs.triggers import Triggers
         from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.runs.graphs.spec import WorkerSpec
-        from hive_mind.runtime.workers.runs import allowed, run_parts, served_tools
+        from hive_mind.runtime.workers.runs import allowed, open_parts
         from hive_mind.tools.base import McpServer
 
         config, agent, model_name = self._agent_config, self._agent, self._agent_config.model or self._settings.llm
@@ -181,10 +181,10 @@ class AgentRuns:
         named = [server for server in self._config.mcp if f"mcp:{server.name}/" in str(config.worker)]
         servers = [McpServer(server.name, server.command, server.url, server.env, server.idempotent) for server in named]
         fleet = FleetDirectory(agent.name, LedgerDesk(ledger), self._opened_of, self._config.watch.agents)
-        tools = (*(fleet_tools(fleet) if "queen" in self._duties else ()), *await served_tools(servers, stack))
-        parts = run_parts(self._settings, agent.name, agent.memory, agent.reader, ledger, model, tools)
+        tools = fleet_tools(fleet) if "queen" in self._duties else ()
+        parts = await open_parts(self._settings, agent, ledger, judge, stack, model=model, tools=tools, mcp=servers)
         shared = RegistryValues(agent.name, self._member) if self._member is not None else None
-        parts = allowed(replace(parts, judge=judge, fleet_values=shared, hidden=self._hidden), config.tools)
+        parts = allowed(replace(parts, fleet_values=shared, hidden=self._hidden), config.tools)
         keeper = RunKeeper(parts, WorkerSpec.model_validate(config.worker) if config.worker else None)
         stack.push_async_callback(keeper.close)
         await keeper.open()

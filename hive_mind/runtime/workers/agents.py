@@ -1,4 +1,4 @@
-"""One agent of a worker: opened, taught its sources, put to sleep when nobody wants it, and asked.
+"""One agent of a worker: opened, taught its sources, put to sleep when nobody wants it, and asked as `runtime.calls` answers.
 
 Its failures stay with it: its status says so, it is tried again, and the other agents of the process don't notice.
 """
@@ -6,15 +6,13 @@ Its failures stay with it: its status says so, it is tried again, and the other 
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import OnEvent
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError
-from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
@@ -36,8 +34,8 @@ _QUIET_S = 3.0
 _CONFIRMED_S = 30.0
 
 
-class WorkerAgent:
-    """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
+class WorkerAgent(AgentCalls):
+    """See above; `node` is where it shares.
 
     One that is not kept on disk never sleeps: it would forget everything. `reviewing`: the judge of facts it shares,
     or None; `runs`: its runs.
@@ -47,16 +45,17 @@ class WorkerAgent:
         self,
         config: AgentConfig,
         agent: LearningAgent,
-        local: CognitiveMemory,
-        sources: LearnedSources,
         node: RunningMember | None,
-        calls: AgentCalls,
+        sources: LearnedSources,
         reviewing: "Reviewing | None",
         runs: AgentRuns,
+        *,
+        is_kept: bool,
     ) -> None:
-        self._sleep_after_s = config.sleep_after_s if calls.is_kept else 0.0
-        self.config, self._agent, self._local, self._sources, self._node = config, agent, local, sources, node
-        self._calls, self._reviewing, self.runs = calls, reviewing, runs
+        super().__init__(agent, node, sources, is_kept=is_kept, runs=runs)
+        self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
+        self.config, self.sources, self._reviewing, self.runs = config, sources, reviewing, runs
+        self._local = self._own
         self._is_open = self._is_learning = False
         self._error = ""
         self._bad_sources: dict[str, str] = {}
@@ -73,7 +72,7 @@ class WorkerAgent:
     @property
     def node(self) -> str:
         """The node it shares at, "" without a hive."""
-        return self._node.name if self._node else ""
+        return self._given.name if self._given else ""
 
     @property
     def phase(self) -> AgentPhase:
@@ -103,7 +102,7 @@ class WorkerAgent:
             phase=self.phase,
             facts=self._facts,
             pending=self._pending,
-            learned=dict(self._sources.digests),
+            learned=dict(self.sources.digests),
             error=error,
             refusal=self._local.trouble,
         )
@@ -141,15 +140,14 @@ class WorkerAgent:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
-    async def call(self, request: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
-        """Put a request to it; `on_event` gets what is known before the answer. Raises `HiveError`."""
+    async def answer(self, request: str, on_event: OnEvent | None = None, /, **fields: object) -> Any:
         if not self._is_open:
             raise BackendUnavailable(self.name, self._error or "the agent is not open yet; ask again")
         self._using += 1
         try:
-            answer = await self._calls.answer(request, on_event, **fields)
+            answer = await super().answer(request, on_event, **fields)
             if request == "learn_files":
-                self._bad_sources = {path: why for path, why in self._bad_sources.items() if path not in self._sources.digests}
+                self._bad_sources = {path: why for path, why in self._bad_sources.items() if path not in self.sources.digests}
             return answer
         finally:
             self._using -= 1
@@ -163,7 +161,7 @@ class WorkerAgent:
             or self._is_learning
             or not self._is_open
             or self.runs.under_way
-            or (self._node and not self._node.is_ready)
+            or (self._given and not self._given.is_ready)
         )
         if not after_s or idle_s < after_s or is_busy or self._local.facts is None:
             return
@@ -172,7 +170,7 @@ class WorkerAgent:
         if self._pending and idle_s < after_s + _CONFIRMED_S:
             return
         if await self._attempt(self.settle()) and not self._using:
-            await self._local_or_shared.sleep()
+            await (self._shared or self._local).sleep()
 
     async def tidy_if_quiet(self) -> None:
         """Give back the memory that what was written lately takes."""
@@ -181,10 +179,8 @@ class WorkerAgent:
 
     async def settle(self) -> None:
         """Tell the hive what is due, if there is anything, and look for what it forgot. Only for one that is awake."""
-        shared = self._agent.memory
-        if not isinstance(shared, DistributedCognitiveMemory):
-            return
-        if shared.forgets or any(map(is_due, (self._local.facts or {}).values())):
+        shared = self._shared
+        if shared and (shared.forgets or any(map(is_due, (self._local.facts or {}).values()))):
             await shared.settle()
 
     def fail(self, error: BaseException) -> None:
@@ -198,15 +194,10 @@ class WorkerAgent:
             await self._reviewing.close()
         await self._agent.close()
 
-    @property
-    def _local_or_shared(self) -> CognitiveMemory | DistributedCognitiveMemory:
-        memory = self._agent.memory
-        return memory if isinstance(memory, DistributedCognitiveMemory) else self._local
-
     async def _open(self, embedder: Embedder) -> None:
         async with self._local.awake() as awake:
             is_other = awake.recorded not in ("", embedder.model) or any(True for _ in awake.recall.without_vector())
-        memory = self._local_or_shared
+        memory = self._shared or self._local
         if self._reviewing is not None:
             # Before anything is told to the hive.
             await self._reviewing.open()
@@ -231,7 +222,7 @@ class WorkerAgent:
         return bool(self._bad_sources)
 
     def _due_sources(self) -> list[str]:
-        digests = self._sources.digests
+        digests = self.sources.digests
         return [
             source.path
             for source in self.config.sources
@@ -240,7 +231,7 @@ class WorkerAgent:
 
     async def _learn_one(self, path: str) -> None:
         try:
-            await learn_file(self._agent, path, self._sources)
+            await learn_file(self._agent, path, self.sources)
         except HiveError as error:
             if path not in self._bad_sources:
                 _log.warning("%s could not learn %s: %s", self.name, path, error)
@@ -274,4 +265,4 @@ class WorkerAgent:
     def _count(self) -> None:
         if (counts := self._local.counts) is not None:
             self._facts, on_its_way = counts
-            self._pending = on_its_way if self._node else 0
+            self._pending = on_its_way if self._given else 0

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from hive_mind import backends
+from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import RunJudge
@@ -68,7 +69,6 @@ async def open_goal_seeking(
         if model is None and settings.llm:
             model = await open_model(settings)
             stack.push_async_callback(model.close)
-        served = await served_tools(mcp, stack)
         judging = RunJudge(
             HiveRules(rules),
             ModelJudge(model, retry=settings.llm_retry) if model else None,
@@ -76,42 +76,41 @@ async def open_goal_seeking(
             functions,
             LedgerLog(ledger),
         )
-        parts = run_parts(settings, agent, learner.memory, learner.reader, ledger, model, (*tools, *served))
-        return GoalSeekingAgent(
-            agent, learner.memory, learner.reader, runs=replace(parts, judge=judging), release=stack.pop_all().aclose
-        )
+        parts = await open_parts(settings, learner, ledger, judging, stack, model=model, tools=tools, mcp=mcp)
+        return GoalSeekingAgent(agent, learner.memory, learner.reader, runs=parts, release=stack.pop_all().aclose)
 
 
-async def served_tools(servers: Iterable[McpServer], stack: AsyncExitStack) -> list[Tool]:
-    """The tools of MCP servers, which end with `stack`. Raises `BackendNotInstalled` and `BackendUnavailable`."""
-    tools: list[Tool] = []
-    for server in servers:
+async def open_parts(
+    settings: Settings,
+    agent: LearningAgent,
+    ledger: Ledger,
+    judge: RunJudge,
+    stack: AsyncExitStack,
+    *,
+    model: LanguageModel | None,
+    tools: Sequence[Tool],
+    mcp: Iterable[McpServer],
+) -> RunParts:
+    """The parts that the runs of an agent share; servers of their tools end with `stack`.
+
+    Raises `BackendNotInstalled` and `BackendUnavailable`.
+    """
+    served: list[Tool] = []
+    for server in mcp:
         opened = await backends.load("tools", "mcp").open(server)
         stack.push_async_callback(opened.close)
-        tools += opened.tools
-    return tools
-
-
-def run_parts(
-    settings: Settings,
-    agent: str,
-    memory: Memory,
-    reader: Reader,
-    ledger: Ledger,
-    model: LanguageModel | None,
-    tools: Sequence[Tool] = (),
-) -> RunParts:
-    """The parts that the runs of an agent share, but for their judge."""
+        served += opened.tools
 
     def toolbox_of(run: str, files: RunFiles) -> Toolbox:
-        return Toolbox((*_own_tools(memory, reader, run, files), *tools))
+        return Toolbox((*_own_tools(agent.memory, agent.reader, run, files), *tools, *served))
 
     return RunParts(
-        agent,
+        agent.name,
         ledger,
         toolbox_of,
-        model=model,
-        folder=database_path(settings, agent).parent,
+        judge,
+        model,
+        folder=database_path(settings, agent.name).parent,
         credential=lambda name: credentials_of(settings.home).get(name),
         rng=random.Random(),  # noqa: S311 - spreads retries in time, guards nothing
         retry=settings.llm_retry,

@@ -152,7 +152,7 @@ class Worker:
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
         try:
-            return await running.call(request, fields, on_event)
+            return await running.answer(request, on_event, **fields)
         except HiveError as error:
             redact_error(error, self._hidden)
             raise
@@ -213,7 +213,7 @@ class Worker:
 
     async def _run(self) -> None:
         embedder = await self.hosting.embedder(self._given_config)
-        self._host = host = WorkerHost(self._given_config, embedder, self._hidden, self.hosting.calls)
+        self._host = host = WorkerHost(self._given_config, embedder, self._hidden, self.hosting.agent)
         if is_shared(self.config.hive.topology):
             self._report(f"{self.config.process}: connecting to {self.config.hive.id!r}")
             await self._patiently(lambda: self._open_nodes(host))

@@ -29,7 +29,6 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.buses import open_buses
-from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.host import Host
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.redacting import RedactingModel
@@ -78,8 +77,8 @@ async def open_bus_of(config: WorkerConfig) -> EventBus:
     return await open_buses(bus.url, bus.searches, folder, config.process, bus.credential, bus.searches_credential)
 
 
-NewCalls = Callable[..., AgentCalls]
-"""Made like `AgentCalls`."""
+NewAgent = Callable[..., WorkerAgent]
+"""Made like `WorkerAgent`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class Hosting:
 
     embedder: Callable[[WorkerConfig], Awaitable[Embedder]] = open_embedder_of
     bus: Callable[[WorkerConfig], Awaitable[EventBus]] = open_bus_of
-    calls: NewCalls = AgentCalls
+    agent: NewAgent = WorkerAgent
     request_bytes_max: int = REQUEST_BYTES_MAX
     gives_up_s: float | None = None
 
@@ -103,10 +102,10 @@ ORDINARY = Hosting()
 class WorkerHost(Host[WorkerAgent]):
     """`config` has its values, which `hidden` takes out of what is kept. Each model is opened once, when it is first needed."""
 
-    def __init__(self, config: WorkerConfig, embedder: Embedder, hidden: Redaction, new_calls: NewCalls) -> None:
+    def __init__(self, config: WorkerConfig, embedder: Embedder, hidden: Redaction, new_agent: NewAgent) -> None:
         super().__init__(settings_of(config), embedder)
         self.owns(embedder)
-        self.config, self._hidden, self._new_calls = config, hidden, new_calls
+        self.config, self._hidden, self._new_agent = config, hidden, new_agent
         self._models: dict[str, asyncio.Task[LanguageModel]] = {}
         self.notices: tuple[str, ...] = ()
         if embedder.dimension == 0 and self.settings.embed != "none":
@@ -116,15 +115,14 @@ class WorkerHost(Host[WorkerAgent]):
         """An agent that is not awake yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
         node = self.nodes.get(next(node.name for node in self.config.nodes if config.name in node.agents))
         memory = self.memory_of(config.name, node, self.config.ranking)
-        local = memory.local if isinstance(memory, DistributedCognitiveMemory) else memory
+        local = memory if isinstance(memory, CognitiveMemory) else memory.local
         learner = LearningAgent(config.name, memory, await self._reader(config, local))
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None, config.roots)
         runs = AgentRuns(self.config, config, self.settings, learner, node, self._model, self._hidden)
-        calls = self._new_calls(learner, node, sources, is_kept=is_kept, runs=runs)
         reviewing = self._reviewing(config.name, memory, node)
-        agent = self.agents[config.name] = WorkerAgent(config, learner, local, sources, node, calls, reviewing, runs)
+        agent = self.agents[config.name] = self._new_agent(config, learner, node, sources, reviewing, runs, is_kept=is_kept)
         return agent
 
     async def close(self) -> None:

@@ -40,7 +40,7 @@ async def test_an_agent_that_is_busy_with_a_request_does_not_fall_asleep(tmp_pat
             await ada.sleep_if_idle()
             seen.append(agent(worker, "ada").phase)
 
-        ada._calls.do = look  # type: ignore[method-assign]
+        ada._do_stats = look  # type: ignore[method-assign]
         await worker.call("ada", "stats")
 
         assert seen == ["ready"]

@@ -27,8 +27,8 @@ from hive_mind.evals.arms.costs import is_caused, is_of_question, weight_of
 from hive_mind.model.content import Candidate
 from hive_mind.model.messages import Message
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
-from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.process import run_worker
 from hive_mind.runtime.workers.worker_host import Hosting
@@ -184,8 +184,8 @@ class Measuring:
         )
 
 
-class MeasuredCalls(AgentCalls):
-    """Calls to an agent that is measured."""
+class MeasuredAgent(WorkerAgent):
+    """One that is measured."""
 
     requests = _REQUESTS
 
@@ -224,7 +224,7 @@ def main() -> None:
     """Be that worker until it is ended, or the measuring program is gone."""
     dimension, _, path = sys.argv[1:]
     measuring = Measuring(int(dimension))
-    hosting = Hosting(measuring.embedder, measuring.bus, partial(MeasuredCalls, measuring), _REQUEST_BYTES_MAX)
+    hosting = Hosting(measuring.embedder, measuring.bus, partial(MeasuredAgent, measuring), _REQUEST_BYTES_MAX)
     asyncio.run(_run(Path(path), hosting, os.getppid()))
 
 

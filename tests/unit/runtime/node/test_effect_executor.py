@@ -1,17 +1,10 @@
 """What a message is put on."""
 
-from random import Random
-from typing import cast
-
 import pytest
 
-from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.hive.effects import Now
-from hive_mind.hive.node import HiveNode
-from hive_mind.journal.base import Journal
 from hive_mind.model.messages import AppMessage, FactsReply, FactsRequest, Heartbeat, Message, Receipt
-from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, InHand, Outlet
-from tests.hives import flat
+from hive_mind.runtime.node.effect_executor import Envelopes
 
 
 @pytest.mark.parametrize(
@@ -25,6 +18,4 @@ from tests.hives import flat
     ],
 )
 def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
-    parts = (cast("Journal", None), cast("Outlet", None), lambda: Now(0, 0), cast("EffectHost", None))
-    executor = EffectExecutor(HiveNode("ann", flat("ann"), chance=Random(1)), "hive", *parts, InHand(DeadLetterFile(), None))
-    assert executor.envelope(("bob",), message, Now(0, 0)).is_brief == is_brief
+    assert Envelopes("hive", "ann").of(message, ("bob",), Now(0, 0)).is_brief == is_brief
