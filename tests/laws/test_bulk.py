@@ -85,7 +85,14 @@ def test_batches_of_every_kind_of_text_are_indexed_as_one_by_one() -> None:
     together, singly, vocabulary = Bm25Index(), Bm25Index(), Vocabulary()
     piece = (_PIECES * 3).__getitem__
     said = [
-        Said(" ".join(map(piece, range(n, n + 4))), piece(5 * n % 50), "2023-05" * (n % 2), piece(n + 4), piece(n + 2), ())
+        Said(
+            " ".join(map(piece, range(n, n + 4))),
+            piece(5 * n % 50),
+            "2023-05" * (n % 2),
+            piece(n + 4),
+            " ".join(map(piece, range(n % 50))),
+            (),
+        )
         for n in range(len(_PIECES))
     ]
 

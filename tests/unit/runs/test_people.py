@@ -1,9 +1,12 @@
 """What people decide while a run waits: approvals, pauses, answers, edits; and nothing is taken for a yes that was none."""
 
+import msgspec
 import pytest
 
 from hive_mind.runs import effects as e
 from hive_mind.runs.effects import ToolTraits
+from hive_mind.runs.graphs.spec import FEEDBACK, WorkerSpec
+from hive_mind.runs.reports import consequences, told_to_person
 from hive_mind.runs.steps import Answered, Resumed, Returned
 from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, JudgmentAction, call, worker
 
@@ -65,6 +68,67 @@ def test_a_pause_asks_before_a_node_begins() -> None:
     flow.answer("b", ACCEPT, "but quietly")
     assert flow.at("b").messages[-1].text == "[Person]: but quietly"
     assert flow.one(e.CallModel, "b")
+
+
+ENDS = "the run ends as rejected, and what it set stays with it"
+WORD = {"id": "q", "kind": "person", "outputs": ["word"]}
+NOTHING = "nothing follows it: the run ends where no other branch goes on"
+
+
+@pytest.mark.parametrize(
+    ("spec", "yes", "no"),
+    [
+        (worker("a", "b", edges=["a b"], pause_nodes=["b"]), "b begins", ENDS),
+        (worker(APPROVED, "b", edges=["a b", "a b always"]), "what a set counts, and the run goes on with b", ENDS),
+        (
+            worker(PAY, "ok", "no", edges=["pay ok", "pay no failure"]),
+            "pay is called as shown",
+            "pay is not called; pay has failed, and the run goes on with no",
+        ),
+        (worker(PAY), "pay is called as shown", f"pay is not called; {ENDS}"),
+        (worker({"id": "a", "tools": ["pay"]}), "pay is called as shown", "pay is not called; a hears it and goes on"),
+        (worker(WORD), f"the answer is the value of word, and {NOTHING}", f"the no is the value of word, and {NOTHING}"),
+        (worker(WORD | {"outputs": []}, goal={"id": "g"}), "the answer is kept, and then the whole is judged by its goal", ENDS),
+        (
+            worker(WORD, "no", "ok", edges=["q ok", "q no failure"]),
+            "the answer is kept, and the run goes on with ok",
+            "q has failed, and the run goes on with no",
+        ),
+        (
+            worker({"id": "a"}, goal={"id": "g"}),
+            "the run ends as accepted; what it set is remembered, and shared where the worker says so",
+            ENDS,
+        ),
+    ],
+)
+def test_a_person_is_told_what_follows_from_yes_and_from_no(spec: WorkerSpec, yes: str, no: str) -> None:
+    flow = Flow(spec, traits=ASKS)
+    flow.go_on()
+    if (node := spec.by_id[spec.entry]).tools:
+        flow.says("a", call("pay"))
+    elif node.kind == "loop":
+        flow.do("a", **({"x": 1} if node.outputs else {}))
+        flow.go_on()
+    if spec.goal and not flow.nodes:
+        flow.whole(ESCALATE)
+    (effect,) = [effect for effect in flow.wants if isinstance(effect, e.AskPerson)]
+    assert consequences(flow.state, effect) == (yes, no)
+
+
+def test_a_person_is_told_goal_cost_and_inputs_and_the_values_but_no_feedback() -> None:
+    goal = {"id": "g", "description": "all sums"}
+    flow = Flow(worker(APPROVED | {"inputs": ["n"], "description": "sums up"}, goal=goal), {"n": 5, "z": "far"})
+    flow.says("a", call("set_output", key="x", value=1), tokens=1_200, usd=0.5, after_ms=2_600)
+    flow.gives("a", e.ToolResult("is set", outputs={"x": 1}))
+    flow.judge("a")
+    effect = msgspec.structs.replace(flow.one(e.AskPerson, "a"), shown={"x": 1, "n": 7, FEEDBACK: "hidden"})
+
+    assert told_to_person(flow.state, effect)[1:2] + told_to_person(flow.state, effect)[4:] == [
+        ("goal", "all sums\na: sums up"),
+        ("cost so far", "1 turn of a model, 1,200 tokens, 0.5000 US dollars, 3 s of work"),
+        ("inputs", "n: 5\nz: far"),
+        ("x", "1"),
+    ]
 
 
 def test_who_says_no_to_a_pause_ends_the_run_and_who_wants_another_plan_gets_one() -> None:

@@ -5,7 +5,7 @@ Going in circles is told once; then a person is asked. What changes in its resul
 
 from collections.abc import Iterator
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.judge.judgment import Judgment
@@ -17,7 +17,19 @@ from hive_mind.runs.effects import ToolTraits, wanted
 from hive_mind.runs.files import SHOWN_CHARACTERS_MAX, shown
 from hive_mind.runs.fold import fold, folded
 from hive_mind.runs.state import TURNS, Call, RunState, digest_of
-from hive_mind.runs.steps import Answered, Resumed, Started, Warned, entry_of, step_of
+from hive_mind.runs.steps import (
+    Answered,
+    Compacted,
+    Entered,
+    Parked,
+    Replanned,
+    Replied,
+    Resumed,
+    Started,
+    Warned,
+    entry_of,
+    step_of,
+)
 from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, call, worker
 
 TRAITS = {"pay": ToolTraits(is_idempotent=False), "sign": ToolTraits(needs_approval=True)}
@@ -150,6 +162,30 @@ def test_no_time_is_counted_twice_and_no_limit_is_passed(run: tuple[Flow, list[e
     assert all(place.active_ms <= state.active_ms for place in state.places.values())
     assert state.turns <= SPEC.limits.turns
     assert all(count <= SPEC.by_id[node].visits for node, count in state.visits.items())
+
+
+@settings(max_examples=25)
+@given(runs())
+def test_what_a_run_counts_is_what_its_steps_say(run: tuple[Flow, list[e.Event]]) -> None:
+    flow, _ = run
+    state, steps = flow.state, flow.steps
+    replies, parked = ([step for step in steps if isinstance(step, kind)] for kind in (Replied, Parked))
+    assert state.files == sum(len(reply.calls) for reply in replies)
+    assert state.turns == sum(reply.is_model for reply in replies)
+    assert state.tokens == sum(getattr(step, "tokens", 0) for step in steps)
+    assert state.asked == sum(not step.place for step in parked)
+    assert state.conversations == sum(isinstance(step, Compacted) for step in steps)
+    assert state.replans == sum(isinstance(step, Replanned) for step in steps)
+    assert list(state.path) == [step.node for step in steps if isinstance(step, Entered)]
+    assert state.entered == len(state.path)
+    for place in state.places.values():
+        own = [step for step in steps if getattr(step, "place", "") == place.id]
+        assert place.asked == sum(isinstance(step, Parked) and not step.call for step in own)
+        assert place.compactions == sum(isinstance(step, Compacted) for step in own)
+        calls = [reply for reply in own if isinstance(reply, Replied)][-1:]
+        numbers = [waiting.number for waiting in place.calls.values()]
+        before = sum(len(reply.calls) for reply in replies[: replies.index(calls[0])]) if calls else 0
+        assert numbers == list(range(before + 1, before + 1 + len(numbers)))
 
 
 def test_nothing_is_wanted_of_a_run_that_has_not_begun() -> None:

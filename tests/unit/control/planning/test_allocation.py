@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import product
 
 import msgspec
 import pytest
@@ -102,6 +103,18 @@ def test_a_shard_more_takes_its_share_and_the_others_stay():
     three = placed(counted(6, topology={"kind": "sharded", "shards": 3}), two)
     assert sizes(three) == [2, 2, 2]
     assert sum(three.hosts[agent] != two.hosts[agent] for agent in two.hosts) == 2
+
+
+@pytest.mark.parametrize("agents", range(1, 9))
+def test_each_shard_more_takes_its_share_and_no_more_and_none_is_empty(agents: int):
+    for before, after in product(range(1, agents + 1), repeat=2):
+        former = placed(counted(agents, topology={"kind": "sharded", "shards": before}))
+        latter = placed(counted(agents, topology={"kind": "sharded", "shards": after}), former)
+        assert len(sizes(latter)) == after
+        assert min(sizes(latter)) >= agents // after
+        if after >= before:
+            moved = sum(latter.hosts[agent] != former.hosts[agent] for agent in former.hosts)
+            assert moved == (after - before) * (agents // after)
 
 
 def test_a_shard_less_leaves_its_agents_to_the_others():

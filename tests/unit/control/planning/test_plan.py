@@ -50,6 +50,31 @@ def test_nothing_is_to_do_where_everything_is_as_it_should_be():
     }
 
 
+def test_who_begins_is_told_where_its_facts_come_from():
+    founding, joining, alone = (
+        fleet_of().plan(counted(1)),
+        fleet_of(counted(2)).plan(counted(3)),
+        fleet_of().plan(counted(1, topology="single")),
+    )
+    assert only(founding).memory == "it is a founder of the hive; what its journal holds is read again"
+    assert only(joining).memory == "it joins the hive and gets its share of the facts from the others"
+    assert only(alone).memory == "each of its agents reads its own memory, and shares nothing"
+
+
+@pytest.mark.parametrize(
+    ("pid", "loses", "told"),
+    [
+        (1, True, "nobody can tell which nodes reader-3 runs, so it can't hand over what only it holds"),
+        (0, False, "nothing of it runs, and nothing is known of it"),
+    ],
+)
+def test_what_nobody_can_read_takes_facts_along_only_if_it_runs(pid: int, told: str, *, loses: bool):
+    fleet = fleet_of(counted(3))
+    fleet.running["reader-3"] = Running("reader-3", pid=pid)
+    action = only(fleet.plan(counted(2)))
+    assert (action.kind, action.loses, action.memory) == ("delete", loses, told)
+
+
 def test_who_is_new_is_told_also_where_the_topology_changes():
     whole = fleet_of(counted(2)).plan(counted(3, topology={"kind": "sharded", "replicas": 2})).whole
     assert (whole.agents, len(whole.joining), whole.leaving, whole.topologies) == (3, 1, (), ("flat", "sharded"))

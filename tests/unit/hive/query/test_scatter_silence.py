@@ -71,6 +71,37 @@ def test_a_reply_that_comes_again_is_no_slow_reply():
     assert latencies.slow_ms == 20
 
 
+def test_where_there_is_much_time_a_tenth_of_it_passes_before_a_member_is_given_up():
+    scatter = scatter_of(ONE, deadline_ms=22_000, latencies=without_rivals())
+    scatter.start(0)
+    assert wait(scatter, 5_000) == [(200, "a", "s"), (2_400, "b", "s"), (2_600, "b", "s"), (4_800, "c", "s"), (5_000, "c", "s")]
+
+
+def test_the_time_of_a_reply_counts_only_where_nobody_wonders_which_request_it_is_of():
+    once, twice = taught(20, 19), taught(20, 19, without_rivals())
+    first, second = scatter_of(ONE, latencies=once), scatter_of(ONE, latencies=twice)
+    first.start(0)
+    first.take("a", pool_reply("s", "1"), 30)
+    assert once.slow_ms == 20
+
+    second.start(0)
+    wait(second, 210)
+    second.take("a", pool_reply("s", "1"), 220)
+    assert twice.slow_ms == SETTINGS.hedge_first_ms
+
+
+def test_who_lost_a_race_counts_as_slow_if_it_was_asked_once():
+    once, twice = taught(20, 18), taught(20, 18, without_rivals())
+    for latencies, at_ms in ((once, 150), (twice, 450)):
+        scatter = scatter_of(ONE, latencies=latencies)
+        scatter.start(0)
+        assert wait(scatter, at_ms)[-1][1] == "b"
+        scatter.take("b", pool_reply("s", "1"), at_ms)
+        assert (scatter.is_done, scatter.gathered().silent) == (True, ("a",) if latencies is twice else ())
+    # With the reply of the rival that makes twenty, or not.
+    assert (once.slow_ms, twice.slow_ms) == (50, SETTINGS.hedge_first_ms)
+
+
 def test_rivals_have_a_budget():
     latencies = taught(20)
     sets = [ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}",)) for n in range(100)]
@@ -225,9 +256,9 @@ def test_nobody_is_asked_twice_as_much_because_all_are_slow():
     assert sum(latencies.take_hedge() for _ in range(1_000)) == SETTINGS.hedge_burst
 
 
-def taught(slow_ms: int) -> Latencies:
-    latencies = Latencies()
-    for _ in range(50):
+def taught(slow_ms: int, times: int = 50, latencies: Latencies | None = None) -> Latencies:
+    latencies = latencies or Latencies()
+    for _ in range(times):
         latencies.observe(slow_ms)
-    assert latencies.slow_ms == slow_ms
+    assert latencies.slow_ms == (slow_ms if times >= 20 else SETTINGS.hedge_first_ms)
     return latencies

@@ -13,11 +13,11 @@ from benchmarks.crowd import Member
 from hive_mind.crdt.runs import unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.replication.exchange import Exchanges, Lag
-from hive_mind.hive.replication.exchange_steps import in_order, size_of, some
+from hive_mind.hive.replication.exchange_steps import in_order, size_of, size_of_proof, size_of_span, some, some_proofs
 from hive_mind.hive.replication.gossip import GossipSettings
-from hive_mind.model.evidence import Stamp, dot
+from hive_mind.model.evidence import Removal, Stamp, dot
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import Announce, Message, RegistryEntry, SyncOffer, SyncState, SyncStep
+from hive_mind.model.messages import Announce, Message, RegistryEntry, Span, SyncOffer, SyncState, SyncStep
 from tests.unit.hive.exchanging import NOTHING, NOW, Entries, first_steps, meet, steps, two
 
 
@@ -268,6 +268,30 @@ def test_the_estimated_size_is_not_below_the_real_one(text):
     ada, _ = two()
     (given,) = ada.say(text).adds
     assert len(msgspec.msgpack.encode(given)) <= size_of(given) <= 3 * len(msgspec.msgpack.encode(given)) + 100
+
+
+def test_sizes_of_proofs_and_spans_are_rather_too_large():
+    sealed = dot(b"8 bytes!", 1)
+    proofs = [
+        Removal("f" * 32, (sealed,) * count, "инес" * count, "retracted", Stamp(5, 1, b"x" * 8), b"s" * 64)
+        for count in (1, 9, 64)
+    ]
+    spans = [Span(b"l" * n, b"h" * n, b"f" * n, b"d" * n or None, b"c" * n) for n in (0, 16, 200)]
+    for size, items in ((size_of_proof, proofs), (size_of_span, spans)):
+        for item in items:
+            length = len(msgspec.msgpack.encode(item))
+            assert length <= size(item) <= 2 * length + 100
+
+
+def test_as_many_proofs_go_as_fit_and_one_that_fits_nowhere_goes_alone():
+    proofs = tuple(Removal(f"{n:032}", (dot(b"8 bytes!", n + 1),), "ines", "retracted", Stamp(n)) for n in range(7))
+    size = size_of_proof(proofs[0])
+    for session in range(14):
+        for count in range(1, 9):
+            for bytes_max in (count * size, count * size + size - 1):
+                chosen = some_proofs(proofs, bytes_max, session.to_bytes(4, "big"))
+                assert chosen == ((proofs * 2)[session % 7 :][:count] if count < 7 else proofs)
+        assert len(some_proofs(proofs, size - 1, session.to_bytes(4, "big"))) == 1
 
 
 def test_an_agent_beyond_its_quota_goes_a_few_at_a_time_and_its_newest_first():
