@@ -64,6 +64,15 @@ def autonomous_accuracy(accuracy: Callable[[float], float], at: float | None) ->
     return sum(alone) / len(alone) if alone else None
 
 
+def test_a_tally_adds_up_what_models_cost_and_counts_those_without_a_price() -> None:
+    tally = JudgeTally()
+    for model, usd, tokens in (("m", 0.25, 10), ("m", None, 5), ("", None, 0), ("m", 0.5, 1)):
+        judgment = Judgment(action=ACCEPT, reasoning="so", cause="agreement", confidence=0.75)
+        tally.count(Judged(judgment=judgment, case="", model=model, input_tokens=tokens, output_tokens=1, usd=usd))
+    assert (tally.judged, tally.asked, tally.tokens, tally.usd, tally.unpriced) == (4, 3, 20, 0.75, 1)
+    assert (tally.tenths, tally.by_confidence, tally.confidence) == ({8: 4}, {0.7: 4}, 3.0)
+
+
 @pytest.mark.parametrize("judge", JUDGES)
 def test_with_audits_a_judge_reaches_the_target_alone_or_may_not_decide_alone(judge):
     found = {seed: autonomous_accuracy(JUDGES[judge], learned(JUDGES[judge], seed, audits=0.05)) for seed in SEEDS}

@@ -72,6 +72,26 @@ def test_a_rule_that_breaks_is_named_and_nothing_behind_it_decides() -> None:
     assert found.reasoning == "rule r can't be applied to this: there is no 'x' in it; get() gives None instead"
 
 
+def test_of_several_that_break_the_first_is_named() -> None:
+    checks = {name: f"result['{name}'] > 1" for name in ("first", "second")}
+    constraints = [Constraint(id=name, check=check) for name, check in checks.items()]
+    criteria = [SuccessCriterion(id=name, metric="condition", target=check) for name, check in checks.items()]
+    custom = model(ACCEPT, 0.9, name="custom", origin="custom", grades={})
+    for goal, settings, named in (
+        (Goal(id="g", constraints=constraints), ALONE, "constraint first"),
+        (Goal(id="g", success_criteria=criteria), ALONE, "criterion first"),
+        (Goal(id="g", success_criteria=[*criteria, *GRADED.success_criteria]), WITH_CUSTOM, "first"),
+    ):
+        judgment = decided(Case({}, goal), custom, settings=settings)
+        assert (judgment.action, judgment.cause) == (ESCALATE, "broken")
+        assert judgment.reasoning.startswith(f"{named} can't be checked: ")
+
+
+@pytest.mark.parametrize(("feedback", "description", "told"), [("f", "d", "f"), ("", "d", "d"), ("f", "", "f"), ("", "", "")])
+def test_a_rule_tells_its_feedback_or_else_what_it_is_for(feedback: str, description: str, told: str) -> None:
+    assert decided(Case({"a": 1}), rules=rule(RETRY, feedback=feedback, description=description)).feedback == told
+
+
 def test_a_rule_that_accepts_does_not_stand_for_a_hard_constraint_nobody_checked() -> None:
     found = decided(Case({}, Goal(id="g", constraints=[UNCHECKED])), rules=rule(), settings=WITH_MODEL)
     assert (found.action, found.cause, found.unchecked) == (ESCALATE, "unchecked", ("g", "polite"))
