@@ -17,10 +17,9 @@ from random import Random
 import msgspec
 
 from benchmarks.harness import parser_of, tell, write
-from hive_mind.crdt.context import Context
+from hive_mind.crdt.context import Context, pack
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.crdt.reconcile import DotIndex, reconcile, whole
-from hive_mind.crdt.runs import pack
 from hive_mind.model.evidence import Dot, dot
 from hive_mind.model.messages import Span
 

@@ -20,9 +20,8 @@ from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge, names_of
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.judge.case import Case
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.pipeline import next_judgment
+from hive_mind.judge.judgment import JudgeSettings
+from hive_mind.judge.pipeline import Case, next_judgment
 from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory

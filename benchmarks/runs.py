@@ -20,7 +20,7 @@ from hive_mind.judge.items import OPEN_MAX
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Question
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.tools.base import Toolbox, ToolContext

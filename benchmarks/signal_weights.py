@@ -15,8 +15,7 @@ from random import Random
 from statistics import mean
 
 from benchmarks.harness import parser_of
-from hive_mind.judge.agreement import pooled
-from hive_mind.judge.calibration import TARGET, learned_weights
+from hive_mind.judge.calibration import TARGET, learned_weights, pooled
 from hive_mind.judge.judgment import JudgmentAction, Precedent, Signal
 from hive_mind.measure import estimate
 

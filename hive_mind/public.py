@@ -8,8 +8,8 @@ from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.learning import Learned
 from hive_mind.bus.base import BusAdmin, EventBus, admin_of
 from hive_mind.cognition.reader import Extraction, Reader
-from hive_mind.crdt.gset import GSet
-from hive_mind.crdt.lww import LWWRegister
+from hive_mind.crdt.clock import LWWRegister
+from hive_mind.crdt.orset import GSet
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
@@ -34,7 +34,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings, hybrid_score_weighted, rrf_merge
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember

@@ -27,7 +27,7 @@ from hive_mind.goals.goal import Goal
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 
 _Input = TypeVar("_Input", covariant=True)

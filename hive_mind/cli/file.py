@@ -142,15 +142,15 @@ def _form(kind: KindName) -> "Form[Any]":
 
             return MANIFEST
         case "worker":
-            from hive_mind.runs.graphs.worker_file import WORKER
+            from hive_mind.runs.worker_file import WORKER
 
             return WORKER
         case "goal":
-            from hive_mind.goals.goal_file import GOAL
+            from hive_mind.goals.goal import GOAL
 
             return GOAL
         case "rules":
-            from hive_mind.judge.rule_file import RULES
+            from hive_mind.judge.rules import RULES
 
             return RULES
 
@@ -169,11 +169,11 @@ def _first(kind: KindName, place: str, topology: TopologyName | None, name: str 
         case "worker":
             raise InvalidInput("begin with a built-in one: hive-mind worker incident-review > worker.yaml")
         case "goal":
-            from hive_mind.goals.goal_file import first_goal
+            from hive_mind.goals.goal import first_goal
 
             return first_goal(_name("my-goal" if name is None else name, *_GOAL), place)
         case "rules":
-            from hive_mind.judge.rule_file import FIRST
+            from hive_mind.judge.rules import FIRST
 
             return FIRST
 
@@ -231,16 +231,16 @@ def _check(kind: KindName, text: str, tools: Sequence[str], functions: Sequence[
     """Raises `FileError`, and `InvalidInput` for `functions` that can't be had."""
     match kind:
         case "goal":
-            from hive_mind.goals.goal_file import goal_of
+            from hive_mind.goals.goal import goal_of
 
             goal_of(text)
         case "rules":
-            from hive_mind.judge.rule_file import rules_of
+            from hive_mind.judge.rules import rules_of
 
             rules_of(text)
         case _:
             from hive_mind.model.content import ToolSpec
-            from hive_mind.runs.graphs.worker_file import ANY_SERVER, worker_of
+            from hive_mind.runs.worker_file import ANY_SERVER, worker_of
             from hive_mind.runtime.workers.runs import tools_without_agent
 
             specs = tools_without_agent() | {name: ToolSpec(name, "", {}) for name in (ANY_SERVER, *tools)}

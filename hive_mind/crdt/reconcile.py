@@ -15,8 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.crdt.context import DOT_BYTES
-from hive_mind.crdt.runs import DOTS_MAX, pack_sorted, unpack
+from hive_mind.crdt.context import DOT_BYTES, DOTS_MAX, pack_sorted, unpack
 from hive_mind.model.evidence import COUNTER_BYTES, Dot
 from hive_mind.model.messages import Span
 

@@ -15,8 +15,19 @@ from typing import Any, NamedTuple
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals import functions
-from hive_mind.goals.functions import FUNCTIONS, METHOD_NAMES, TYPES, call_method, elements
-from hive_mind.goals.operators import CALCULATIONS, COMPARISONS, Meter, bounded, number, shown
+from hive_mind.goals.functions import (
+    CALCULATIONS,
+    COMPARISONS,
+    FUNCTIONS,
+    METHOD_NAMES,
+    TYPES,
+    Meter,
+    bounded,
+    call_method,
+    elements,
+    number,
+    shown,
+)
 
 NODES_MAX = 200
 DEPTH_MAX = 40

@@ -71,7 +71,7 @@ class SyncOffer(msgspec.Struct, frozen=True, tag="sync"):
 class Span(msgspec.Struct, frozen=True, array_like=True):
     """Dots from `low` up to but without `high` (b"": no end), told in one of three ways (see `crdt/reconcile.py`).
 
-    By their fingerprint; cut into pieces, with 8 bytes of the fingerprint of each; or the dots themselves (`crdt/runs.py`).
+    By their fingerprint; cut into pieces, with 8 bytes of the fingerprint of each; or the dots themselves (`crdt/context.py`).
     """
 
     low: bytes

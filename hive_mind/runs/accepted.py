@@ -16,10 +16,9 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
 from hive_mind.runs.effects import PERSON_TOOLS, wanted
-from hive_mind.runs.files import as_text, json_of
 from hive_mind.runs.fold import decided, fold
-from hive_mind.runs.graphs.spec import options
-from hive_mind.runs.prompt import briefing, set_in
+from hive_mind.runs.prompt import as_text, briefing, json_of, set_in
+from hive_mind.runs.spec import options
 from hive_mind.runs.state import ActiveNode, BranchFrame, RunState
 from hive_mind.runs.steps import Answered, Judged, Returned, plain
 

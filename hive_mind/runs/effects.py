@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.content import Reply, ToolCall
-from hive_mind.runs import files
+from hive_mind.runs import prompt
 from hive_mind.runs import steps as s
-from hive_mind.runs.graphs.spec import NodeSpec, Scope, options, resolved
+from hive_mind.runs.spec import NodeSpec, Scope, options, resolved
 from hive_mind.runs.state import TURNS, WARNING, ActiveNode, Call, RunState, is_circling, is_last, is_spent
 from hive_mind.runs.steps import Answered
 
@@ -274,10 +274,10 @@ def _thinking(state: RunState, place: ActiveNode, node: NodeSpec) -> Effect:
         warned = s.Warned(place.id, WARNING.format(turns=TURNS))
         step = s.Judged(place.id, JudgmentAction.ESCALATE, why, cause="circle") if place.is_warned else warned
         return Proceed(id=f"{turn}.d", place=place.id, step=step)
-    if files.is_due(place.messages, state.spec.context_tokens):
-        count = files.movable(place.messages)
+    if prompt.is_due(place.messages, state.spec.context_tokens):
+        count = prompt.movable(place.messages)
         file = f"conversation_{state.conversations + 1}.md"
-        tier = files.tier_for(place.messages, count, state.spec.context_tokens)
+        tier = prompt.tier_for(place.messages, count, state.spec.context_tokens)
         return Compact(id=f"{turn}.k{place.compactions}", place=place.id, file=file, messages=count, tier=tier)
     return CallModel(id=f"{turn}.m", place=place.id, is_last=is_last(state, place, node))
 

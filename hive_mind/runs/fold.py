@@ -9,8 +9,8 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.content import Message
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
-from hive_mind.runs.files import compacted
-from hive_mind.runs.graphs.spec import FEEDBACK, WorkerSpec
+from hive_mind.runs.prompt import compacted
+from hive_mind.runs.spec import FEEDBACK, WorkerSpec
 from hive_mind.runs.state import TURNS, ActiveNode, BranchFrame, Call, Phase, RunState, Waiting, digest_of
 
 # The time before these steps was no work, or nobody here knows when it ended: others may write these, by clocks of their own.

@@ -23,10 +23,9 @@ from hive_mind.model.content import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
 from hive_mind.runs.effects import PERSON_TOOLS, AskPerson
-from hive_mind.runs.files import as_text, json_of
 from hive_mind.runs.fold import folded
-from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec, WorkerSpec
-from hive_mind.runs.prompt import one_line
+from hive_mind.runs.prompt import as_text, json_of, one_line
+from hive_mind.runs.spec import FEEDBACK, NodeSpec, WorkerSpec
 from hive_mind.runs.state import ActiveNode, RunState, is_circling
 
 REASON_CHARACTERS = 2_000

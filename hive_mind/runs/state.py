@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.model.content import Message, ToolCall
-from hive_mind.runs.files import without_pointer
-from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec, WorkerSpec
+from hive_mind.regex import regex
+from hive_mind.runs.spec import FEEDBACK, NodeSpec, WorkerSpec
 from hive_mind.runs.steps import Outcome, Reported
 
 Phase = Literal["read", "think", "act", "judge", "choose", "wait", "parked", "paused"]
@@ -28,6 +28,8 @@ WARNING = (
     "You made the same calls with the same arguments and got the same results {turns} times in a row. "
     "Do something else: try other arguments or another tool, set what you know, or ask a person."
 )
+
+_SHOWN_POINTER = regex(r"\n\[(?:Saved to '|Result from )[^\n]*\]\Z")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -210,6 +212,11 @@ class RunState(msgspec.Struct, frozen=True):
         if place.phase == "act":
             return all(call.phase == "done" or id in calls_asked for id, call in place.calls.items())
         return place.phase == "wait" or bool(calls_asked)
+
+
+def without_pointer(text: str) -> str:
+    """The text of `prompt.shown` without the file's name: the same result in two files is one."""
+    return _SHOWN_POINTER.sub("", text)
 
 
 def digest_of(calls: Iterable[Call]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.forms.form import schema_of
-from hive_mind.runs.graphs.worker_file import WORKER
+from hive_mind.runs.worker_file import WORKER
 from tests.acceptance.hive_mind_command import HiveMind
 
 ROOT = Path(__file__).parents[2]

@@ -15,13 +15,13 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.errors import HiveError
 from hive_mind.forms.form import everywhere, section_of
-from hive_mind.goals.goal_file import GoalFile, goal_of
-from hive_mind.judge.rule_file import RuleFile, rules_of
+from hive_mind.goals.goal import GoalFile, goal_of
+from hive_mind.judge.rules import RuleFile, rules_of
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
-from hive_mind.runs.graphs.worker_file import WorkerFile, worker_of
+from hive_mind.runs.worker_file import WorkerFile, worker_of
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
 from tests.unit.agents.run_builders import said, sets
@@ -382,7 +382,7 @@ ELSEWHERE = {
         for place in ("spec.", "spec.goal.")
         for name in ("warn", "degraded", "critical", "stallMin")
     },
-    "spec.goal.inputs": "what a worker lacks of it is refused; tests/unit/runs/graphs/test_worker_file.py",
+    "spec.goal.inputs": "what a worker lacks of it is refused; tests/unit/runs/test_worker_file.py",
     "spec.inputs": "of a goal: the same",
 }
 REFUSED = {

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.tools.incident_tools import incident_tools
+from hive_mind.agents.runs.run_tools import RunFiles
+from hive_mind.agents.tools.memory_tools import incident_tools
 from hive_mind.agents.workers import text_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
@@ -14,8 +14,8 @@ from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Arguments, Reply, ToolCall, Turn
-from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.graphs.worker_file import worker_of
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.worker_file import worker_of
 from hive_mind.store import memory as stores
 from hive_mind.tools.base import Tool, ToolContext
 from hive_mind.tools.functions import tool

@@ -13,8 +13,8 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.notices import Notices
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
-from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_journal import say_to
+from hive_mind.agents.runs.run_tools import RunFiles
 from hive_mind.agents.runs.shared_values import VALUES
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
@@ -24,7 +24,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.retry import RetrySettings
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 from hive_mind.tools.base import Tool, Toolbox
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.judge.agreement import CONFIDENCE_MAX, CONFIDENCE_MIN, Pooled, pooled
+from hive_mind.judge.calibration import CONFIDENCE_MAX, CONFIDENCE_MIN, Pooled, pooled
 from hive_mind.judge.judgment import JudgmentAction, Signal
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction

@@ -11,8 +11,7 @@ from hive_mind import backends
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.model_judge import ModelJudge
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judged, JudgmentAction
+from hive_mind.judge.judgment import Judged, JudgeSettings, JudgmentAction
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id

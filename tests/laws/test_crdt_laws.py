@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.crdt.clock import HybridClock
-from hive_mind.crdt.context import Context
-from hive_mind.crdt.gset import GSet
-from hive_mind.crdt.lww import LWWRegister
-from hive_mind.crdt.orset import Delta, ORSet
+from hive_mind.crdt.clock import HybridClock, LWWRegister
+from hive_mind.crdt.context import Context, pack, unpack
+from hive_mind.crdt.orset import Delta, GSet, ORSet
 from hive_mind.crdt.reconcile import DotIndex, reconcile, whole
-from hive_mind.crdt.runs import pack, unpack
 from hive_mind.model.evidence import Stamp, dot
 
 NAMES = ["a", "b", "c"]

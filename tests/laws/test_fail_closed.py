@@ -10,10 +10,8 @@ from itertools import product
 import pytest
 
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.judge.case import Case
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import next_judgment
+from hive_mind.judge.judgment import JudgeSettings, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import Case, next_judgment
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE

@@ -34,8 +34,7 @@ from hive_mind.judge.calibration import (
     threshold,
 )
 from hive_mind.judge.items import DECIDED, NOBODY, PREFIX, REOPENED, ItemView, stream_of
-from hive_mind.judge.judge_settings import JudgeSettings, ModelReviewConfig
-from hive_mind.judge.judgment import FACT, Judged, JudgmentAction, Precedent
+from hive_mind.judge.judgment import FACT, Judged, JudgeSettings, JudgmentAction, ModelReviewConfig, Precedent
 from hive_mind.judge.rules import chosen
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder

@@ -23,11 +23,9 @@ from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
 from hive_mind.errors import HiveError
 from hive_mind.judge.calibration import JudgeTally
-from hive_mind.judge.case import Case
 from hive_mind.judge.items import Context, Item, fitted
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import FACT, Judged, Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import MODEL, Need, next_judgment
+from hive_mind.judge.judgment import FACT, Judged, JudgeSettings, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import MODEL, Case, Need, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.base import Usage
 from hive_mind.model.evidence import LISTS, HiveFact, said_of

@@ -25,11 +25,9 @@ from hive_mind.agents.desk import LedgerDesk, readable_view
 from hive_mind.agents.judging.decision_log import AUDIT
 from hive_mind.agents.judging.fact_judge import EVERY_FACT, FACTS_MAX, FactJudge, audit_item, fact_item, names_of, text_before
 from hive_mind.errors import HiveError
-from hive_mind.judge.case import Case
 from hive_mind.judge.items import Decision, Item, stream_of
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import FACT, PERSON, Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import Need, is_for_a_person, next_judgment
+from hive_mind.judge.judgment import FACT, PERSON, JudgeSettings, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import Case, Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RulesAtWork
 from hive_mind.memory.gate.promotion import ALLOWED, Ruling
 from hive_mind.model.fact import Fact, Sharing

@@ -21,17 +21,14 @@ from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, Verdic
 from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
 from hive_mind.errors import InvalidInput
 from hive_mind.goals import GENERAL
-from hive_mind.goals.goal import Goal
-from hive_mind.goals.satisfaction import Check
-from hive_mind.judge.case import Case
-from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings, ReviewConfig
-from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import CUSTOM, MODEL, RULES, Need, is_for_a_person, next_judgment
+from hive_mind.goals.goal import Check, Goal
+from hive_mind.judge.judgment import CONFIDENCE_THRESHOLD, Judged, JudgeSettings, Judgment, JudgmentAction, ReviewConfig, Signal
+from hive_mind.judge.pipeline import CUSTOM, MODEL, RULES, Case, Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.model.ids import judgment_id
-from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec
+from hive_mind.runs.spec import NodeSpec, WorkerSpec
 from hive_mind.runs.state import RunState
 
 _NO_RULES = RuleSet()

@@ -20,11 +20,9 @@ from hive_mind.cognition.budget import Budget, Spending, reply_of, usd_of
 from hive_mind.cognition.prompts import fenced, instructions_of
 from hive_mind.cognition.replies import UnusableReplyError, VerdictReply, verdict_reply
 from hive_mind.errors import BackendError, BackendRejected, BudgetExceeded, HiveError, ModelOutputError
-from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.goals.satisfaction import as_text
-from hive_mind.judge.case import Case
+from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion, as_text
 from hive_mind.judge.judgment import Judged, JudgmentAction, Signal
-from hive_mind.judge.pipeline import MODEL
+from hive_mind.judge.pipeline import MODEL, Case
 from hive_mind.llm.base import Completion, LanguageModel, OnText, Prompt, Usage
 from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings

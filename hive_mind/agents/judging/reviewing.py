@@ -28,8 +28,7 @@ from hive_mind.hive.policy.admission import rating_key
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.judge.calibration import TARGET, JudgeTally
 from hive_mind.judge.items import NOBODY, ItemView
-from hive_mind.judge.judge_settings import DeskConfig, JudgeSettings, ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import DeskConfig, JudgeSettings, JudgmentAction, ReviewConfig
 from hive_mind.judge.rules import KIND, RulesAtWork, Trial, key_of, known, taken_back, tried, value_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory

@@ -9,10 +9,9 @@ from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.errors import InvalidInput, RuleError
 from hive_mind.forms.reading import text_of
 from hive_mind.hive.effects import Now
-from hive_mind.judge.judge_settings import ReviewConfig
-from hive_mind.judge.rule_file import RULES
-from hive_mind.judge.rule_file import rules_of as rules_of_text
-from hive_mind.judge.rules import KIND, EvaluationRule, RulesAtWork, RuleSet, rule_of, together
+from hive_mind.judge.judgment import ReviewConfig
+from hive_mind.judge.rules import KIND, RULES, EvaluationRule, RulesAtWork, RuleSet, rule_of, together
+from hive_mind.judge.rules import rules_of as rules_of_text
 from hive_mind.model.evidence import HiveFact
 
 if TYPE_CHECKING:

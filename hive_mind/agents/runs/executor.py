@@ -1,29 +1,49 @@
 """The executor: begins what a run wants, keeps the steps that its events mean, and stops where only a person can go on.
 
 A run has one executor at a time: the first to append goes on, the other gets an error. After a crash the steps are folded again,
-and what is wanted is wanted again.
+and what is wanted is wanted again. Tasks beside the runs of an agent are kept up while they fail, and stopped together.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from hive_mind.agents.runs.performer import ROOM_POLL_S, Budget, Listen, RunParts, RunPerformer
 from hive_mind.agents.runs.run_journal import WORDS, RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
-from hive_mind.agents.runs.tasks import stopped
 from hive_mind.cognition.budget import usd_of
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.llm.base import Usage
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted, begun
 from hive_mind.runs.effects import WorkerPlan, wanted
-from hive_mind.runs.files import as_text, shown
-from hive_mind.runs.graphs.spec import WorkerSpec, kept, sub_agent
-from hive_mind.runs.prompt import DELEGATE, result_of
+from hive_mind.runs.prompt import DELEGATE, as_text, result_of, shown
+from hive_mind.runs.spec import WorkerSpec, kept, sub_agent
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.triggers import NAME_CHARACTERS
+
+_log = logging.getLogger(__name__)
+
+AGAIN_S = 5.0
+
+
+async def kept_up(work: Callable[[], Awaitable[object]], trouble: str) -> None:
+    """Until it ends by itself; what failed is logged as this `trouble` and begun again."""
+    while True:
+        try:
+            await work()
+            break
+        except* HiveError as failed:
+            _log.error("%s, tried again: %s", trouble, failed.exceptions[0])
+        await asyncio.sleep(AGAIN_S)
+
+
+async def stopped(tasks: Collection["asyncio.Task[Any]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class RunExecutor:

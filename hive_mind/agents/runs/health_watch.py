@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.queen_talk import HeardEvents, QueenTalk, order_from
+from hive_mind.agents.runs.executor import AGAIN_S, kept_up, stopped
 from hive_mind.agents.runs.run_journal import is_known
 from hive_mind.agents.runs.run_keeper import Reply, RunKeeper
-from hive_mind.agents.runs.tasks import AGAIN_S, kept_up, stopped
 from hive_mind.agents.tools.fleet_tools import FleetDirectory
 from hive_mind.agents.watcher import Watcher
 from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import OPENED, PREFIX, Item, value_of
-from hive_mind.runs.graphs.worker_file import worker_of
 from hive_mind.runs.steps import PREFIX as RUN_STREAMS
+from hive_mind.runs.worker_file import worker_of
 
 _log = logging.getLogger(__name__)
 

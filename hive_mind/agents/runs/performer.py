@@ -20,8 +20,7 @@ from msgspec.structs import replace as changed
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import JudgedTurn, RunJudge, case_of_node, case_of_whole
-from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_tools import NOTHING, RunTools, spec_of
+from hive_mind.agents.runs.run_tools import NOTHING, RunFiles, RunTools, spec_of
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.cognition.budget import usd_of
@@ -37,10 +36,20 @@ from hive_mind.model.content import Message, Reply, Turn
 from hive_mind.model.ids import item_id
 from hive_mind.retry import RetrySettings, retried
 from hive_mind.runs import effects as e
-from hive_mind.runs.files import ADAPT, as_text, tokens_of, transcript
-from hive_mind.runs.graphs.spec import Limits
-from hive_mind.runs.prompt import DELEGATE, PromptContext, instructions, judgment_of, messages, one_line
+from hive_mind.runs.prompt import (
+    ADAPT,
+    DELEGATE,
+    PromptContext,
+    as_text,
+    instructions,
+    judgment_of,
+    messages,
+    one_line,
+    tokens_of,
+    transcript,
+)
 from hive_mind.runs.reports import signals_of, told_to_person
+from hive_mind.runs.spec import Limits
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Answered
 from hive_mind.tools.base import NeedsPerson, Toolbox

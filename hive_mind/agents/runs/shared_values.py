@@ -17,7 +17,7 @@ from hive_mind.hive.policy.registry import Registry
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
-from hive_mind.runs.graphs.spec import Scope
+from hive_mind.runs.spec import Scope
 from hive_mind.runs.steps import ENDED, PREFIX
 
 if TYPE_CHECKING:

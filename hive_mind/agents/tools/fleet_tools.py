@@ -15,7 +15,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.accepted import begun
-from hive_mind.runs.graphs.spec import kept
+from hive_mind.runs.spec import kept
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Continued, Ended, Paused, Started, Step
 from hive_mind.tools.base import Tool, ToolContext

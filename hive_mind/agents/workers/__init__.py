@@ -4,8 +4,8 @@ from functools import cache
 from importlib.resources import files
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.graphs.worker_file import worker_of
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.worker_file import worker_of
 
 
 def bundled() -> list[str]:

@@ -95,7 +95,7 @@ async def list_rules(at: OfFleet) -> None:
 async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")], at: OfFleet) -> None:
     """Show a rule in force, as it would stand in a file, and how often people decided as it says."""
     from hive_mind.cli.review.rules_found import agreed, at_work, plainly, review_of, trials_by_people
-    from hive_mind.judge.rule_file import text_of_rules
+    from hive_mind.judge.rules import text_of_rules
 
     where = settings_for(at.home).home
     evaluation_rules = [evaluation_rule for evaluation_rule in await at_work(where, at.fleet) if evaluation_rule.id == rule]
@@ -143,7 +143,7 @@ async def propose(
     """
     from hive_mind.cli.review.rules_found import decided_facts
     from hive_mind.judge.mining import mine
-    from hive_mind.judge.rule_file import text_of_rules
+    from hive_mind.judge.rules import text_of_rules
 
     decided = await decided_facts(home, agent)
     proposals = mine(decided, at_least)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.performer import RunParts
     from hive_mind.cli.runs.run_shown import StepPrinter
-    from hive_mind.runs.graphs.spec import WorkerSpec
+    from hive_mind.runs.spec import WorkerSpec
     from hive_mind.tools.base import McpServer
 
 
@@ -300,7 +300,7 @@ async def worker(name: Named = "", graph: AsGraph = False, output: options.Outpu
         return
     refuse_ineffective("the file or the drawing of a worker", output=output is Format.JSON)
     if graph:
-        from hive_mind.runs.graphs.worker_file import mermaid
+        from hive_mind.runs.worker_file import mermaid
 
         show(mermaid(worker_named(name)))
     else:

@@ -16,9 +16,9 @@ from hive_mind.cli.output import printable, say, short_id, show, show_indented, 
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
 from hive_mind.runs import steps as s
-from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.prompt import one_line
 from hive_mind.runs.reports import node_of, step_text
+from hive_mind.runs.spec import WorkerSpec
 
 if TYPE_CHECKING:
     from hive_mind.agents.goal_seeking import GoalSeekingAgent

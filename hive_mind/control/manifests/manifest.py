@@ -30,7 +30,7 @@ from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS, TopologyName, readers
 from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.health import HealthSettings
-from hive_mind.judge.judge_settings import JudgedBy, ModelReviewConfig
+from hive_mind.judge.judgment import JudgedBy, ModelReviewConfig
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.setting import Setting

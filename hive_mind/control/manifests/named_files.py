@@ -28,7 +28,7 @@ from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.regex import regex
 from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
 from hive_mind.retrieval.files.workspace import beyond_a_memory, config_in, ranking_settings
-from hive_mind.runs.graphs.worker_file import WORKER, worker_of
+from hive_mind.runs.worker_file import WORKER, worker_of
 from hive_mind.runtime.secrets.references import Reference, references_in, resolved_here
 from hive_mind.runtime.settings import variable
 

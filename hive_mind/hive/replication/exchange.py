@@ -14,8 +14,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from hive_mind.crdt.context import pack, unpack
 from hive_mind.crdt.reconcile import DotIndex, listing, whole
-from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.policy.registry import slot_of
 from hive_mind.hive.policy.registry_service import announced

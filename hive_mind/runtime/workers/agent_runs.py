@@ -32,11 +32,9 @@ from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
-    from hive_mind.agents.notices import Notices
-    from hive_mind.agents.replies import How
+    from hive_mind.agents.notices import How, Notices
     from hive_mind.agents.runs.health_watch import HealthWatch
-    from hive_mind.agents.runs.run_keeper import RunKeeper
-    from hive_mind.agents.runs.triggers import Triggers
+    from hive_mind.agents.runs.run_keeper import RunKeeper, Triggers
     from hive_mind.judge.items import Item
 
 OpenModel = Callable[[str], Awaitable[LanguageModel]]
@@ -127,7 +125,7 @@ class AgentRuns:
         Raises `TokenRefused`, `InvalidInput` for an answer without a text, and what a ledger raises.
         """
         from hive_mind.agents.desk import LedgerDesk, key_of
-        from hive_mind.agents.replies import KEY, decision_of, over, refuse_over, reply_of
+        from hive_mind.agents.notices import KEY, decision_of, over, refuse_over, reply_of
         from hive_mind.clocks import wall_clock_ms
 
         ledger, now_ms = (await self.calls()).parts.ledger, wall_clock_ms()
@@ -161,13 +159,12 @@ class AgentRuns:
         from hive_mind.agents.desk import LedgerDesk
         from hive_mind.agents.judging.hybrid_judge import run_judge
         from hive_mind.agents.judging.model_judge import JudgeModels
+        from hive_mind.agents.runs.executor import stopped
         from hive_mind.agents.runs.health_watch import HealthWatch
-        from hive_mind.agents.runs.run_keeper import RunKeeper
+        from hive_mind.agents.runs.run_keeper import RunKeeper, Triggers
         from hive_mind.agents.runs.shared_values import RegistryValues
-        from hive_mind.agents.runs.tasks import stopped
-        from hive_mind.agents.runs.triggers import Triggers
         from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
-        from hive_mind.runs.graphs.spec import WorkerSpec
+        from hive_mind.runs.spec import WorkerSpec
         from hive_mind.runtime.workers.runs import allowed, open_parts
         from hive_mind.tools.base import McpServer
 
@@ -201,7 +198,7 @@ class AgentRuns:
         """Send notices of what waits at the desk, and carry what its runs ask there. Raises `InvalidInput` and `ConfigError`."""
         from hive_mind.agents.judging.reviewing import run_desk
         from hive_mind.agents.notices import REPLIES, Notices, delivery
-        from hive_mind.agents.runs.tasks import kept_up
+        from hive_mind.agents.runs.executor import kept_up
 
         agent, notify, at, tasks = self._agent.name, self._config.notify, self._config.review.desk, list[asyncio.Task[None]]()
         if notify.is_on and self.desk_agent == agent:

@@ -12,8 +12,7 @@ from types import MappingProxyType
 import msgspec
 from aiohttp import web
 
-from hive_mind.agents.notices import REPLIES
-from hive_mind.agents.replies import How, TokenRefused
+from hive_mind.agents.notices import REPLIES, How, TokenRefused
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.items import Item
 from hive_mind.model.decoding import json_decoder

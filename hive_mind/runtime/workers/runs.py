@@ -16,24 +16,22 @@ from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.agents.judging.rules_at_work import HiveRules
 from hive_mind.agents.runs.performer import RunParts
-from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.tools.file_tools import file_tools
+from hive_mind.agents.runs.run_tools import RunFiles
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
-from hive_mind.agents.tools.incident_tools import incident_tools
-from hive_mind.agents.tools.memory_tools import memory_tools
+from hive_mind.agents.tools.memory_tools import file_tools, incident_tools, memory_tools
 from hive_mind.agents.workers import bundled, text_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms.reading import text_of as text_of_file
-from hive_mind.judge.judge_settings import JudgeSettings
+from hive_mind.judge.judgment import JudgeSettings
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import ToolSpec
 from hive_mind.opening import opening
-from hive_mind.runs.graphs.spec import WorkerSpec
-from hive_mind.runs.graphs.worker_file import WORKER, worker_of
+from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.worker_file import WORKER, worker_of
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.secrets.references import credentials_of
 from hive_mind.runtime.settings import Settings

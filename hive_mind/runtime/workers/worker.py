@@ -43,7 +43,7 @@ from hive_mind.runtime.workers.status import (
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting, WorkerHost, with_values
 
 if TYPE_CHECKING:
-    from hive_mind.agents.replies import How
+    from hive_mind.agents.notices import How
     from hive_mind.judge.calibration import JudgeTally
     from hive_mind.judge.items import Item
 

@@ -21,7 +21,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.llm.scripted import Conversation
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings

@@ -20,7 +20,7 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, ToolCall, Turn
 from hive_mind.model.entry import Entry
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import PREFIX
 from tests.unit.agents.run_builders import parts_over
 from tests.unit.agents.test_watcher import opener

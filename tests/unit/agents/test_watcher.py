@@ -16,7 +16,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools.base import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 

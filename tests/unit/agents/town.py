@@ -15,8 +15,7 @@ from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.agents.judging.model_judge import ModelJudge, Pace
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import JudgeSettings, JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel

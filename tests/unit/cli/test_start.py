@@ -56,7 +56,7 @@ main()
 UNUSED = {"jinja2", "matplotlib", "numkong", "numpy.random", "pydantic", "statistics", "typer", "yaml"}
 UNUSED |= {
     f"hive_mind.{name}"
-    for name in ("ann", "cognition.extractive", "judge.calibration", "llm.providers", "runs.graphs", "runtime.texts")
+    for name in ("ann", "cognition.extractive", "judge.calibration", "llm.providers", "runs.spec", "runtime.texts")
 }
 
 

@@ -1,6 +1,6 @@
 import json
 
-from hive_mind.crdt.gset import GSet
+from hive_mind.crdt.orset import GSet
 
 
 def test_what_is_in_it_stays():

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from hive_mind.crdt import reconcile as module
+from hive_mind.crdt.context import pack
 from hive_mind.crdt.reconcile import DotIndex, Round, listed, listing, reconcile, whole
-from hive_mind.crdt.runs import pack
 from hive_mind.model.evidence import dot
 from hive_mind.model.messages import Span
 

@@ -1,7 +1,7 @@
 import pytest
 
-from hive_mind.crdt import runs
-from hive_mind.crdt.runs import pack, unpack
+from hive_mind.crdt import context
+from hive_mind.crdt.context import pack, unpack
 from hive_mind.model.evidence import dot
 
 A, B = b"actor--a", b"actor--b"
@@ -68,6 +68,6 @@ def test_a_few_bytes_can_not_ask_for_endless_dots():
 
 
 def test_more_than_one_message_may_hold_is_not_packed(monkeypatch):
-    monkeypatch.setattr(runs, "DOTS_MAX", 3)
+    monkeypatch.setattr(context, "DOTS_MAX", 3)
     with pytest.raises(ValueError, match="too many"):
         pack(dot(A, n) for n in range(1, 5))

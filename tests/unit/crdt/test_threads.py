@@ -5,10 +5,8 @@ from threading import Thread
 
 import pytest
 
-from hive_mind.crdt.clock import HybridClock
-from hive_mind.crdt.gset import GSet
-from hive_mind.crdt.lww import LWWRegister
-from hive_mind.crdt.orset import ORSet
+from hive_mind.crdt.clock import HybridClock, LWWRegister
+from hive_mind.crdt.orset import GSet, ORSet
 
 ROUNDS = 150
 # Long enough for any machine; only a deadlock gets here.

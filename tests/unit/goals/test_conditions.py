@@ -13,7 +13,7 @@ import pytest
 from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals import functions
 from hive_mind.goals.condition import DEPTH_MAX, Condition
-from hive_mind.goals.operators import TEXT_CHARS_MAX
+from hive_mind.goals.functions import TEXT_CHARS_MAX
 from tests.unit.goals.attacks import ALL, CHANGING, DATA, EXHAUSTING, REACHING
 
 RESULT = {

@@ -5,8 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.goals.satisfaction import satisfaction
+from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion, satisfaction
 from tests.documents import printed
 
 WORDS = {"Goal": Goal, "SuccessCriterion": SuccessCriterion, "Constraint": Constraint}

@@ -8,9 +8,7 @@ import yaml
 
 from hive_mind.errors import GoalError
 from hive_mind.forms.form import everywhere, explained, schema_of
-from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.goals.goal_file import GOAL, GoalFile, first_goal, goal_of
-from hive_mind.goals.satisfaction import satisfaction
+from hive_mind.goals.goal import GOAL, Constraint, Goal, GoalFile, SuccessCriterion, first_goal, goal_of, satisfaction
 from tests.documents import printed
 
 ROOT = Path(__file__).parents[3]

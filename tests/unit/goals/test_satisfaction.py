@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.goals.satisfaction import Broken, satisfaction
+from hive_mind.goals.goal import Broken, Constraint, Goal, SuccessCriterion, satisfaction
 
 OUTPUTS = {"report": "All pumps run [1]", "count": 3, "pumps": ["D4", "D5"]}
 

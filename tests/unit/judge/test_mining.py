@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import Goal
-from hive_mind.judge.case import Case
 from hive_mind.judge.judgment import JudgmentAction, Precedent
 from hive_mind.judge.mining import RuleProposal, mine
+from hive_mind.judge.pipeline import Case
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from tests.documents import printed
 

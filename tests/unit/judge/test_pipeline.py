@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.judge.case import Case
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
-from hive_mind.judge.pipeline import TOO_UNSURE, Need, next_judgment
+from hive_mind.judge.judgment import JudgeSettings, Judgment, JudgmentAction, Signal
+from hive_mind.judge.pipeline import TOO_UNSURE, Case, Need, next_judgment
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction

@@ -10,7 +10,7 @@ from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted, begun
 from hive_mind.runs.effects import wanted
 from hive_mind.runs.fold import fold
-from hive_mind.runs.graphs.spec import WorkerSpec, kept
+from hive_mind.runs.spec import WorkerSpec, kept
 from hive_mind.runs.state import ActiveNode, RunState
 from hive_mind.runs.steps import Answered, Started, Step, entry_of, step_of
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.content import Message, ToolCall
 from hive_mind.runs import effects as e
-from hive_mind.runs.files import (
+from hive_mind.runs.fold import folded
+from hive_mind.runs.prompt import (
     ADAPT_CHARACTERS_MAX,
     ADAPT_VALUE_CHARACTERS,
     COMPACT_FROM,
@@ -33,9 +34,8 @@ from hive_mind.runs.files import (
     tokens_of,
     transcript,
     with_output,
-    without_pointer,
 )
-from hive_mind.runs.fold import folded
+from hive_mind.runs.state import without_pointer
 from hive_mind.runs.steps import Compacted
 from tests.unit.runs.flow import Flow, call, worker
 

@@ -5,8 +5,8 @@ import json
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.content import ToolCall
 from hive_mind.runs.effects import ToolResult
-from hive_mind.runs.graphs.spec import sub_agent
 from hive_mind.runs.prompt import judgment_of, one_line, result_of, values
+from hive_mind.runs.spec import sub_agent
 from tests.unit.runs.flow import Flow, call, worker
 
 TALK = {"id": "a", "outputs": ["x"]}

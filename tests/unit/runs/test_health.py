@@ -8,8 +8,8 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.content import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
-from hive_mind.runs.graphs.spec import kept
 from hive_mind.runs.reports import summary_of
+from hive_mind.runs.spec import kept
 from hive_mind.runs.steps import entry_of
 from tests.unit.runs.flow import loop, worker
 

@@ -1,10 +1,9 @@
 """What a run may spend: turns, tokens, money and time. The last turn only reports, and waiting for a person costs nothing."""
 
 from hive_mind.agents.runs.performer import Budget
-from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_tools import RunTools
+from hive_mind.agents.runs.run_tools import RunFiles, RunTools
 from hive_mind.runs import effects as e
-from hive_mind.runs.graphs.spec import Limits, WorkerSpec
+from hive_mind.runs.spec import Limits, WorkerSpec
 from hive_mind.runs.steps import Ended, Resumed
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool

@@ -5,8 +5,8 @@ import pytest
 
 from hive_mind.runs import effects as e
 from hive_mind.runs.effects import ToolTraits
-from hive_mind.runs.graphs.spec import FEEDBACK, WorkerSpec
 from hive_mind.runs.reports import consequences, told_to_person
+from hive_mind.runs.spec import FEEDBACK, WorkerSpec
 from hive_mind.runs.steps import Answered, Resumed, Returned
 from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, JudgmentAction, call, worker
 

@@ -14,8 +14,8 @@ from hive_mind.model.entry import Entry
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.effects import ToolTraits, wanted
-from hive_mind.runs.files import SHOWN_CHARACTERS_MAX, shown
 from hive_mind.runs.fold import fold, folded
+from hive_mind.runs.prompt import SHOWN_CHARACTERS_MAX, shown
 from hive_mind.runs.state import TURNS, Call, RunState, digest_of
 from hive_mind.runs.steps import (
     Answered,

@@ -18,7 +18,7 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Delete, Put
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item
-from hive_mind.judge.judge_settings import DeskConfig
+from hive_mind.judge.judgment import DeskConfig
 from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, page, there
 from tests.waiting import until
 

@@ -15,8 +15,7 @@ from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendTimeout, ConfigError
 from hive_mind.hive.effects import Now
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import Judged, JudgmentAction
+from hive_mind.judge.judgment import Judged, JudgeSettings, JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import Reply, ScriptedModel

@@ -8,8 +8,7 @@ import pytest
 from hive_mind.agents.judging.model_judge import Pace
 from hive_mind.errors import BackendRejected
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import JudgeSettings, JudgmentAction
 from hive_mind.judge.rules import RulesAtWork, RuleSet
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.gate.promotion_settings import PromotionSettings

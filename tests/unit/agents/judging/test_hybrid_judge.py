@@ -11,8 +11,7 @@ from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judgment import PERSON, Judged, Judgment, JudgmentAction, Signal
+from hive_mind.judge.judgment import PERSON, Judged, JudgeSettings, Judgment, JudgmentAction, Signal
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.retry import RetrySettings

@@ -12,8 +12,7 @@ from hive_mind.agents.judging.desk_pages import DeskPages
 from hive_mind.agents.judging.reviewing import Reviewing
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.items import Decision, Item
-from hive_mind.judge.judge_settings import DeskConfig, ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import DeskConfig, JudgmentAction, ReviewConfig
 from hive_mind.memory.gate.promotion import ALLOWED, Review, Ruling
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.runs.run_files import AgentMemory, RunFiles
+from hive_mind.agents.runs.run_tools import AgentMemory, RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.replacing import PART
-from hive_mind.runs.files import ADAPT, ADAPT_CHARACTERS_MAX
+from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX
 from tests.servers.children import Child
 
 WRITES = 40
 PROCESS = """
 import sys
 from pathlib import Path
-from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_tools import RunFiles
 folder, name, writes = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 files = RunFiles(folder / name, folder / "adapt.md", "I keep gates.")
 for number in range(writes):

@@ -9,7 +9,7 @@ import pytest
 from hive_mind.agents.runs.performer import Budget
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, ToolCall, Turn
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 from tests.unit.agents.run_builders import driven, parts_over, said
 from tests.unit.agents.runs.test_sub_agents import peek

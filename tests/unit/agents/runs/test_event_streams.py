@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.agents.runs import triggers as under_test
+from hive_mind.agents.runs import run_keeper
 from hive_mind.agents.runs.event_streams import EVENT_BYTES_MAX, EventReader, ServerEvent, StreamEnded, events_from
 from hive_mind.agents.runs.run_journal import RunJournal
-from hive_mind.agents.runs.triggers import Triggers
+from hive_mind.agents.runs.run_keeper import Triggers
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
@@ -69,7 +69,7 @@ async def test_what_a_server_refuses_is_told_without_the_secrets_of_its_address(
 
 
 async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(under_test, "_AGAIN_S", (0.0, 0.01))
+    monkeypatch.setattr(run_keeper, "_AGAIN_S", (0.0, 0.01))
     sent = [(str(n), "alarm", f'{{"about": "pump {n}"}}') for n in range(1, 8)]
 
     ledger = await memory.open()
@@ -100,7 +100,7 @@ async def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.Lo
 
 
 async def test_a_server_that_is_away_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(under_test, "_AGAIN_S", (0.0, 0.01))
+    monkeypatch.setattr(run_keeper, "_AGAIN_S", (0.0, 0.01))
 
     keeper = keeper_over(await memory.open())
     await keeper.open()
@@ -116,7 +116,7 @@ async def test_a_server_that_is_away_is_told_and_asked_again(monkeypatch: pytest
     await keeper.close()
 
 
-def once(*sent: tuple[str, str]) -> under_test.Listen:
+def once(*sent: tuple[str, str]) -> run_keeper.Listen:
     """These events with their ids, and then silence."""
 
     async def listen(_url: str, _token: str, last_id: str) -> AsyncIterator[ServerEvent]:

@@ -19,7 +19,7 @@ from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.content import Reply
 from hive_mind.model.entry import Entry
-from hive_mind.runs.graphs.spec import Limits
+from hive_mind.runs.spec import Limits
 from hive_mind.runs.state import RunState
 from hive_mind.tools.functions import tool
 from tests.loops import opened

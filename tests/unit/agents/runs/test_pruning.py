@@ -13,7 +13,7 @@ from hive_mind.agents.runs.run_journal import old_runs, prune, run_called, run_i
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import sqlite
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools.base import Toolbox
 from tests.unit.agents.run_builders import decide_all
 from tests.unit.agents.runs.test_sub_agents import peek

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_tools import RunFiles
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.files import ADAPT_CHARACTERS_MAX
+from hive_mind.runs.prompt import ADAPT_CHARACTERS_MAX
 
 OUTSIDE = ["../x", "/etc/passwd", "a/b", "..", ".", "", ".hidden", "a\\..\\b", "x\0", "sub/../../x"]
 

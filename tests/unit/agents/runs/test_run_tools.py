@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_tools import DELEGATE, RunTools, UsedCredentials
-from hive_mind.agents.tools.file_tools import file_tools
+from hive_mind.agents.runs.run_tools import DELEGATE, RunFiles, RunTools, UsedCredentials
+from hive_mind.agents.tools.memory_tools import file_tools
 from hive_mind.credentials.base import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.content import ToolCall
 from hive_mind.runs.effects import ToolResult
-from hive_mind.runs.files import ADAPT
-from hive_mind.runs.files import SHOWN_CHARACTERS_MAX as CHARACTERS_SHOWN
-from hive_mind.runs.graphs.spec import NodeSpec
+from hive_mind.runs.prompt import ADAPT
+from hive_mind.runs.prompt import SHOWN_CHARACTERS_MAX as CHARACTERS_SHOWN
+from hive_mind.runs.spec import NodeSpec
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
@@ -259,7 +258,7 @@ def test_a_value_that_can_not_be_kept_is_an_error_of_its_tool(value: Any, at: No
 
 
 def test_a_result_that_is_too_large_for_a_file_is_an_error_of_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hive_mind.agents.runs.run_files._FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("hive_mind.agents.runs.run_tools._FILE_BYTES_MAX", 10)
     assert gave("x" * 11, tmp_path).text == "what give gave can't be kept: give_1.txt would have 11 bytes: at most 10"
 
 

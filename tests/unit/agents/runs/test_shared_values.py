@@ -16,7 +16,7 @@ from hive_mind.ledger import memory, sqlite
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.content import Reply, Turn
 from hive_mind.model.entry import Entry
-from hive_mind.runs.graphs.spec import Scope
+from hive_mind.runs.spec import Scope
 from tests.unit.agents.run_builders import parts_over, said, sets
 from tests.unit.runs.flow import worker
 

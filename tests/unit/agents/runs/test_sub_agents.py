@@ -20,7 +20,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_stories import said

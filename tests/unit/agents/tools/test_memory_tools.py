@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.run_tools import RunFiles
 from hive_mind.agents.tools.memory_tools import memory_tools
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.runs.files import as_text
+from hive_mind.runs.prompt import as_text
 from hive_mind.tools.base import Toolbox, ToolContext
 
 GATE = "Sluice gate 2 closes at a water level of 3.2 m."

@@ -7,7 +7,7 @@ import pytest
 from hive_mind.agents.workers import text_of, worker_called
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.errors import ManifestError
-from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.spec import WorkerSpec
 from tests.unit.control.bad_manifests import one_agent
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from benchmarks.crowd import Member
-from hive_mind.crdt.runs import unpack
+from hive_mind.crdt.context import unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.replication.exchange import Exchanges, Lag
 from hive_mind.hive.replication.exchange_steps import in_order, size_of, size_of_proof, size_of_span, some, some_proofs

@@ -12,8 +12,7 @@ import pytest
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judge_settings import DeskConfig, ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import DeskConfig, JudgmentAction, ReviewConfig
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running

@@ -13,8 +13,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.errors import BackendUnavailable
 from hive_mind.judge.items import Decision, ItemKind
-from hive_mind.judge.judge_settings import DeskConfig, ModelReviewConfig, ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import DeskConfig, JudgmentAction, ModelReviewConfig, ReviewConfig
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.agents.town import verdict

@@ -14,8 +14,7 @@ from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge, fact_item
 from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judge_settings import DeskConfig, JudgeSettings, ModelReviewConfig, ReviewConfig
-from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.judge.judgment import DeskConfig, JudgeSettings, JudgmentAction, ModelReviewConfig, ReviewConfig
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.fact import Fact

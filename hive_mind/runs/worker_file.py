@@ -16,7 +16,7 @@ from hive_mind.forms.reading import in_order, located, read
 from hive_mind.forms.tree import Finding
 from hive_mind.goals.goal import GoalSection, SuccessCriterion
 from hive_mind.model.content import ToolSpec
-from hive_mind.runs.graphs.spec import FEEDBACK, NodeSpec, WorkerSpec, keys_in
+from hive_mind.runs.spec import FEEDBACK, NodeSpec, WorkerSpec, keys_in
 
 BUILT_IN = frozenset(("set_output", "ask_person", "delegate_to_sub_agent"))
 """Tools that every loop has, or that its node declares otherwise."""

@@ -8,7 +8,7 @@ import yaml
 
 from hive_mind.agents.workers import bundled, text_of
 from hive_mind.errors import InvalidInput, WorkerFileError
-from hive_mind.runs.graphs.worker_file import WorkerFile, mermaid, worker_of
+from hive_mind.runs.worker_file import WorkerFile, mermaid, worker_of
 from tests.unit.runs.flow import worker
 
 HEAD = "apiVersion: hive-mind/v1\nkind: Worker\nspec:\n"

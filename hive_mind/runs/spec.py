@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import Goal, GoalSection, HealthCriteria, SuccessCriterion
-from hive_mind.judge.judge_settings import Unattended
+from hive_mind.judge.judgment import Unattended
 from hive_mind.judge.rules import EvaluationRule
 
 NodeKind = Literal["loop", "tool", "person"]

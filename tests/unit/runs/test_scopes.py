@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from hive_mind.errors import WorkerFileError
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import effects as e
-from hive_mind.runs.graphs.spec import SUB_AGENT_TURNS, WorkerSpec, sub_agent
-from hive_mind.runs.graphs.worker_file import worker_of
 from hive_mind.runs.prompt import PromptContext, instructions
+from hive_mind.runs.spec import SUB_AGENT_TURNS, WorkerSpec, sub_agent
+from hive_mind.runs.worker_file import worker_of
 from tests.unit.runs.flow import Flow, worker
 
 READS = {"id": "a", "inputs": ["rate"], "outputs": ["sum"]}
