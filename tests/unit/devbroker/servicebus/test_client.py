@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("azure.servicebus")
 
-from azure.servicebus import ServiceBusMessage, ServiceBusReceiveMode
+from azure.servicebus import AutoLockRenewer, ServiceBusMessage, ServiceBusReceiveMode
 from azure.servicebus.exceptions import (
+    MessageLockLostError,
     MessageSizeExceededError,
     MessagingEntityNotFoundError,
     ServiceBusError,
@@ -63,6 +64,26 @@ def test_dead_letters_of_a_subscription(client, broker):
 
 
 @pytest.mark.slow
+def test_abandoned_again_and_again_a_message_ends_as_a_dead_letter(client, queue_of):
+    name = queue_of(MaxDeliveryCount=3)
+    client.send(name, "a")
+
+    receiver = client.receiver(name)
+    for attempt in range(3):
+        got = one(receiver)
+        assert got.delivery_count == attempt
+        receiver.abandon_message(got)
+    assert is_empty(receiver)
+
+    receiver = client.dead_letters(name)
+    dead = one(receiver)
+    assert (str(dead), dead.dead_letter_reason, dead.delivery_count) == ("a", "MaxDeliveryCountExceeded", 3)
+    assert dead.dead_letter_source == name
+    receiver.complete_message(dead)
+    assert is_empty(receiver)
+
+
+@pytest.mark.slow
 def test_a_dead_letter_says_why_and_keeps_its_properties(client, queue_of):
     name = queue_of()
     client.send(name, "a", application_properties={"target": "x"})
@@ -75,6 +96,38 @@ def test_a_dead_letter_says_why_and_keeps_its_properties(client, queue_of):
     assert (dead.dead_letter_reason, dead.dead_letter_error_description) == ("broken", "no JSON")
     assert dead.application_properties[b"target"] == b"x"
     receiver.complete_message(dead)
+
+
+@pytest.mark.slow
+def test_a_lock_that_ends_is_lost_and_the_message_comes_again(client, queue_of):
+    name = queue_of(LockDuration=2.0)
+    client.send(name, "a")
+
+    receiver = client.receiver(name)
+    first, again = one(receiver), one(receiver)
+    with pytest.raises(MessageLockLostError):
+        receiver.complete_message(first)
+    assert again.delivery_count == 1
+    receiver.complete_message(again)
+
+
+@pytest.mark.slow
+def test_a_renewed_lock_is_kept(client, queue_of):
+    # Longer than a busy machine keeps the renewer's thread waiting.
+    name = queue_of(LockDuration=8.0)
+    client.send(name, "a")
+
+    receiver = client.receiver(name)
+    got = one(receiver)
+    before = got.locked_until_utc
+    assert receiver.renew_message_lock(got) > before
+    with AutoLockRenewer() as renewer:
+        renewer.register(receiver, got, max_lock_renewal_duration=60)
+        while dt.datetime.now(dt.UTC) < before + dt.timedelta(seconds=0.5):
+            assert is_empty(receiver)
+    receiver.complete_message(got)
+
+    assert got.delivery_count == 0
 
 
 @pytest.mark.slow
