@@ -101,7 +101,7 @@ chaos-store: $(VENV)/.dev gcc  ## kill writers of memories, fail their power, fl
 	$(BIN)/python -m tests.crash.learn_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(LEARNS),100)
 	$(BIN)/python -m tests.crash.power_loss $(if $(SEED),--seed $(SEED)) --histories $(or $(HISTORIES),10000)
 	HIVE_FLIPS=$(or $(FLIPS),1000) HIVE_KILLS=60 HIVE_USES=5000 $(BIN)/python -m pytest -q tests/crash/test_bit_flips.py \
-		tests/crash/test_graph_damage.py tests/crash/test_journal_crash.py tests/crash/test_ledger_crash.py \
+		tests/crash/test_graph_damage.py tests/crash/test_writer_crash.py tests/crash/test_ledger_crash.py \
 		tests/crash/test_ordinary_use.py
 
 clean:  ## remove the virtual environment and caches

@@ -29,7 +29,7 @@ from benchmarks.sentences import embedded
 from hive_mind.embed.base import Matrix
 from hive_mind.evals.arms.keeping import documents_by_fact
 from hive_mind.evals.datasets import Document, Scope
-from hive_mind.model.ids import canonical
+from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Query
 from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
@@ -100,8 +100,9 @@ async def by_collection(scope: Scope, rows: Mapping[str, NDArray[np.float32]], f
 
 
 def by_memory(scope: Scope, rows: Mapping[str, NDArray[np.float32]]) -> list[list[str]]:
-    # A fact keeps its text with single spaces.
-    memory, owners = memory_of(scope, {canonical(text): row for text, row in rows.items()}), documents_by_fact(scope.documents)
+    # A fact keeps its text as it is shown, what came before as it was, and both with single spaces.
+    memory = memory_of(scope, {canonical(way(text)): row for text, row in rows.items() for way in (str, shown)})
+    owners = documents_by_fact(scope.documents)
     hits = [memory.search(Query(q.text, K), rows[q.text]) for q in scope.questions]
     return [[id for hit in one for id in owners[hit.fact.id]][:K] for one in hits]
 

@@ -4,10 +4,12 @@ Who writes also revises what was there, all over the file, so that a checkpoint 
 """
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +17,13 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store import sqlite
 from hive_mind.store.base import AddEpisode, AddFact, Change, Link, PutVector, ReviseFact
-from hive_mind.store.sqlite import problems
+from hive_mind.store.sqlite import problems, record
 from hive_mind.store.sqlite.reading import RecordReader
 from tests.crash.workloads import COUNTER, MODEL, RecordWorkload, State, difference
 
 _FACTS_PER_EPISODE = 100
 _REVISED_PER_WRITE = 3
+_WRITES_BETWEEN_SLEEPS = 300
 # A prime, so that one after the other lies far apart and each has its turn.
 _STRIDE = 7_919_003
 
@@ -59,6 +62,16 @@ class Grown(RecordWorkload):
         old = (base_fact((number * _REVISED_PER_WRITE + n) * _STRIDE % self._facts) for n in range(_REVISED_PER_WRITE))
         revised: list[Change] = [ReviseFact(replace(fact, sources=("log", f"log {number}"))) for fact in old]
         return super().changes_of(number) + revised
+
+    def with_small_logs(self, _rng: random.Random) -> None:
+        """Those it has, and some that bring many checkpoints."""
+        pages = (record.FORMAT.log_bytes // record.FORMAT.page_bytes, 256, 64)
+        record.FORMAT = replace(record.FORMAT, log_bytes=_rng.choice(pages) * record.FORMAT.page_bytes)
+
+    async def unrest(self, opened: Any, _path: Path, rng: random.Random) -> None:
+        """A memory that falls asleep writes its log back, too."""
+        if rng.randrange(_WRITES_BETWEEN_SLEEPS) == 0:
+            await opened.tidy()
 
     def grow(self, path: Path) -> int:
         """Make the memory; the last tick in it."""

@@ -4,25 +4,21 @@ An observer reads, right before the kill, how many facts are kept; from then on 
 to the same end as if nobody had been killed. `python -m tests.crash.learn_storm --kills 100 --seed 7` does it a hundred times.
 """
 
-import argparse
-import os
 import random
-import secrets
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import hive_mind
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.store.sqlite import problems
 from hive_mind.store.sqlite.reading import RecordReader
 from tests.crash import checkpoints
 from tests.crash.grown import Grown, base_fact
+from tests.crash.store_storm import options, played
 from tests.servers.forked import Forked, run
 
 FACTS, LINES = 45_000, 12_000
@@ -74,7 +70,7 @@ def storm(seed: int, kills: int, folder: Path, facts: int = FACTS, lines: int = 
 
 def _killed(path: Path, home: Path, text: Path, facts: int, rng: random.Random, report: Report) -> str:
     """Kill the command; what is wrong then."""
-    with Forked(_command(home, text), env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+    with Forked(_command(home, text), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         try:
             is_seen = checkpoints.seen(path, child, time.monotonic() + _COMMAND_MAX_S)
             threading.Event().wait(rng.uniform(0, _AFTER_SIGHT_S))
@@ -108,7 +104,7 @@ def _ended(path: Path, home: Path, text: Path, due: int, report: Report) -> str:
     if report.kills % _KILLS_PER_END != 1:
         return ""
     report.ends += 1
-    done = run(_command(home, text), _COMMAND_MAX_S, env=_environment())
+    done = run(_command(home, text), _COMMAND_MAX_S)
     if done.returncode:
         return f"learning it again ended with {done.returncode}: {done.stderr.decode()[-500:]}"
     with RecordReader(path) as reader:
@@ -120,24 +116,9 @@ def _command(home: Path, text: Path) -> list[str]:
     return [sys.executable, "-m", "hive_mind", "learn", str(text), "--agent", "ada", "--home", str(home), "--embed", "none"]
 
 
-def _environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="learn-storm-"))
-    report = storm(given.seed, given.kills, folder, is_told=True)
-    print(report)
-    for violation in report.violations:
-        print(f"VIOLATION {violation}")
-    if not report.violations:
-        subprocess.run(["rm", "-r", folder], check=True, timeout=100)
-    return bool(report.violations)
+    given = options(__doc__, 100).parse_args()
+    return played(given.seed, lambda folder: storm(given.seed, given.kills, folder, is_told=True))
 
 
 if __name__ == "__main__":

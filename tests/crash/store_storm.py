@@ -7,7 +7,6 @@ storm; the same seed draws the same kills, if not the same moments.
 
 import argparse
 import asyncio
-import os
 import random
 import secrets
 import subprocess
@@ -16,11 +15,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import hive_mind
 from tests.crash import checkpoints
 from tests.crash.grown import Grown
 from tests.servers.forked import Forked
@@ -124,9 +123,8 @@ def _past(kills: int) -> str:
 def _killed(path: Path, size: int, seed: int) -> int:
     """Run the writer and kill it; the last write it acknowledged."""
     rng, told = random.Random(seed), path.with_name("told")
-    environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
-    command = [sys.executable, "-m", "tests.crash.storm_writer", str(path), str(size), str(seed)]
-    with told.open("wb") as out, Forked(command, stdout=out, env=environment) as child:
+    command = [sys.executable, "-m", "tests.crash.killed_writer", str(size), str(path), str(seed)]
+    with told.open("wb") as out, Forked(command, stdout=out) as child:
         try:
             _wait(path, told, child, rng)
         finally:
@@ -149,21 +147,31 @@ def _wait(path: Path, told: Path, child: "subprocess.Popen[bytes]", rng: random.
         threading.Event().wait(rng.uniform(0, rng.choice(_AFTER_SIGHT_S)))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=1000)
+def options(about: str | None, kills: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--kills", type=int, default=kills)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    parser.add_argument("--sizes", type=lambda text: tuple(map(int, text.split(","))), default=SIZES)
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="store-storm-"))
-    report = storm(given.seed, given.kills, folder, given.sizes, is_told=True)
+    return parser
+
+
+def played(seed: int, storm_in: Callable[[Path], Any]) -> int:
+    """Tells what a storm comes to, and leaves its folder where something is wrong."""
+    print(f"seed {seed}", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="storm-"))
+    report = storm_in(folder)
     print(report)
     for violation in report.violations:
         print(f"VIOLATION {violation}")
     if not report.violations:
         subprocess.run(["rm", "-r", folder], check=True, timeout=100)
     return bool(report.violations)
+
+
+def main() -> int:
+    parser = options(__doc__, 1000)
+    parser.add_argument("--sizes", type=lambda text: tuple(map(int, text.split(","))), default=SIZES)
+    given = parser.parse_args()
+    return played(given.seed, lambda folder: storm(given.seed, given.kills, folder, given.sizes, is_told=True))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import hive_mind
 from tests.chance import seed_of_this_run
 from tests.crash.credentials_writer import NAMES, name_of, value
 from tests.sampled import usually
@@ -31,10 +30,9 @@ class Child:
     """A writer; `acknowledged` is the number of its last change that it said was durable, -1 for none."""
 
     def __init__(self, folder: Path, what: str, name: str) -> None:
-        environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
         command = [sys.executable, "-m", "tests.crash.credentials_writer", str(folder), what, name]
         self.name, self.acknowledged = name, -1
-        self.process = Forked(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = Forked(command, stdout=subprocess.PIPE, text=True)
         self._guard = threading.Timer(CHILD_MAX_S, self.process.kill)
         self._guard.start()
 
@@ -101,8 +99,7 @@ CUT = {
 def test_killed_before_any_line_it_has_happened_or_it_has_not(change: str, tmp_path: Path) -> None:
     store_in(tmp_path).set("first", OLD["first"])
     command = [sys.executable, "-m", "tests.crash.credentials_writer", str(tmp_path), "cut", change]
-    environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
-    ended = run(command, CHILD_MAX_S, text=True, env=environment, check=True)
+    ended = run(command, CHILD_MAX_S, text=True, check=True)
 
     seen = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [kept for _, kept in seen if kept not in (OLD, CUT[change])] == []

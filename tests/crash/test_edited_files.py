@@ -1,7 +1,6 @@
 """A file is edited again and again, and who learns it is killed each time: what it said holds until all it says now is kept."""
 
 import asyncio
-import os
 import random
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from hive_mind import Settings, open_memory
 from tests.crash.edit_writer import AGENT, PARTS, learn, lines_of
 from tests.servers.forked import Forked
 
-ROOT = Path(__file__).parents[2]
 EDITIONS, SEED = 9, 1409
 
 
@@ -36,8 +34,7 @@ def test_a_kill_while_an_edited_file_is_learned_costs_nothing_it_said_before(tmp
 def killed_while_learning(home: Path, edition: int, batches: int) -> None:
     """Let a process learn until so many batches are kept, and kill it in the midst of what it does then."""
     command = [sys.executable, "-m", "tests.crash.edit_writer", str(home), str(edition)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with Forked(command, stdout=subprocess.PIPE, text=True, env=environment) as writer:
+    with Forked(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         for _ in range(batches):
             writer.stdout.readline()

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-import hive_mind
 from hive_mind.ledger import sqlite
 from hive_mind.model.entry import Entry
 from tests.chance import seed_of_this_run
@@ -33,9 +32,8 @@ KILLS = int(os.environ.get("HIVE_KILLS", "10"))
 
 @contextmanager
 def child(path: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
-    environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
     command = [sys.executable, "-m", "tests.crash.ledger_writer", str(path), *map(str, words)]
-    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         guard = threading.Timer(CHILD_MAX_S, process.kill)
         guard.start()
         try:

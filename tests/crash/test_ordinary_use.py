@@ -23,7 +23,6 @@ from tests.crash.ordinary_writer import AGENT, WORK
 from tests.sampled import thorough
 from tests.servers.forked import Forked
 
-ROOT = Path(__file__).parents[2]
 COUNTS = (
     250,
     thorough(1_000),
@@ -48,8 +47,7 @@ def test_after_so_much_ordinary_use_everything_is_there(work: str, count: int, i
 def used(home: Path, work: str, count: int, *, is_killed: bool) -> dict[str, str]:
     """What became of each fact by all that a process was told is done, before it ended."""
     command = [sys.executable, "-m", "tests.crash.ordinary_writer", str(home), work, str(count)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as writer:
+    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         told = dict(changes(writer.stdout))
         if is_killed:

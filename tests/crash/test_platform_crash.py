@@ -1,7 +1,6 @@
 """The program that starts and stops processes is killed at any moment: the next one finds every process, and can end it."""
 
 import asyncio
-import os
 import random
 import subprocess
 import sys
@@ -36,8 +35,7 @@ def test_nothing_is_out_of_sight_after_any_number_of_kills(tmp_path: Path, seed:
 def kill_at_work(home: Path, seed: int, after_s: float) -> None:
     """Let the program start and stop processes for so long."""
     command = [sys.executable, str(Path(__file__).with_name("platform_writer.py")), str(home), str(seed), *NAMES]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with Forked(command, stdout=subprocess.PIPE, env=environment) as writer:
+    with Forked(command, stdout=subprocess.PIPE) as writer:
         guard = Guard(writer.pid, SIGKILL)
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"begins\n"

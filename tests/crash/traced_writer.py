@@ -19,7 +19,7 @@ _CHANGES_OF_A_WRITE = 12
 async def main(kind: str, home: Path, seed: int, writes: int, end: str) -> None:
     rng = random.Random(seed)
     work = WORKLOADS[kind]()
-    work.with_small_logs()
+    work.with_small_logs(rng)
     path = home / work.file
     opened = await work.open(path)
     done, _ = await work.found(opened)

@@ -69,8 +69,12 @@ class Workload(ABC):
         """How many writes the counter says, and what is there."""
 
     @abstractmethod
-    def with_small_logs(self) -> None:
+    def with_small_logs(self, _rng: random.Random) -> None:
         """Write back every few writes, in this process."""
+
+    async def written(self, opened: Any) -> int:
+        """How many writes the counter says."""
+        return (await self.found(opened))[0]
 
     async def unrest(self, _opened: Any, _path: Path, _rng: random.Random) -> None:
         """What else happens to such a file between writes."""
@@ -103,7 +107,7 @@ class JournalWorkload(Workload):
         state = {(put.table, put.key): put.value for put in await opened.load()}
         return int(state.get(("meta", COUNTER.encode()), b"0")), state
 
-    def with_small_logs(self) -> None:
+    def with_small_logs(self, _rng: random.Random) -> None:
         journals.FORMAT = replace(journals.FORMAT, log_bytes=24 * journals.FORMAT.page_bytes)
 
 
@@ -163,7 +167,6 @@ class RecordWorkload(Workload):
         await opened.write(self.changes_of(number))
 
     async def written(self, opened: Any) -> int:
-        """How many writes the counter says."""
         return int((await opened.meta()).get(COUNTER, "0"))
 
     async def found(self, opened: Any) -> tuple[int, State]:
@@ -176,7 +179,7 @@ class RecordWorkload(Workload):
         assert not opened.trouble, opened.trouble
         return int(meta.get(COUNTER, "0")), state
 
-    def with_small_logs(self) -> None:
+    def with_small_logs(self, _rng: random.Random) -> None:
         record.FORMAT = replace(record.FORMAT, log_bytes=60 * record.FORMAT.page_bytes)
 
     async def unrest(self, opened: Any, path: Path, rng: random.Random) -> None:
@@ -230,7 +233,7 @@ class LedgerWorkload(Workload):
         state = {(entry.stream, entry.seq): entry.body for entry in entries}
         return max((entry.at_ms for entry in entries), default=0), state
 
-    def with_small_logs(self) -> None:
+    def with_small_logs(self, _rng: random.Random) -> None:
         ledgers.FORMAT = replace(ledgers.FORMAT, log_bytes=24 * ledgers.FORMAT.page_bytes)
 
 
@@ -262,7 +265,7 @@ class LettersWorkload(Workload):
         state = {letter.data: (letter.reason, letter.count) for letter in letters}
         return max((letter.attempts for letter in letters), default=0), state
 
-    def with_small_logs(self) -> None:
+    def with_small_logs(self, _rng: random.Random) -> None:
         """It is written back whenever it is closed, which is after each write."""
 
 
