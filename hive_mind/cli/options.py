@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -194,9 +195,16 @@ def _unknown(settings: Settings, agent: str) -> str:
 
 def _refuse_file(home: Path) -> None:
     """A file where the folder is to be would otherwise look like an agent that has learned nothing."""
-    existing = next((path for path in (home, *home.parents) if path.exists()), None)
-    if existing is not None and not existing.is_dir():
-        raise InvalidInput(f"{existing} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
+    for path in (home, *home.parents):
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise InvalidInput(f"{home}: {error.strerror}: give --home (or HIVE_MIND_HOME) another folder") from error
+        if not S_ISDIR(mode):
+            raise InvalidInput(f"{path} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
+        return
 
 
 def _is_real(text: str) -> bool:

@@ -28,7 +28,7 @@ class PlainValues:
                 return value
             if issubclass(kind, Enum) and value in [member.value for member in kind]:
                 return kind(value)
-            if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not Path(value).exists()):
+            if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not os.path.exists(value)):
                 return Path(value)
         return self.adapted(self.described).coerce(value, param=param, ctx=ctx)
 

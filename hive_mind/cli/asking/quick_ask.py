@@ -26,7 +26,9 @@ from hive_mind.runtime.worker_http import body_within, request_bytes, waiting_li
 _NO_READER, _FAILED = 141, 1
 _OPTIONS = {"--agent": "agent", "-a": "agent", "--home": "home", "--limit": "limit", "-n": "limit", "--method": "method"}
 _OPTIONS |= {"--output": "output", "-o": "output", "--as-of": "as_of"}
-_NUMBER, _NAME = re.compile(r"[0-9]{1,4}"), re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Any other number or name is the command's to refuse.
+_NUMBER, _NAME = re.compile(r"[1-9][0-9]{0,2}"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ONE_OF = {"output": ("text", "json"), "method": ("hybrid", "keyword", "vector")}
 _AGENT, _FLEET = "default", "resident"
 
 
@@ -52,12 +54,15 @@ def _given(arguments: Sequence[str]) -> dict[str, str] | None:
         if word == "--explain":
             options["explain"] = word
         elif option in _OPTIONS:
-            options[_OPTIONS[option]] = value if is_joined else next(words, "")
+            if not (value := value if is_joined else next(words, "")):
+                return None
+            options[_OPTIONS[option]] = value
         elif word.startswith("-") or "question" in options:
             return None
         else:
             options["question"] = word
-    return options if options.get("question", "").strip() and options.get("output", "text") in ("text", "json") else None
+    is_plain = all(options.get(name, values[0]) in values for name, values in _ONE_OF.items())
+    return options if is_plain and options.get("question", "").strip() else None
 
 
 def _reply(options: dict[str, str]) -> Any:

@@ -25,7 +25,7 @@ KINDS: dict[str, Any] = {
     "paths": Annotated[list[Path] | None, typer.Option("--option")],
     "parsed": Annotated[str | None, typer.Option("--option", parser=str.upper)],
 }
-VALUES = ("json", "JSON", "xml", "7", "12", "", ".", "/nowhere/at all", __file__)
+VALUES = ("json", "JSON", "xml", "7", "12", "", ".", "/nowhere/at all", __file__, f"{__file__}/below", "n" * 300)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,13 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, product
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from hive_mind import __version__
+from hive_mind.cli.app import app
 from hive_mind.cli.asking import quick_ask
 from hive_mind.cli.asking.quick_ask import _given, asked_and_answered
 from hive_mind.runtime import worker_http
@@ -114,6 +117,24 @@ def test_what_is_no_simple_question_is_left_to_the_command(arguments: list[str])
 def test_what_may_be_wrong_is_not_put_to_it(home: Path, resident: Resident, more: list[str]) -> None:
     assert not asked_and_answered(["ask", "When?", "--home", str(home), *more])
     assert resident.asked == []
+
+
+OPTIONS = ("--agent", "-a", "-aada", "--agent=", "--agent=ada", "--limit", "-n", "-n5", "--method", "-ojson", "--as-of", "--explain")
+OPTIONS += ("--explain=1", "--home", "--", "-x")
+VALUES = ("ada", "5", "0", "05", "5000", "keyword", "json", "2020", "--limit", "-", "")
+
+
+def test_what_is_put_to_it_is_what_the_command_reads(home: Path, resident: Resident, capfd: Any) -> None:
+    command = get_command(app).get_command(None, "ask")  # type: ignore[attr-defined]
+    for typed in chain(product(OPTIONS), product(OPTIONS, VALUES), product(["--agent"], ["ada"], OPTIONS)):
+        resident.asked.clear()
+        words = [f"--home={home}", "When?", *typed]
+        if not asked_and_answered(["ask", *words]):
+            continue
+        ((path, _, body),) = resident.asked
+        read = command.make_context("ask", words).params
+        assert (path, body["question"]) == (f"/v1/agents/{read['agent'] or 'default'}/ask", read["question"]), typed
+        assert (body["limit"], body["method"], body.get("as_of", "")) == (read["limit"], read["method"], read["as_of"]), typed
 
 
 def test_where_it_refuses_or_is_gone_or_another_fleet_may_be_meant_the_command_asks(home: Path, resident: Resident) -> None:

@@ -47,9 +47,16 @@ def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
     assert capsys.readouterr().err == f"error: /home/state.json: {os.strerror(number)}; make room there, and run it again\n"
 
 
-def test_a_place_of_somebody_else_is_told_and_no_defect(capsys):
-    assert ending(PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/srv/x")) == 1
-    assert capsys.readouterr().err == "error: /srv/x: Permission denied; name another place, or change its permissions\n"
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        *((number, "name another place, or change its permissions") for number in (errno.EACCES, errno.EPERM)),
+        *((number, "name another place") for number in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)),
+    ],
+)
+def test_a_place_that_can_not_be_taken_is_told_and_no_defect(capsys, number, advice):
+    assert ending(OSError(number, os.strerror(number), "/srv/x")) == 1
+    assert capsys.readouterr().err == f"error: /srv/x: {os.strerror(number)}; {advice}\n"
 
 
 @dataclass
