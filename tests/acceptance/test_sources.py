@@ -35,7 +35,7 @@ def test_sources_say_how_much_was_learned_from_where_and_what_was_left_out(hive_
     ]  # fmt: skip
     assert all(one["learned_at"].startswith("20") and one["digest"] for one in listed)
     assert "1 question" in hive_mind("sources", folder).out
-    assert hive_mind("sources", "/nowhere").out == "No sources yet.\n"
+    assert "No source begins with '/nowhere'" in hive_mind("sources", "/nowhere").out
 
 
 def test_what_only_files_said_that_are_gone_is_former_with_replace(hive_mind: HiveMind, folder: Path) -> None:
@@ -80,6 +80,29 @@ def test_a_source_is_forgotten_by_its_name_or_its_path(
     assert known(hive_mind) == [FERRY]
     unknown = hive_mind("facts", "retract", "--source", "Bo", "--yes")
     assert (unknown.code, "`hive-mind sources` lists" in unknown.err) == (2, True)
+
+
+@pytest.mark.parametrize("shown", ["mill.md", "./mill.md", "{folder}/mill.md"])
+def test_every_command_takes_a_source_as_it_is_shown_and_by_its_whole_path(
+    hive_mind: HiveMind, folder: Path, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    monkeypatch.chdir(folder)
+    hive_mind("learn", ".")
+    source = shown.format(folder=folder)
+
+    assert [row["source"] for row in hive_mind("sources", source, "-o", "json").json] == [str(folder.resolve() / "mill.md")]
+    assert hive_mind("erase", "--source", source, "-o", "json").json["would_erase"] == [MILL]
+    assert hive_mind("facts", "retract", "--source", source, "--yes", "-o", "json").json["former"] == 1
+    (folder / "mill.md").unlink()
+    assert hive_mind("erase", "--source", source, "--yes").code == 0
+    assert MILL not in hive_mind("facts", "search", "mill", "--with-superseded").out
+    assert len(hive_mind("sources", "./", "-o", "json").json) == len(known(hive_mind))
+
+
+def test_a_source_that_nothing_came_from_is_said_to_be_none(hive_mind: HiveMind, folder: Path) -> None:
+    hive_mind("learn", folder)
+    assert "No source begins with 'elsewhere'" in hive_mind("sources", "elsewhere").out
+    assert "nothing that can be looked at here has it" in hive_mind("erase", "--source", "elsewhere").err
 
 
 def test_a_fact_is_replaced_by_what_holds_now(hive_mind: HiveMind, folder: Path) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
+from hive_mind.cli.learning.files import source_of
 from hive_mind.cli.options import Format, Group, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.cli.running import FAILED
@@ -30,7 +31,7 @@ from hive_mind.runtime.wiring import kept_facts
 _SHOWN = 10
 
 Subject = Annotated[str, typer.Option("--subject", help="Everything that names it, word for word: a person, a place, a project.")]
-Source = Annotated[str, typer.Option("--source", help="Everything that only this source said: a file, a feed, a person.")]
+Source = Annotated[str, typer.Option("--source", help="Everything that only this source said: a file by its path, a feed, a person.")]
 Receipts = Annotated[
     Path | None,
     typer.Option("--check", metavar="RECEIPT", help="Erase nothing: check the signature of a receipt, and who has confirmed."),
@@ -68,7 +69,7 @@ async def erase(
         _check(check, home, output)
         return
     settings = settings_for(home, embed="none")
-    erasures = [await _wanted(settings, subject, source, agent, fact)]
+    erasures = await _wanted(settings, subject, source, agent, fact)
     erased = Erased(texts={subject} - {""})
     running = await _erased_from_fleets(settings, fleet, erasures, erased, timeout_s=timeout_s, is_dry=not yes)
     await erase_from_agents(settings, _agents_but(settings, running), erasures, erased, is_dry=not yes)
@@ -87,13 +88,16 @@ async def erase(
         raise typer.Exit(FAILED)
 
 
-async def _wanted(settings: Settings, subject: str, source: str, agent: str, fact: str) -> Erasure:
+async def _wanted(settings: Settings, subject: str, source: str, agent: str, fact: str) -> list[Erasure]:
     names = [name for name in (subject, source, agent, fact) if name]
     if len(names) != 1:
         raise InvalidInput("say what is to be erased: one of --subject, --source, --agent and --fact")
     if fact:
-        return erasure_of("fact", await _fact_id(settings, fact))
-    return erasure_of("subject" if subject else "source" if source else "agent", names[0])
+        return [erasure_of("fact", await _fact_id(settings, fact))]
+    if source:
+        # A file is learned under its whole path, and shown by the one that leads there from here. It need not be there any more.
+        return [erasure_of("source", name) for name in dict.fromkeys((source, source_of(Path(source))))]
+    return [erasure_of("subject" if subject else "agent", names[0])]
 
 
 async def _fact_id(settings: Settings, text: str) -> str:
@@ -157,6 +161,8 @@ def _show_dry(erased: Erased, output: Format) -> None:
         show(f"  and {len(contents) - _SHOWN:,} more")
     for owed in erased.owed:
         show(f"can't be done here: {owed.who}: {owed.why}")
+    if not any(confirmation.facts or confirmation.episodes for confirmation in erased.confirmed):
+        say("nothing that can be looked at here has it: hive-mind sources and facts search show what there is")
     say("nothing was changed: add --yes to erase it for good")
 
 

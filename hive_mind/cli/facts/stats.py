@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import AnyAgent, AnyEmbeddingAgent, AskedFacts, asked_agent
+from hive_mind.cli.asking.asked import AnsweringAgent, AnyAgent, AnyEmbeddingAgent, AskedFacts, asked_agent
+from hive_mind.cli.learning.files import path_of_source
 from hive_mind.cli.options import Format, Group, for_reading
 from hive_mind.cli.output import (
     ProgressPrinter,
@@ -90,7 +91,7 @@ def left_out_text(reasons: Mapping[str, int]) -> str:
     return ", ".join(counted(times, *_REASONS.get(reason, (reason,))) for reason, times in reasons.items() if reason != _UNSURE)
 
 
-Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path.")]
+Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path, as it is shown or whole.")]
 
 
 group = Group()
@@ -100,13 +101,17 @@ group = Group()
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List the sources: when each was learned, its current and former facts, and what was left out."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
-        known_sources = converted((await agent.call("sources", query=printable(below)))["sources"], list[KnownSource])
+        known_sources = await _sources(agent, printable(below)) or (below and await _sources(agent, path_of_source(below))) or []
     if at.output is Format.JSON:
         show_json([{**plain(source), "learned_at": _when(source).isoformat(timespec="seconds")} for source in known_sources])
     elif not known_sources:
-        show("No sources yet.")
+        show(f"No source begins with {printable(below)!r}: hive-mind sources lists all." if below else "No sources yet.")
     else:
         _show(known_sources)
+
+
+async def _sources(agent: AnsweringAgent, beginning: str) -> list[KnownSource]:
+    return converted((await agent.call("sources", query=beginning))["sources"], list[KnownSource])
 
 
 def _show(known_sources: Sequence[KnownSource]) -> None:

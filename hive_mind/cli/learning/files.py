@@ -63,6 +63,11 @@ def source_of(path: Path) -> str:
     return printable(os.path.realpath(path))
 
 
+def path_of_source(text: str) -> str:
+    """The beginning of sources that a path means: whole, and a folder's with its end, so that it is no other's beginning."""
+    return source_of(Path(text)) + (os.sep if text.endswith(os.sep) else "") if text else ""
+
+
 def source_named(text: str, sources: Container[str]) -> str:
     """A source by its name, or by the path of its file. Raises `InvalidInput`."""
     for name in (text, source_of(Path(text))):
