@@ -28,9 +28,17 @@ class PlainValues:
                 return value
             if issubclass(kind, Enum) and value in [member.value for member in kind]:
                 return kind(value)
-            if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not os.path.exists(value)):
+            if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not _is_there(value)):
                 return Path(value)
         return self.adapted(self.described).coerce(value, param=param, ctx=ctx)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:
+        # Too long, for instance; the command says so.
+        return False
 
 
 def _is_any_path(info: Any) -> bool:

@@ -51,6 +51,7 @@ def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "topology": "single",
         "agents": [{"name": name, "resources": {"sleepAfterS": _SLEEP_AFTER_S}} for name in agents],
+        "answering": settings.answering,
         "embedding": embedding_of(settings),
         # All in one process: each further one would load its own models.
         "platform": {"kind": "local", "agentsPerProcess": 1000},

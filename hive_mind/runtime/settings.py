@@ -103,6 +103,9 @@ class Settings:
         return RetrySettings(attempts_max=self.llm_tries)
 
 
+ANSWERING_GIVEN = _PREFIX + "ANSWERING"
+
+
 def settings_given() -> dict[str, str]:
     """Variables of this environment that say something else than a default, without the home folder and without secrets."""
     names = (_PREFIX + field.name.upper() for field in fields(Settings) if field.name != "home")

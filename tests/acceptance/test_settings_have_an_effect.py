@@ -142,3 +142,27 @@ def test_the_secrets_are_those_that_are_read() -> None:
 
 async def test_an_embedder_by_its_name_is_that_one() -> None:
     assert (await open_embedder(Settings(embed="none"))).dimension == 0
+
+
+def test_what_says_how_a_memory_is_opened_is_said_to_change_nothing_where_a_process_has_it_open(guarded: HiveMind) -> None:
+    careful = guarded.with_environment(HIVE_MIND_ANSWERING="careful")
+    careful("learn", "-", stdin="The ferry leaves at nine.")
+    careful("serve")
+    eager = guarded.with_environment(HIVE_MIND_ANSWERING="eager")
+
+    said = {
+        "eager": eager("ask", "When does the ferry leave?").err,
+        "careful": careful("ask", "When does the ferry leave?").err,
+        "unset": guarded("ask", "When does the ferry leave?").err,
+        "listing": eager("facts", "list").err,
+        **{
+            words[0]: guarded(*words, "--model", "large", stdin="The mill is old.").err
+            for words in (["ask", "When?"], ["learn", "-"], ["stats"], ["chat"], ["facts", "search", "ferry"], ["run", "learn"])
+        },
+    }
+
+    without = {name: line for name, text in said.items() for line in text.splitlines() if "without effect" in line}
+    advice = "A process has the memory open already; hive-mind serve --stop ends it"
+    assert without.pop("eager") == f"note: without effect: HIVE_MIND_ANSWERING. {advice}"
+    assert set(without) == {"ask", "learn", "stats", "chat", "facts", "run"}
+    assert set(without.values()) == {f"note: without effect: --model. {advice}"}

@@ -10,6 +10,7 @@ from hive_mind.cli.asking.quick_ask import show_reply
 from hive_mind.cli.options import ConfigFile, Format, Group, SearchMethod, as_of_field, ways_of
 from hive_mind.cli.output import printable, say
 from hive_mind.model.query import LIMIT
+from hive_mind.runtime.settings import ANSWERING_GIVEN
 
 group = Group()
 
@@ -38,7 +39,7 @@ async def ask(
     """
     settings, ways = at.settings(), ways_of(context, config, method.value, limit)
     question = printable(question)
-    async with asked_agent(settings, at.fleet, at.agent, ways.ranking) as agent:
+    async with asked_agent(settings, at.fleet, at.agent, ways.ranking, opening=[*at.opening(), ANSWERING_GIVEN]) as agent:
         if agent.fleet and ways.ranking:
             say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
         fields = {"limit": ways.limit, "method": ways.method, **as_of_field(as_of)}

@@ -29,7 +29,7 @@ from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.model.fact import Fact, FactList, fact_of
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.asking import ProcessAgent
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, settings_given
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
@@ -87,6 +87,14 @@ class AnyEmbeddingAgent:
 
     def settings(self) -> Settings:
         return _patient(settings_for(self.home, self.embed, self.model), self.timeout)
+
+    def opening(self) -> list[str]:
+        """The options that are given here and say how a memory is opened."""
+        return opening(embed=self.embed, model=self.model)
+
+
+def opening(**options_given: str | None) -> list[str]:
+    return [f"--{name}" for name, value in options_given.items() if value]
 
 
 class FleetAgent(ProcessAgent):
@@ -327,6 +335,17 @@ async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIt
     yield direct
 
 
+async def say_without_effect(running: ProcessAgent, opening: Sequence[str]) -> None:
+    """A line about options and variables that say how a memory is opened: its process has that behind it."""
+    names = [name for name in opening if name != ANSWERING_GIVEN]
+    if given := ANSWERING_GIVEN in opening and settings_given().get(ANSWERING_GIVEN):
+        # "" where it is of a version that did not say it.
+        names += [ANSWERING_GIVEN] * ((await running.contact_of(running.name)).answering not in ("", given))
+    if names:
+        remedy = "hive-mind serve --stop ends it" if running.fleet == RESIDENT else "its manifest says how"
+        say(f"note: without effect: {', '.join(names)}. A process has the memory open already; {remedy}", style="yellow")
+
+
 @asynccontextmanager
 async def asked_agent(
     settings: Settings,
@@ -336,13 +355,16 @@ async def asked_agent(
     *,
     may_begin: bool = False,
     is_writing: bool = False,
+    opening: Sequence[str] = (),
 ) -> AsyncIterator[AnsweringAgent]:
     """The agent that is meant. Of one that is opened here: its `ranking`, and see `OpenedAgent` for `is_writing`.
 
-    `may_begin`: it may be one that knows nothing yet. Raises `HiveError`.
+    `may_begin`: it may be one that knows nothing yet. `opening`: options and the variable that say how it is opened; where a
+    process has it open, a line says that they change nothing. Raises `HiveError`.
     """
     async with agent_elsewhere(settings, fleet, agent) as running:
         if running is not None:
+            await say_without_effect(running, opening)
             yield running
             return
     name = agent or DEFAULT_AGENT

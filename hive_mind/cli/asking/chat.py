@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import AnsweringAgent, Called, Fleet, FleetAgent, asked_agent, fleet_agent
+from hive_mind.cli.asking.asked import AnsweringAgent, Called, Fleet, FleetAgent, asked_agent, fleet_agent, opening
 from hive_mind.cli.asking.quick_ask import show_answer
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import DEFAULT_AGENT, Group, settings_for
@@ -18,7 +18,7 @@ from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings
 
 _FACTS = 10
 _QUEEN = "queen"
@@ -133,7 +133,9 @@ async def chat(
         say(_WELCOME, style="dim")
         if not settings.llm:
             say(_QUOTES, style="dim")
-    async with asked_agent(settings, fleet, agent, may_begin=True) as talking:
+    async with asked_agent(
+        settings, fleet, agent, may_begin=True, opening=[*opening(embed=embed, model=model), ANSWERING_GIVEN]
+    ) as talking:
         await _talk(talking)
 
 

@@ -19,7 +19,7 @@ from hive_mind.cli.output import printable, short_id, show, show_indented, show_
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 from hive_mind.model.fact import FORGOTTEN, fact_of
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, settings_given
 from hive_mind.runtime.worker_http import body_within, request_bytes, waiting_line
 
 # As `cli.running` has it, which is not loaded.
@@ -89,10 +89,14 @@ def _contact(home: Path) -> Any:
         raise ValueError(home)
     (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
     contact = json.loads(file.read_bytes())
-    if not isinstance(contact, dict) or contact.get("version") != __version__:
+    if not isinstance(contact, dict) or contact.get("version") != __version__ or _is_other(contact.get("answering")):
         # The whole command line says so, and asks it all the same.
         raise ValueError(contact)
     return contact
+
+
+def _is_other(answering: object) -> bool:
+    return settings_given().get(ANSWERING_GIVEN, answering) != answering
 
 
 def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:

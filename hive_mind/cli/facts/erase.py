@@ -31,7 +31,9 @@ from hive_mind.runtime.wiring import kept_facts
 _SHOWN = 10
 
 Subject = Annotated[str, typer.Option("--subject", help="Everything that names it, word for word: a person, a place, a project.")]
-Source = Annotated[str, typer.Option("--source", help="Everything that only this source said: a file by its path, a feed, a person.")]
+Source = Annotated[
+    str, typer.Option("--source", help="Everything that only this source said: a file by its path, a feed, a person.")
+]
 Receipts = Annotated[
     Path | None,
     typer.Option("--check", metavar="RECEIPT", help="Erase nothing: check the signature of a receipt, and who has confirmed."),

@@ -209,7 +209,7 @@ async def search(
     Unlike `ask` it shows whatever is nearest and does not judge whether that answers anything. Where a fleet runs in the home
     folder, one of its agents searches what all of them share.
     """
-    async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
+    async with asked_agent(at.settings(), at.fleet, at.agent, opening=at.opening()) as agent:
         fields = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
         reply = await agent.call("search", query=printable(query), **fields)
     if at.output is Format.JSON:

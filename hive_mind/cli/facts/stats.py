@@ -91,7 +91,12 @@ def left_out_text(reasons: Mapping[str, int]) -> str:
     return ", ".join(counted(times, *_REASONS.get(reason, (reason,))) for reason, times in reasons.items() if reason != _UNSURE)
 
 
-Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path, as it is shown or whole.")]
+Below = Annotated[
+    str,
+    typer.Argument(
+        metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path, as it is shown or whole."
+    ),
+]
 
 
 group = Group()
@@ -136,7 +141,7 @@ def _when(source: KnownSource) -> datetime:
 async def stats(at: AnyEmbeddingAgent) -> None:
     """Count what the agent knows."""
     settings = at.settings()
-    async with asked_agent(settings, at.fleet, at.agent) as agent:
+    async with asked_agent(settings, at.fleet, at.agent, opening=at.opening()) as agent:
         figures = await AskedFacts(agent).statistics()
     if at.output is Format.JSON:
         show_json({"agent": agent.name} | plain(figures))

@@ -81,7 +81,7 @@ def learn(
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
     tally = Tally(explain, [{"file": str(file), "reason": why} for file, why in passed_over(paths).items()])
     folders = [Path(path) for path in paths if replace is not False and Path(path).is_dir()]
-    learning = asked_agent(settings, at.fleet, at.agent, may_begin=True, is_writing=True)
+    learning = asked_agent(settings, at.fleet, at.agent, may_begin=True, is_writing=True, opening=at.opening())
     return _learn(pieces, tally, learning, folders, at.output, is_replacing=bool(replace))
 
 

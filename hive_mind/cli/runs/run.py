@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import AnyEmbeddingAgent, fleet_agent
+from hive_mind.cli.asking.asked import AnyEmbeddingAgent, fleet_agent, say_without_effect
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective
 from hive_mind.cli.output import say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, Stopped
@@ -153,6 +153,7 @@ async def run(
     async with fleet_agent(settings.home, at.fleet, at.agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             refuse_notify(notify)
+            await say_without_effect(running, at.opening())
             if function or (rules and not worker):
                 option = "--function: its manifest has judge.functions" if function else "--rules: name the worker, too"
                 raise InvalidInput(f"agent {running.name} of fleet {running.fleet} takes no {option}")

@@ -33,6 +33,7 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judgment import JudgedBy, ModelReviewConfig
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.query import ANSWERING, Answering
 from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.workers import config as worker
@@ -383,6 +384,7 @@ class Spec(ManifestSection):
     agents: list[Agent] = Field(min_length=1, description="The agents. Each runs in one process: its database has one writer.")
     bus: _Bus = Field(default_factory=lambda: Bus())
     store: _Store = Field(_STORE, description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
+    answering: Answering = Field(ANSWERING, description="How readily a question is answered by quotation; else: I don't know.")
     embedding: Embedding = Field(default_factory=lambda: Embedding())
     llm: Llm = Field(default_factory=lambda: Llm())
     gossip: Gossip = Field(default_factory=lambda: Gossip())

@@ -75,6 +75,7 @@ _MADE: Mapping[str, Read] = {
     "spec.topology.domainRouting": lambda c: c.domain_routing,
     "spec.bus.url": lambda c: c.bus.url,
     "spec.store": lambda c: c.models.store,
+    "spec.answering": lambda c: c.models.answering,
     "spec.embedding.kind": lambda c: c.models.embed,
     "spec.embedding.index": lambda c: c.models.ann,
     "spec.judge.desk": lambda c: c.review.desk.agent,

@@ -119,7 +119,8 @@ def ranking(retrieval: Retrieval) -> RankingSettings:
 def models(spec: Spec) -> ModelsConfig:
     """Back ends. Where nothing is embedded, nothing is said of how."""
     embedding = spec.embedding
-    config = filled(ModelsConfig, embedding, spec.llm, store=spec.store, embed=embedding.kind, ann=embedding.index)
+    kinds = {"store": spec.store, "embed": embedding.kind, "ann": embedding.index, "answering": spec.answering}
+    config = filled(ModelsConfig, embedding, spec.llm, **kinds)
     is_remote, model = embedding.kind == "openai", embedding.embed_model or DEFAULT_EMBEDDING_MODEL
     return replace(
         config,

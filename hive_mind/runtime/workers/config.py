@@ -23,6 +23,7 @@ from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.judge.judgment import ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.decoding import json_decoder
+from hive_mind.model.query import ANSWERING, Answering
 from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.triggers import TriggerConfig
@@ -135,6 +136,7 @@ class ModelsConfig:
     """How often it is asked while it fails; not if it is late."""
     token_budget: Annotated[int, Setting("llm.token_budget", ge=0)] = _SETTINGS.token_budget
     """Tokens an agent may cost from start to stop."""
+    answering: Answering = ANSWERING
 
 
 @dataclass(frozen=True)

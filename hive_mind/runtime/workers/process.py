@@ -113,7 +113,9 @@ async def _run(
     stack.push_async_callback(server.close)
     stack.callback(worker.drain)
     started = psutil.Process().create_time()
-    known_contact = Contact(config.process, os.getpid(), started, server.port, token, digest, __version__)
+    known_contact = Contact(
+        config.process, os.getpid(), started, server.port, token, digest, __version__, config.models.answering
+    )
     await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known_contact))
     await worker.run_until(stop)
     _log.info("%s: finishing", config.process)

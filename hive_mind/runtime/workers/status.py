@@ -205,7 +205,7 @@ HANGS_AFTER_S = 60.0
 class Contact(msgspec.Struct, frozen=True):
     """How to reach a worker: `run/<process>.json`, readable by its owner alone. `started` is the process's own start time.
 
-    `version` is that of the package it runs; "" for one from before it was noted.
+    `version` is that of the package it runs, and `answering` how readily it answers; "" for one from before it was noted.
     """
 
     process: str
@@ -215,6 +215,7 @@ class Contact(msgspec.Struct, frozen=True):
     token: str
     config: str
     version: str = ""
+    answering: str = ""
 
 
 class Transitions:

@@ -45,5 +45,7 @@ def test_a_path_that_no_system_takes_is_told_in_a_line(tmp_path: Path, monkeypat
     tried = list(calls())
     assert len(tried) > 80
     for words in tried:
-        ended = CliRunner().invoke(app, words, input="", env={"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none"})
+        ended = CliRunner().invoke(
+            app, words, input="", env={"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none"}
+        )
         assert isinstance(ended.exception, SystemExit | None), (words, ended.exception)

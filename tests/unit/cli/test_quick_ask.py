@@ -119,12 +119,25 @@ def test_what_may_be_wrong_is_not_put_to_it(home: Path, resident: Resident, more
     assert resident.asked == []
 
 
-OPTIONS = ("--agent", "-a", "-aada", "--agent=", "--agent=ada", "--limit", "-n", "-n5", "--method", "-ojson", "--as-of", "--explain")
+OPTIONS = (
+    "--agent",
+    "-a",
+    "-aada",
+    "--agent=",
+    "--agent=ada",
+    "--limit",
+    "-n",
+    "-n5",
+    "--method",
+    "-ojson",
+    "--as-of",
+    "--explain",
+)
 OPTIONS += ("--explain=1", "--home", "--", "-x")
 VALUES = ("ada", "5", "0", "05", "5000", "keyword", "json", "2020", "--limit", "-", "")
 
 
-def test_what_is_put_to_it_is_what_the_command_reads(home: Path, resident: Resident, capfd: Any) -> None:
+def test_what_is_put_to_it_is_what_the_command_reads(home: Path, resident: Resident) -> None:
     command = get_command(app).get_command(None, "ask")  # type: ignore[attr-defined]
     for typed in chain(product(OPTIONS), product(OPTIONS, VALUES), product(["--agent"], ["ada"], OPTIONS)):
         resident.asked.clear()
@@ -156,6 +169,16 @@ def test_one_of_another_version_is_left_to_the_command_which_says_so(home: Path,
     (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
     assert not asked_and_answered(["ask", "When?", "--home", str(home)])
     assert resident.asked == []
+
+
+@pytest.mark.parametrize(("given", "is_asked"), [("", True), ("careful", True), ("eager", False)])
+def test_one_that_answers_as_readily_as_is_wanted_is_asked(
+    home: Path, resident: Resident, monkeypatch: pytest.MonkeyPatch, given: str, is_asked: bool
+) -> None:
+    contact = json.dumps({"port": resident.server_port, "token": "t", "version": __version__, "answering": "careful"})
+    (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
+    monkeypatch.setenv("HIVE_MIND_ANSWERING", given)
+    assert asked_and_answered(["ask", "When?", "--home", str(home)]) is is_asked
 
 
 def test_a_line_says_that_it_is_waited_for(home: Path, resident: Resident, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,7 @@ CASES = {
     "bus.credential": ({}, section("bus.credential", "${env:KEY}"), None),
     "bus.searchesCredential": ({}, section("bus.searchesCredential", "${env:KEY}"), None),
     "store": ({}, {"store": "memory"}, None),
+    "answering": ({}, {"answering": "careful"}, None),
     "embedding.kind": ({}, {"embedding": {"kind": "openai"}}, None),
     "embedding.model": (OPENAI, section("embedding.model", "other", **OPENAI), None),
     "embedding.url": (OPENAI, section("embedding.url", "https://embed.example.com", **OPENAI), None),
