@@ -359,7 +359,7 @@ async def asked_agent(
 ) -> AsyncIterator[AnsweringAgent]:
     """The agent that is meant. Of one that is opened here: its `ranking`, and see `OpenedAgent` for `is_writing`.
 
-    `may_begin`: it may be one that knows nothing yet. `opening`: options and the variable that say how it is opened; where a
+    `may_begin`: it may be one that knows nothing yet. `opening`: options and the variable that decide about that; where a
     process has it open, a line says that they change nothing. Raises `HiveError`.
     """
     async with agent_elsewhere(settings, fleet, agent) as running:

@@ -1,5 +1,6 @@
 """`hive-mind erase`: forget a subject, a source, an agent or a fact for good, everywhere, and sign it; or check a receipt."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -97,9 +98,15 @@ async def _wanted(settings: Settings, subject: str, source: str, agent: str, fac
     if fact:
         return [erasure_of("fact", await _fact_id(settings, fact))]
     if source:
-        # A file is learned under its whole path, and shown by the one that leads there from here. It need not be there any more.
-        return [erasure_of("source", name) for name in dict.fromkeys((source, source_of(Path(source))))]
+        return [erasure_of("source", name) for name in _sources_meant(source)]
     return [erasure_of("subject" if subject else "agent", names[0])]
+
+
+def _sources_meant(text: str) -> list[str]:
+    """A file is learned under its whole path, and shown by the one that leads there from here. It need not be there any more."""
+    path = Path(text)
+    is_file = os.sep in text or path.suffix or path.exists()
+    return list(dict.fromkeys([text, source_of(path)])) if is_file else [text]
 
 
 async def _fact_id(settings: Settings, text: str) -> str:
