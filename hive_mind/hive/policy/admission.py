@@ -207,14 +207,11 @@ def is_comparable(vector: Vector, dimension: int) -> bool:
 def answerable(probe: Probe, dimension: int) -> Probe:
     """A peer's question without what no index can be asked."""
     vector, counts, statistics = probe.vector, probe.statistics, probe.beside
-    is_comparable_or_none = vector is None or is_comparable(vector, dimension)
     is_counted = all(term_statistics is None or are_counts(term_statistics) for term_statistics in (counts, statistics))
-    if is_comparable_or_none and is_counted and 1 <= probe.depth <= DEPTH_MAX and all(probe.anchors.required):
-        return probe
     return replace(
         probe,
         anchors=Anchors(tuple(name for name in probe.anchors.required if name), probe.anchors.is_pure),
-        vector=vector if is_comparable_or_none else None,
+        vector=vector if vector is not None and is_comparable(vector, dimension) else None,
         depth=min(max(probe.depth, 1), DEPTH_MAX),
         statistics=counts if is_counted else None,
         beside=statistics if is_counted else None,

@@ -70,7 +70,7 @@ class Latencies:
         """Record how long a reply took, or has been missing."""
         self._times.append(elapsed_ms)
         self._observations += 1
-        if len(self._times) >= _ENOUGH and (self._observations % _RENEWED_EVERY == 0 or self._observations == _ENOUGH):
+        if self._observations % _RENEWED_EVERY == 0 or self._observations == _ENOUGH:
             place = ceil(self._settings.hedge_quantile * len(self._times)) - 1
             self._quantile_ms = min(max(sorted(self._times)[place], self._settings.hedge_least_ms), self._settings.reask_ms)
 

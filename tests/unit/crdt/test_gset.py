@@ -34,3 +34,5 @@ def test_it_returns_from_json_as_it_was():
     here = GSet(["b", "a", 3])
     assert GSet.from_dict(json.loads(json.dumps(here.to_dict()))) == here
     assert GSet([3, "a", "b"]).to_dict() == here.to_dict()
+    assert here != GSet(["a"])
+    assert here != {"b", "a", 3}

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from hive_mind.crdt.orset import Delta, Merged, ORSet
-from hive_mind.model.evidence import dot
+from hive_mind.model.evidence import actor_of, dot
 
 LIAR = b"liar...."
 
@@ -23,6 +23,27 @@ def test_removing_takes_only_dots_that_were_seen_and_pass():
 
     assert delta.removed == theirs.keys()
     assert here.dots_of("a") == tuple(mine)
+
+
+def test_sets_are_equal_that_hold_the_same_and_have_seen_the_same():
+    here, there, fresh, gone = replicas("here", "there", "fresh", "gone")
+    assert here == there == fresh
+    (added,) = here.add("a").added
+    assert here != there
+    there.merge(here)
+    gone.merge(here)
+    assert here == there == gone
+    gone.remove("a")
+    # The one holds what the other has seen go; the other holds nothing, as one that has seen nothing.
+    assert here != gone != fresh
+    assert here != {"a"}
+    # That something went is news once.
+    versions = [fresh.version]
+    for _ in range(2):
+        fresh.merge(gone, heads={actor_of(added): 1})
+        versions.append(fresh.version)
+    assert versions[0] != versions[1] == versions[2]
+    assert fresh == gone
 
 
 def test_removing_what_is_not_there_changes_nothing():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.measure import defined, estimate
-from hive_mind.measure.differences import EXACT_MAX, differences, holm, metric_changes, randomisation_ps
+from hive_mind.measure.differences import EXACT_MAX, Difference, differences, holm, metric_changes, randomisation_ps
 
 VALUES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 3))
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
@@ -79,6 +79,21 @@ def test_a_difference_that_is_noise_does_not_exclude_zero():
     noise = difference(*np.random.default_rng(5).random((50, 2)).tolist())
 
     assert noise.low < 0 < noise.high
+
+
+@pytest.mark.parametrize(
+    ("difference", "p_holm", "n", "words"),
+    [
+        (0.0, 1.0, 90, ("equal", "equal", "equal")),
+        (0.2, 0.04, 90, ("better", "worse", "higher")),
+        (-0.2, 0.04, 19, ("worse", "better", "lower")),
+        (0.5, 0.05, 20, ("may be chance",) * 3),
+        (-0.5, 0.05, 19, ("too few questions",) * 3),
+    ],
+)
+def test_a_difference_in_a_word(difference: float, p_holm: float, n: int, words: tuple[str, ...]):
+    shown = Difference(difference, difference / 2, 3 * difference / 2, p_holm, p_holm, n)
+    assert tuple(shown.verdict(sense) for sense in ("better", "worse", "neither")) == words
 
 
 def test_holm_as_worked_by_hand():

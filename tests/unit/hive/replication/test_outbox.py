@@ -2,10 +2,12 @@
 
 from random import Random
 
+import msgspec
 import pytest
 
-from hive_mind.hive.effects import Delete, Put, Received, Reconnected, Send, Tick
-from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, DeliverySettings, Outbox
+from hive_mind.hive.effects import Delete, Held, Put, Received, Reconnected, Send, Tick
+from hive_mind.hive.replication.exchange_steps import size_of
+from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch, DeliverySettings, Outbox
 from hive_mind.model import wire
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
@@ -301,6 +303,45 @@ def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
     assert sum(size > 3_000 for size in sizes) == 1
     sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
     assert sorted(sent) == sorted(dots)
+
+
+@pytest.mark.parametrize(
+    ("dots_max", "bytes_in_sizes", "cut"), [(10, 99, [10, 10, 3]), (23, 99, [23]), (24, 4, [4] * 5 + [3]), (3, 5, [3] * 7 + [2])]
+)
+def test_a_batch_is_as_full_as_it_may_be_and_keeps_the_order(dots_max: int, bytes_in_sizes: int, cut: list[int]):
+    texts = [f"Fact {number:02}." for number in range(23)]
+    _, own, dots = outbox(*texts)
+    size = max(map(size_of, own.all_sealed()))
+    box, _, _ = outbox(*texts, tuned=DeliverySettings(batch_dots_max=dots_max, batch_bytes_max=bytes_in_sizes * size))
+
+    records, _ = box.post(["n1"], (("all", dots[:9]), ("all", dots[9:])), 0)
+
+    items = [msgspec.msgpack.decode(record.value, type=Batch).items for record in records]
+    assert [sum(len(part) for _, part in batch) for batch in items] == cut
+    assert [dot for batch in items for _, part in batch for dot in part] == list(dots)
+
+
+def test_what_is_in_two_batches_is_kept_until_both_have_come():
+    box, own, dots = outbox()
+    (given,) = own.all_sealed()
+    sends = [box.post([node], (("all", dots),), 0)[1][0] for node in ("n1", "n2")]
+    box.undelivered.keep({"all": own.remove(given.assertion.fact_id, dots, "ines", "retracted", Stamp(FIRST_MS + 1), Court())})
+
+    first, second = (box.received(send.to[0], send.message.batch)[0] for send in sends)
+
+    assert [[record.table for record in records] for records in (first, second)] == [[OUTBOX], [OUTBOX, UNDELIVERED]]
+
+
+def test_a_promotion_again_is_noted_as_shared_once_another_has_it():
+    box, own, dots = outbox(PUMP, "The door is open.")
+    pump, door = (given.assertion.fact_id for given in own.all_sealed())
+    _, (send,) = box.post(["n1"], (("all", dots[1:]),), 0)
+    outcomes = (Held(pump), Held(door), Held("x", refused="no"), Held(pump, is_shared=True))
+
+    assert [held.is_shared for held in box.noted(outcomes, {})] == [True, False, False, True]
+    box.received("n1", send.message.batch)
+    assert [held.is_shared for held in box.noted(outcomes, {})] == [True, True, False, True]
+    assert [held.is_shared for held in box.noted(outcomes, {"all": own.everything()})] == [False, False, False, True]
 
 
 def test_who_is_away_gets_no_copy_every_minute_and_everything_when_it_is_heard():

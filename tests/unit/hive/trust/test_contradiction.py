@@ -105,7 +105,9 @@ def test_only_statements_about_the_same_concept_conflict_however_it_is_written()
 
 
 def test_the_seeds_overlap_must_be_more_than_four_tenths():
-    assert not conflicts(said("Alice likes dark roasted coffee beans"), said("Alice likes dark green tea leaves"))
+    coffee, tea = "Alice likes dark roasted fresh coffee beans", "Alice likes dark roasted warm tea leaves"
+    assert not conflicts(said(coffee), said(tea))
+    assert conflicts(said(coffee), said(tea.removesuffix(" leaves")))
     assert conflicts(said("Alice likes dark roasted coffee"), said("Alice likes dark roasted tea"))
 
 
@@ -117,6 +119,28 @@ def test_a_speaker_does_not_contradict_itself_by_saying_other_things():
 def test_what_a_speaker_says_on_another_day_is_news_and_no_contradiction():
     one, other = said("I have 2 dogs.", "dogs", "Ann", "2023-01-01"), said("I have 3 dogs.", "dogs", "Ann", "2024-01-01")
     assert not conflicts(one, other)
+
+
+@pytest.mark.parametrize(
+    ("said_at", "other_said_at", "speaker", "agree"),
+    [
+        ("2024-01-05T10", "2024-01-05T11", "", True),
+        ("2024-01-05T10", "2024-01-05T10", "", False),
+        ("2024-01-05T10", "2024-01-05", "", False),
+        ("2024-01-05T", "2024-01-06T", "", False),
+        ("2024", "2025", "Ann", True),
+        ("2024", "2024", "Ann", False),
+        ("", "2025", "Ann", False),
+        ("", "", "Ann", False),
+    ],
+)
+def test_times_tell_two_readings_apart_by_the_hour_and_those_of_one_speaker_by_the_day(
+    said_at: str, other_said_at: str, speaker: str, *, agree: bool
+):
+    one, other = (
+        said(f"The load is {share} percent.", "load", speaker, at) for share, at in ((40, said_at), (60, other_said_at))
+    )
+    assert conflicts(one, other) is conflicts(other, one) is not agree
 
 
 def test_two_readings_at_two_times_of_day_agree():
