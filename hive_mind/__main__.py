@@ -18,40 +18,30 @@ _STOPPED = 130
 
 def main() -> None:
     """Run the command line of this process, and end the process."""
-    _open_closed_streams()
+    # The parent may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
     # Loading makes much that stays; looking through it again and again takes a sixth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     # A process that it starts would inherit that, and is not brief.
     if _BRIEF.intersection(sys.argv[1:2]) and "--watch" not in sys.argv:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        if _is_answered(sys.argv[1:]):
-            return
+        # Of a worker, and of a question to a process that runs, most of the command line need not be loaded.
+        if sys.argv[1:3] == _WORKER and len(sys.argv) == len(_WORKER) + 2:
+            from hive_mind.cli.agent_config import run_alone
+
+            return run_alone(Path(sys.argv[-1]))
+        if sys.argv[1:2] == ["ask"]:
+            from hive_mind.cli.asking.quick_ask import asked_and_answered
+
+            if asked_and_answered(sys.argv[1:]):
+                return None
         from hive_mind.cli.app import main as run
     except KeyboardInterrupt:
         sys.exit(_STOPPED)
-    run()
-
-
-def _is_answered(arguments: list[str]) -> bool:
-    """Whether it was a worker, or a question to a process that runs: then most of the command line need not be loaded."""
-    if arguments[:2] == _WORKER and len(arguments) == len(_WORKER) + 1:
-        from hive_mind.cli.agent_config import run_alone
-
-        run_alone(Path(arguments[-1]))
-        return True
-    if arguments[:1] != ["ask"]:
-        return False
-    from hive_mind.cli.asking.quick_ask import asked_and_answered
-
-    return asked_and_answered(arguments)
-
-
-def _open_closed_streams() -> None:
-    """The parent may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
+    return run()
 
 
 if __name__ == "__main__":

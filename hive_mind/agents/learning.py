@@ -5,7 +5,7 @@ missing.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_mind.api.request import Progress
@@ -103,11 +103,12 @@ class LearningSteps:
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
         episode = await self.memory.store_episode(decided.content, decided.summary)
-        copied_from = await self._original_of(decided)
+        copied_from = await self._original_of(decided) if decided.content.is_whole else ""
         earlier: dict[str, Fact] = {}
         ids_seen: set[str] = set()
         facts: list[Fact] = []
-        for batch in _batches(decided.candidates, self.settings.batch_facts):
+        size = self.settings.batch_facts
+        for batch in (decided.candidates[start : start + size] for start in range(0, len(decided.candidates), size)):
             # New or not is about what this agent knew: what others know of it says nothing, and asking them takes time.
             ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in ids_seen]
             earlier |= await self.memory.own_facts(ids)
@@ -127,14 +128,15 @@ class LearningSteps:
         learned_facts = {fact.id: fact for fact in facts}
         # Erased facts are not kept: they are in neither.
         confirmed = sum(1 for id, was in earlier.items() if id in learned_facts and len(was.roots) < len(learned_facts[id].roots))
-        former = await self._supersede(decided.content, episode)
+        former, content = 0, decided.content
+        if content.is_whole:
+            # Now that all of it is kept: what the source said before is former.
+            former = former_of(await self.memory.supersede_former(content.source, [episode.id]), content.source)
         added = len(learned_facts.keys() - earlier.keys())
         return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
 
     async def _original_of(self, decided: LearningPlan) -> str:
-        """The digest of the source of which this one is a copy, "" for none. Of a part nobody can tell."""
-        if not decided.content.is_whole:
-            return ""
+        """The digest of the source of which this one, the whole of it, is a copy; "" for none. Of a part nobody can tell."""
         ids = {fact_id(statement(candidate)) for candidate in decided.candidates}
         source, facts = decided.content.source, tuple((await self.memory.own_facts(list(ids))).values())
         sizes: dict[str, int] = {}
@@ -145,13 +147,3 @@ class LearningSteps:
                 if source.source == original
             }
         return original_of(source, len(ids), facts, sizes)
-
-    async def _supersede(self, content: Content, episode: Episode) -> int:
-        """Now that all of it is kept: what the source said before is former, where this is the whole of it."""
-        if not content.is_whole:
-            return 0
-        return former_of(await self.memory.supersede_former(content.source, [episode.id]), content.source)
-
-
-def _batches(candidates: Sequence[Candidate], size: int) -> Sequence[Sequence[Candidate]]:
-    return [candidates[start : start + size] for start in range(0, len(candidates), size)]

@@ -31,7 +31,7 @@ def run_configured(path: Path) -> None:
 
     with exit_codes() as ending:
         try:
-            ending.run(_run(path))
+            asyncio.run(ending.cancellable(_run(path)))
         except AlreadyRuns as error:
             say(f"error: {error}", style="red")
             sys.exit(RUNS_ALREADY)

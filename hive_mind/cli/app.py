@@ -140,8 +140,8 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name; None where there is none."""
-        if cmd_name in ENTRIES:
-            self._load(cmd_name)
+        if cmd_name in ENTRIES and cmd_name not in self.commands:
+            self.commands.update(_loaded(ENTRIES[cmd_name].module))
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -160,10 +160,6 @@ class Commands(TyperGroup):
         if args[0] not in ENTRIES:
             self.commands.update({entry.name: _listed(entry) for entry in ENTRIES.values() if entry.name not in self.commands})
         return super().resolve_command(ctx, args)
-
-    def _load(self, name: str) -> None:
-        if name not in self.commands:
-            self.commands.update(_loaded(ENTRIES[name].module))
 
 
 @cache

@@ -48,11 +48,8 @@ class Ending:
         """The exit code of a process that was told to end."""
         return exit_code(self._received or signal.SIGINT)
 
-    def run(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """`asyncio.run`, whose main task the first signal cancels."""
-        return asyncio.run(self._cancellable(work))
-
-    async def _cancellable(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    async def cancellable(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """For `asyncio.run`: work that the first signal cancels."""
         self._task = asyncio.current_task()
         try:
             return await work
@@ -147,7 +144,7 @@ def command(work: Work) -> Callable[..., None]:
         with exit_codes() as ending, shown_notices():
             coroutine = work(*args, **options)
             if coroutine is not None:
-                ending.run(coroutine)
+                asyncio.run(ending.cancellable(coroutine))
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 
@@ -169,31 +166,26 @@ def _options_of(group: inspect.Parameter) -> list[inspect.Parameter]:
 @contextmanager
 def exit_codes() -> Iterator[Ending]:
     """Errors raised on purpose, and signals that end a process, become a line on stderr and an exit code."""
-    with ending_on_signals() as ending, _exit_codes(ending):
-        yield ending
-
-
-@contextmanager
-def _exit_codes(ending: Ending) -> Iterator[None]:
-    try:
-        yield
-    except HiveError as error:
-        say(f"error: {error}", style="red")
-        raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
-    except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
-        say(str(stop) or "stopped; whatever was finished before is kept")
-        raise _exit(ending.code) from None
-    except BrokenPipeError:
-        # Drop the text still buffered, which has no reader; without this Python would complain about it at exit.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        raise _exit(NO_READER) from None
-    except OSError as error:
-        if error.errno not in _ADVICE:
-            raise
-        say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
-        raise _exit(FAILED) from None
+    with ending_on_signals() as ending:
+        try:
+            yield ending
+        except HiveError as error:
+            say(f"error: {error}", style="red")
+            raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
+        except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
+            say(str(stop) or "stopped; whatever was finished before is kept")
+            raise _exit(ending.code) from None
+        except BrokenPipeError:
+            # Drop the text still buffered, which has no reader; without this Python would complain about it at exit.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+            raise _exit(NO_READER) from None
+        except OSError as error:
+            if error.errno not in _ADVICE:
+                raise
+            say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
+            raise _exit(FAILED) from None
 
 
 def _exit(code: int) -> Exception:

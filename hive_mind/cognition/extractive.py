@@ -118,7 +118,8 @@ class ExtractiveReader:
             if not statements:
                 yield piece, None
                 continue
-            spoken = _said(piece)
+            # The time and the level of a log line are about it.
+            spoken = message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
             names = entities(spoken, vocabulary)
             section = sections[piece.block.headings[-1].number] if piece.block.headings else ""
             concept = _concept_of(piece, section, [name for name in names if name.casefold() not in speakers], concept, content)
@@ -162,17 +163,15 @@ class _Before:
         last, is_stated = self._last, piece.block.layout in STATED
         self._last = last if is_stated or piece.is_covered else piece
         if piece.block.lead:
-            return self._kept(piece.block.lead, self._speaker)
-        if is_stated:
+            text, speaker = piece.block.lead, self._speaker
+        elif is_stated or not self._chars_max:
             return ""
-        if last is None or last.block.headings != piece.block.headings:
-            return ": ".join(heading.title for heading in piece.block.headings)[-self._chars_max :] if self._chars_max else ""
-        return self._kept(last.text, last.block.speaker or self._speaker)
-
-    def _kept(self, text: str, speaker: str) -> str:
-        statement_text = statement(Candidate(text, "", 0.0, speaker=speaker))
+        elif last is None or last.block.headings != piece.block.headings:
+            return ": ".join(heading.title for heading in piece.block.headings)[-self._chars_max :]
+        else:
+            text, speaker = last.text, last.block.speaker or self._speaker
         # The end of it is what the next words follow.
-        return statement_text[-self._chars_max :].strip() if self._chars_max else ""
+        return statement(Candidate(text, "", 0.0, speaker=speaker))[-self._chars_max :].strip() if self._chars_max else ""
 
 
 def _states(sentence: str, piece: Piece) -> bool:
@@ -200,11 +199,6 @@ def _why_not(piece: Piece) -> str:
     return "a question" if is_question(last) else "a greeting or thanks" if is_polite(last) else "too few words"
 
 
-def _said(piece: Piece) -> str:
-    """The piece's own text: the time and the level of a log line are about it."""
-    return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
-
-
 def _concept_of(piece: Piece, section: str, names: Sequence[str], previous: str, content: Content) -> str:
     """A short topic that stays the same when more is said about it. `names` leaves out who is speaking to each other."""
     if piece.block.topic:
@@ -224,14 +218,12 @@ def concept_map(candidates: Sequence[Candidate], title: str = "") -> str:
     for candidate in candidates:
         counts[candidate.concept] += 1
         links[candidate.concept].update(name for name in candidate.entities if name != candidate.concept)
-    lines = [_line(concept, counts[concept], links[concept]) for concept, _ in counts.most_common(_CONCEPTS_MAX)]
+    lines: list[str] = []
+    for concept, count in counts.most_common(_CONCEPTS_MAX):
+        linked = ", ".join(name for name, _ in links[concept].most_common(_LINKS_MAX))
+        rest = f", … {len(links[concept]) - _LINKS_MAX} more" if len(links[concept]) > _LINKS_MAX else ""
+        statements = "1 statement" if count == 1 else f"{count} statements"
+        lines.append(f"{concept} ({statements}): {linked}{rest}" if linked else f"{concept} ({statements})")
     if len(counts) > _CONCEPTS_MAX:
         lines.append(f"… and {len(counts) - _CONCEPTS_MAX} more concepts")
     return "\n".join([title, *lines] if title and lines else lines)
-
-
-def _line(concept: str, count: int, links: Counter[str]) -> str:
-    statements = "1 statement" if count == 1 else f"{count} statements"
-    linked = ", ".join(name for name, _ in links.most_common(_LINKS_MAX))
-    rest = f", … {len(links) - _LINKS_MAX} more" if len(links) > _LINKS_MAX else ""
-    return f"{concept} ({statements}): {linked}{rest}" if linked else f"{concept} ({statements})"

@@ -75,23 +75,21 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """The answer to a request of this name with these fields, whichever way they came. Raises `HiveError`."""
         return await self.do(self.requests.entry(request).request(fields), on_event)
 
-    async def do(self, request: Request, on_event: OnEvent | None = None) -> Any:
-        """The answer to a request; `on_event` gets what is known before that, if it is given.
+    async def do(self, request: Request, on_event: OnEvent | None = None, *, is_noted: bool = False) -> Any:
+        """The answer to a request; `on_event` gets what is known before that, if it is given. `is_noted`: under its key.
 
         Raises `HiveError`, also for the beginning of no fact's id and of several.
         """
+        if request.key and not is_noted:
+            noted = msgspec.structs.replace(request, id=0)
+            return await self._put_again.once(request.key, noted, lambda: self.do(request, on_event, is_noted=True))
+        # A fact is also called by how its id begins, which is what a person sees of it.
+        if isinstance(request, OfFact) and is_beginning(beginning := request.fact_id.strip().lower()):
+            fact_id = beginning if is_id(beginning) else (await fact_called(self._agent.memory, beginning)).id
+            request = msgspec.structs.replace(request, fact_id=fact_id)
         entry = self.requests.entry(name_of(type(request)))
         doing = getattr(self, f"_do_{entry.name}")
-
-        async def work() -> Any:
-            whole = request
-            # A fact is also called by how its id begins, which is what a person sees of it.
-            if isinstance(whole, OfFact) and is_beginning(beginning := whole.fact_id.strip().lower()):
-                fact_id = beginning if is_id(beginning) else (await fact_called(self._agent.memory, beginning)).id
-                whole = msgspec.structs.replace(whole, fact_id=fact_id)
-            return await (doing(whole, on_event) if entry.reports else doing(whole))
-
-        return await self._put_again.once(request.key, msgspec.structs.replace(request, id=0), work)
+        return await (doing(request, on_event) if entry.reports else doing(request))
 
     async def _do_learn(self, request: api.Learn, on_event: OnEvent | None) -> Any:
         content = Content(request.text, request.source, request.said_at, title=request.title, is_whole=request.whole)
@@ -396,10 +394,8 @@ class PutAgain:
     async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """The result of the work for this request, made now or before. Failed work is done again the next time.
 
-        Raises what it raises, and `InvalidInput` for the key of another request. Without a key nothing is known of it.
+        Raises what it raises, and `InvalidInput` for the key of another request.
         """
-        if not key:
-            return await work()
         if len(key) > KEY_CHARACTERS_MAX:
             raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
         earlier, task = self._requests.get(key, (request, None))

@@ -6,15 +6,15 @@ A missing part that is not essential (an embedding model, an extra) is skipped, 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
-from hive_mind.cognition.reader import Extraction, Reader
+from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.ledger.base import Ledger
@@ -23,10 +23,8 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.opening import NewVectorArm, OpenStore
 from hive_mind.memory.transfer.importing import Unindexed
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import Answer, Question
-from hive_mind.model.query import Answering, Hit
+from hive_mind.model.query import Answering
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
@@ -184,33 +182,22 @@ def quoting_reader(settings: Settings) -> Reader:
     if settings.answering not in LEAST_ODDS:
         raise InvalidInput(f"HIVE_MIND_ANSWERING is {', '.join(LEAST_ODDS)}, not {settings.answering[:40]!r}")
 
-    def load() -> Reader:
-        from hive_mind.cognition.answering.quoting import QuotingSettings
-        from hive_mind.cognition.extractive import ExtractiveReader
-
-        return ExtractiveReader(quoting=QuotingSettings(answering=cast(Answering, settings.answering)))
-
-    return LateReader(load)
+    return cast(Reader, LateReader(cast(Answering, settings.answering)))
 
 
 class LateReader:
     """A reader that is loaded when it is first used: a command that lists facts reads nothing and words no answer."""
 
-    def __init__(self, load: Callable[[], Reader]) -> None:
-        self._load = load
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
 
-    @cached_property
-    def _reader(self) -> Reader:
-        return self._load()
+    def __getattr__(self, name: str) -> Any:
+        from hive_mind.cognition.answering.quoting import QuotingSettings
+        from hive_mind.cognition.extractive import ExtractiveReader
 
-    async def extract(self, content: Content) -> Extraction:
-        return await self._reader.extract(content)
-
-    async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
-        return await self._reader.summarise(content, candidates)
-
-    async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
-        return await self._reader.synthesise(question, hits)
+        reader = ExtractiveReader(quoting=QuotingSettings(answering=self._answering))
+        self.extract, self.summarise, self.synthesise = reader.extract, reader.summarise, reader.synthesise
+        return getattr(reader, name)
 
 
 @opening
@@ -220,7 +207,17 @@ async def open_embedder(settings: Settings, key: str = "") -> Embedder:
     Without a `key` an endpoint gets the secret "EMBED_KEY".
     """
     try:
-        return await _open_embedder(settings, key or secret("EMBED_KEY"))
+        module = backends.load("embed", settings.embed)
+        match settings.embed:
+            case "none":
+                opened = await module.open()
+            case "openai":
+                # The default model is one to run here; an endpoint has its own.
+                model = module.DEFAULT_MODEL if settings.embed_model == DEFAULT_EMBEDDING_MODEL else settings.embed_model
+                opened = await module.open(model, settings.embed_url or module.DEFAULT_URL, key or secret("EMBED_KEY"))
+            case _:
+                opened = await module.open(settings.embed_model)
+        return cast(Embedder, opened)
     except (BackendNotInstalled, BackendError) as error:
         _log.warning("keyword search only: %s", error)
         return cast(Embedder, await backends.load("embed", "none").open())
@@ -253,40 +250,23 @@ async def _release(model: LanguageModel, budget: "Budget") -> None:
 def _store_opener(settings: Settings, agent: str, *, is_reading: IsReading = False) -> OpenStore:
     store, path = backends.load("store", settings.store), database_path(settings, agent)
 
-    def opened() -> Awaitable[FactStore]:
-        to_read = is_reading() if callable(is_reading) else is_reading
-        return cast(Awaitable[FactStore], (store.open_for_reading if to_read else store.open)(path))
+    async def opened() -> FactStore:
+        """Where another process has it, after waiting for as long as the settings say. Raises like opening it."""
+        deadline, is_noted = time.monotonic() + settings.lock_wait_s, False
+        while True:
+            to_read = is_reading() if callable(is_reading) else is_reading
+            try:
+                return cast(FactStore, await (store.open_for_reading if to_read else store.open)(path))
+            except DatabaseLocked as error:
+                if time.monotonic() >= deadline:
+                    raise
+                if not is_noted:
+                    is_noted, holder = True, f"process {error.holder_pid}" if error.holder_pid else "another process"
+                    wait_s = settings.lock_wait_s
+                    _log.info("%s has this memory open to write: waiting for it to be done, %d s at most", holder, wait_s)
+            await asyncio.sleep(_LOCK_POLL_S)
 
-    return partial(_opened_patiently, opened, settings.lock_wait_s)
-
-
-async def _opened_patiently(open_: OpenStore, wait_s: float) -> FactStore:
-    """The store; where another process has it, after waiting for as long as the settings say. Raises like opening it."""
-    deadline, is_noted = time.monotonic() + wait_s, False
-    while True:
-        try:
-            return await open_()
-        except DatabaseLocked as error:
-            if time.monotonic() >= deadline:
-                raise
-            if not is_noted:
-                is_noted, holder = True, f"process {error.holder_pid}" if error.holder_pid else "another process"
-                _log.info("%s has this memory open to write: waiting for it to be done, %d s at most", holder, wait_s)
-        await asyncio.sleep(_LOCK_POLL_S)
-
-
-async def _open_embedder(settings: Settings, key: str) -> Embedder:
-    module = backends.load("embed", settings.embed)
-    match settings.embed:
-        case "none":
-            opened = await module.open()
-        case "openai":
-            # The default model is one to run here; an endpoint has its own.
-            model = module.DEFAULT_MODEL if settings.embed_model == DEFAULT_EMBEDDING_MODEL else settings.embed_model
-            opened = await module.open(model, settings.embed_url or module.DEFAULT_URL, key)
-        case _:
-            opened = await module.open(settings.embed_model)
-    return cast(Embedder, opened)
+    return opened
 
 
 def vector_arms(settings: Settings) -> NewVectorArm:

@@ -34,10 +34,10 @@ from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 if TYPE_CHECKING:
-    from hive_mind.api.request import OnEvent, Progress
+    from hive_mind.agents.agent import LearningAgent
+    from hive_mind.api.request import Progress
     from hive_mind.control.controller import HiveController
     from hive_mind.control.status.fleet_status import FleetStatus
-    from hive_mind.memory.base import Memory
     from hive_mind.ranking.pipeline import RankingSettings
     from hive_mind.runtime.calls import AgentCalls
 
@@ -70,7 +70,8 @@ class AnyAgent:
 
     def settings(self) -> Settings:
         """See `settings_for`; without a model, for what embeds nothing."""
-        return _patient(settings_for(self.home, embed="none"), self.timeout)
+        settings = settings_for(self.home, embed="none")
+        return settings if self.timeout is None else replace(settings, timeout_s=self.timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class AnyEmbeddingAgent:
     output: options.Output = Format.TEXT
 
     def settings(self) -> Settings:
-        return _patient(settings_for(self.home, self.embed, self.model), self.timeout)
+        settings = settings_for(self.home, self.embed, self.model)
+        return settings if self.timeout is None else replace(settings, timeout_s=self.timeout)
 
     def opening(self) -> list[str]:
         """The options that are given here and say how a memory is opened."""
@@ -126,10 +128,6 @@ class FleetAgent(ProcessAgent):
     def contact_file(self) -> Path:
         """Where that is written. Raises `InvalidInput` for an agent that the fleet has not."""
         return self.controller.folder.run / f"{self.controller.process_of(self.name)}.json"
-
-
-def _patient(settings: Settings, timeout_s: float | None) -> Settings:
-    return settings if timeout_s is None else replace(settings, timeout_s=timeout_s)
 
 
 @asynccontextmanager
@@ -259,35 +257,39 @@ class OpenedAgent:
 
     def __init__(self, name: str, settings: Settings, ranking: "RankingSettings | None", *, is_writing: bool = False) -> None:
         self.name, self._settings, self._ranking, self._is_writing = name, settings, ranking, is_writing
-        self._open, self._is_reading = AsyncExitStack(), not is_writing
+        self._is_reading = not is_writing
+        self._agent: LearningAgent | None = None
         self._calls: AgentCalls | None = None
-        self._memory: Memory | None = None
         self._seen: list[tuple[int, int]] = []
 
     async def call(self, request: str, progress: "Progress | None" = None, /, **fields: object) -> Any:
         """See `AnsweringAgent`. A reader sees what others have written before its request."""
         from hive_mind.api.requests import REQUESTS
+        from hive_mind.runtime.calls import AgentCalls
+        from hive_mind.runtime.wiring import open_agent
 
-        if self._is_writing:
-            return await self._answered(request, progress, fields)
-        is_reading = REQUESTS.entry(request).reads
-        if not is_reading or self._seen != self._signature():
-            await self._let_go(is_reading=is_reading)
+        def on_event(name: str, says: Mapping[str, Any]) -> None:
+            if progress and name == "progress":
+                progress(says["done"], says["total"])
+
+        entry = REQUESTS.entry(request)
+        if not self._is_writing and (not entry.reads or self._seen != self._signature()):
+            await self._let_go(is_reading=entry.reads)
         try:
-            return await self._answered(request, progress, fields)
+            if self._calls is None:
+                ranking = self._ranking
+                self._agent = await open_agent(self._settings, self.name, ranking, is_reading=lambda: self._is_reading)
+                self._calls = AgentCalls(self._agent, None, is_kept=True)
+            # As it would come over a wire.
+            return msgspec.to_builtins(await self._calls.do(entry.request(fields), on_event if progress else None))
         finally:
-            if not is_reading:
+            if not self._is_writing and not entry.reads:
                 await self._let_go(is_reading=True)
-
-    async def _answered(self, request: str, progress: "Progress | None", fields: Mapping[str, object]) -> Any:
-        self._calls = self._calls or await self._opened()
-        # As it would come over a wire.
-        return msgspec.to_builtins(await self._calls.answer(request, _as_event(progress), **fields))
 
     async def _let_go(self, *, is_reading: bool) -> None:
         """Close the database; the next request opens it, to read it or to write."""
-        if self._memory is not None and self._settings.store != "memory":
-            await self._memory.sleep()
+        if self._agent is not None and self._settings.store != "memory":
+            await self._agent.memory.sleep()
         self._is_reading, self._seen = is_reading, self._signature()
 
     def _signature(self) -> list[tuple[int, int]]:
@@ -298,23 +300,9 @@ class OpenedAgent:
         files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
         return [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]
 
-    async def _opened(self) -> "AgentCalls":
-        from hive_mind.runtime.calls import AgentCalls
-        from hive_mind.runtime.wiring import open_agent
-
-        agent = await open_agent(self._settings, self.name, self._ranking, is_reading=lambda: self._is_reading)
-        self._memory = agent.memory
-        return AgentCalls(await self._open.enter_async_context(agent), None, is_kept=True)
-
-    async def __aenter__(self) -> "OpenedAgent":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._open.aclose()
-
-
-def _as_event(progress: "Progress | None") -> "OnEvent | None":
-    return progress and (lambda name, says: progress(says["done"], says["total"]) if name == "progress" else None)
+    async def close(self) -> None:
+        if self._agent is not None:
+            await self._agent.close()
 
 
 @asynccontextmanager
@@ -369,8 +357,11 @@ async def asked_agent(
             return
     name = agent or DEFAULT_AGENT
     readable = settings if may_begin else for_reading(settings, name)
-    async with OpenedAgent(name, readable, ranking, is_writing=is_writing) as opened:
+    opened = OpenedAgent(name, readable, ranking, is_writing=is_writing)
+    try:
         yield opened
+    finally:
+        await opened.close()
 
 
 def knows_it_all(agent: AnsweringAgent) -> bool:

@@ -49,10 +49,12 @@ class Learner:
         fields |= {"with_lines": True} if with_lines else {}
         replies: list[LearnedJson] = []
         for number, text in enumerate(parts):
-            report = partial(_report_part, progress, number, len(parts))
-            replies.append(
-                await self.agent.call("learn", report, text=text, whole=content.is_whole and len(parts) == 1, **fields)
-            )
+
+            def report(done: int, total: int, earlier: int = number) -> None:
+                progress(earlier * total + done, len(parts) * total)
+
+            is_whole = content.is_whole and len(parts) == 1
+            replies.append(await self.agent.call("learn", report, text=text, whole=is_whole, **fields))
         together = _added_up(replies)
         if content.is_whole and len(parts) > 1:
             # All parts together are the whole: none of them takes the place of another.
@@ -72,10 +74,6 @@ class Learner:
     async def note(self, source: str, digest: str, left_out: Mapping[str, int]) -> None:
         """Keep what was read of a source; the agent notes when."""
         await self.agent.call("note", source=source, digest=digest, left_out=left_out)
-
-
-def _report_part(progress: "Progress", number: int, parts: int, done: int, total: int) -> None:
-    progress(number * total + done, parts * total)
 
 
 def _added_up(replies: "Sequence[LearnedJson]") -> "LearnedJson":
@@ -230,18 +228,6 @@ async def _learn_read(learner: Learner, piece: Piece, document: Document | Unrea
         if document is EMPTY and piece.is_whole:
             await withdraw(learner, piece.source, tally)
         return ""
-    await _learn_document(learner, piece, document, tally, show)
-    return document.digest
-
-
-async def withdraw(learner: Learner, source: str, tally: Tally) -> None:
-    if former := await learner.withdraw(source):
-        tally.former += former
-        tally.withdrawn.append({"source": source, "former": former})
-        say(f"{shown_source(source)} says nothing any more: {counted(former, 'fact is', 'facts are')} former")
-
-
-async def _learn_document(learner: Learner, piece: Piece, document: Document, tally: Tally, show: "Progress") -> None:
     text = document.text
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
@@ -270,6 +256,14 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
         }
         | ({"lines": [_shown(line) for line in reply.get("lines", ())]} if tally.is_explained else {})
     )
+    return document.digest
+
+
+async def withdraw(learner: Learner, source: str, tally: Tally) -> None:
+    if former := await learner.withdraw(source):
+        tally.former += former
+        tally.withdrawn.append({"source": source, "former": former})
+        say(f"{shown_source(source)} says nothing any more: {counted(former, 'fact is', 'facts are')} former")
 
 
 def _content_of(piece: Piece, text: str) -> Content:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from operator import itemgetter
 
 from hive_mind.cognition.dates import iso
 from hive_mind.cognition.dates.iso import (
@@ -202,7 +203,7 @@ class Moment:
 @ornament(lambda *_: ())
 def moments(text: str, anchor: str = "") -> tuple[Moment, ...]:
     """The points in time a text names, in its order. Relative ones need `anchor`: ISO 8601 and as precise as they are."""
-    return tuple(moment for moment, _ in _resolved(text, anchor))
+    return tuple(map(itemgetter(0), _resolved(text, anchor)))
 
 
 @ornament(lambda *_: ())
@@ -235,21 +236,18 @@ def normalised(stamp: str, anchor: str = "") -> str:
 def _resolved(text: str, anchor: str) -> Iterator[tuple[Moment, Rule]]:
     """The points in time a text names, each with the rule that tells it."""
     anchor_moment = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
-    end = 0
-    for match, rule in sorted(_matches(text), key=_leftmost_longest):
+    matches, end = list[tuple[re.Match[str], Rule]](), 0
+    for hints, rules in (*iso.RULES, *RULES):
+        # Most texts name no time, so a look for what all rules of a kind need comes before each of some twenty patterns.
+        if all(hint.search(text) for hint in hints):
+            matches += [(match, rule) for rule in rules for match in rule.pattern.finditer(text)]
+    for match, rule in sorted(matches, key=_leftmost_longest):
         if match.start() < end:
             continue
         # A text that a longer rule took and could not resolve stays unknown: its parts would tell something else.
         end = match.end()
         if (value := value_of(rule, match, anchor_moment)) is not None:
             yield Moment(*value, match.group()), rule
-
-
-def _matches(text: str) -> Iterator[tuple[re.Match[str], Rule]]:
-    """Most texts name no time, so a look for what all rules of a kind need comes before each of some twenty patterns."""
-    for hints, rules in (*iso.RULES, *RULES):
-        if all(hint.search(text) for hint in hints):
-            yield from ((match, rule) for rule in rules for match in rule.pattern.finditer(text))
 
 
 def _leftmost_longest(pair: tuple[re.Match[str], Rule]) -> tuple[int, int]:
