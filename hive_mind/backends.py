@@ -21,7 +21,7 @@ _NAME = regex(r"[a-z_]+")
 def known(kind: str) -> tuple[str, ...]:
     """Names of all back ends of a kind (`store`, `embed`, `ann`, `llm`, `journal`, `ledger`, `bus`, …), installed or not."""
     package = importlib.import_module(f"hive_mind.{kind}")
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if _is_public(m.name)))
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in SHARED and m.name[0] != "_"))
 
 
 def load(kind: str, name: str) -> ModuleType:
@@ -70,7 +70,3 @@ def _today(kind: str, name: str) -> str:
     today = _FORMER_NAMES[kind, name]
     _log.warning("%s %r is a former name of %r, which is used: set HIVE_MIND_%s=%s", kind, name, today, kind.upper(), today)
     return today
-
-
-def _is_public(module: str) -> bool:
-    return module not in SHARED and not module.startswith("_")

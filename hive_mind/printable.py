@@ -8,18 +8,18 @@ _TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
 
 def printable(text: str) -> str:
     """Control and direction marks are shown as a question mark in a diamond; line ends and tabs stay."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(character) else character for character in text)
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}"
+        if character not in "\n\t"
+        and (unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS)
+        else character
+        for character in text
+    )
 
 
 def in_one_line(text: str) -> str:
     """The same, with spaces for line ends and tabs."""
     return printable(text).replace("\n", " ").replace("\t", " ")
-
-
-def _is_control(character: str) -> bool:
-    if character in "\n\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS
 
 
 def whole_characters(text: str) -> str:

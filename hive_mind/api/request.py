@@ -83,12 +83,14 @@ class Entry:
     @cached_property
     def bounds(self) -> Mapping[str, Bounds]:
         """Of its numbers, by field."""
-        return {name: note for name, note in self._notes() if isinstance(note, Bounds)}
+        fields = msgspec.structs.fields(self.kind)
+        return {field.name: note for field in fields for note in _notes_in(field.type) if isinstance(note, Bounds)}
 
     @cached_property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
         """The words of which a field that it needs is one, by field."""
-        return {name: note for name, note in self._notes() if isinstance(note, tuple) and name in self.needs}
+        fields = [field for field in msgspec.structs.fields(self.kind) if field.required]
+        return {field.name: note for field in fields for note in _notes_in(field.type) if isinstance(note, tuple)}
 
     def request(self, fields: Mapping[str, object]) -> Request:
         """Made of its fields; null is a field left out. Raises `InvalidInput`, which says what is wrong with them."""
@@ -107,10 +109,6 @@ class Entry:
             return converted(present, self.kind)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"no request: {error}") from error
-
-    def _notes(self) -> Iterator[tuple[str, object]]:
-        for field in msgspec.structs.fields(self.kind):
-            yield from ((field.name, note) for note in _notes_in(field.type))
 
 
 class Register(dict[str, Entry]):

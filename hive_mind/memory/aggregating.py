@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from hive_mind.memory.opening import Awake
+from hive_mind.memory.opening import Awake, may_embed
 from hive_mind.memory.sharing.sharing import fact_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics, in_order, moment_ms
@@ -62,7 +62,7 @@ def statistics_of(awake: Awake, vectors: VectorSource, counts: Mapping[str, int]
     """The figures of an awake memory; `counts` come from its store."""
     facts = awake.recall.facts.values()
     current = [fact for fact in facts if fact.is_current]
-    embeds = awake.embeds_with(vectors)
+    embeds = may_embed(awake.recorded, vectors)
     return MemoryStatistics(
         facts=len(current),
         superseded=sum(1 for fact in facts if fact.superseded_by and not fact.is_retracted),

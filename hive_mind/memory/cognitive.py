@@ -18,7 +18,7 @@ from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.editions import WITHDRAWN, after_successors, edits_of, noted, sources_of, timed, vouched_by
 from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
-from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, fall_asleep, look_back, record, reembed, wake
+from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, fall_asleep, look_back, may_embed, record, reembed, wake
 from hive_mind.memory.refining.reranking import Refining
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
 from hive_mind.memory.transfer.transfer import EXPORT_IN_RAM_BYTES, read_back, write_down
@@ -91,7 +91,7 @@ class CognitiveMemory:
         """Embed statements of several sources together, before each is kept. Nothing is kept by it; False without a model."""
         async with self.awake() as awake:
             facts = (fact for fact in (new_fact(c, SOURCE, 0) for c in candidates) if not awake.recall.is_searchable(fact.id))
-            return awake.embeds_with(self._vectors) and await self._vectors.embed_ahead(facts, progress)
+            return may_embed(awake.recorded, self._vectors) and await self._vectors.embed_ahead(facts, progress)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
@@ -108,9 +108,12 @@ class CognitiveMemory:
         search = asked_for(query, limit)
         async with self.awake() as awake:
             look = await self.refining.begin(search)
-            is_lexical = search.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(search)
+            is_lexical = (
+                search.method == "keyword" or not may_embed(awake.recorded, self._vectors) or awake.recall.names_exactly(search)
+            )
             vector = None if is_lexical else await self._vectors.of_query(search.text)
-            await self.look_back(awake, search)
+            if search.as_of_us:
+                await look_back(awake, self._vectors)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
             return SearchResult(with_rivals(after_successors(hits), {}), note=note)
 
@@ -245,7 +248,7 @@ class CognitiveMemory:
 
     async def query_vector(self, awake: Awake, text: str) -> Vector | None:
         """A query's vector, or None where keywords have to do."""
-        return await self._vectors.of_query(text) if awake.embeds_with(self._vectors) else None
+        return await self._vectors.of_query(text) if may_embed(awake.recorded, self._vectors) else None
 
     async def get_statistics(self) -> MemoryStatistics:
         async with self.awake() as awake:
@@ -267,7 +270,7 @@ class CognitiveMemory:
         """
         async with self.awake() as awake:
             meta = await awake.store.meta()
-            batch = BATCH_EMBEDDED if awake.embeds_with(self._vectors) else BATCH_RECORDS
+            batch = BATCH_EMBEDDED if may_embed(awake.recorded, self._vectors) else BATCH_RECORDS
         return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
     async def reembed(self, progress: Progress | None = None) -> int:
@@ -364,7 +367,7 @@ class CognitiveMemory:
         return await self._commits.run(awake.store, fact_ids, plan)
 
     async def _new_vectors(self, awake: Awake, facts: Sequence[Fact]) -> NewVectors:
-        if not awake.embeds_with(self._vectors):
+        if not may_embed(awake.recorded, self._vectors):
             return NewVectors()
         by_id, cache = await self._vectors.of_facts(fact for fact in facts if not awake.recall.is_searchable(fact.id))
         return NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
@@ -373,7 +376,7 @@ class CognitiveMemory:
         """The facts that are durable now, shown to searches."""
         self._revision += 1
         for fact in facts:
-            has_one = awake.recall.is_searchable(fact.id) or not awake.embeds_with(self._vectors)
+            has_one = awake.recall.is_searchable(fact.id) or not may_embed(awake.recorded, self._vectors)
             awake.recall.keep(fact, new.by_id.get(fact.id) if has_one else self._vectors.known(fact, new))
         self._vectors.remember(new.cache)
         awake.recorded = self._vectors.model if new.record else awake.recorded
@@ -424,17 +427,14 @@ class CognitiveMemory:
         Inside the block await only methods that are given the state: others may wait for a sleep, which waits for the block.
         """
         with self._loop.call():
-            state = await self._awoken()
+            async with self._loop.waking:
+                if self._is_closed:
+                    raise InvalidInput("this memory is closed: open it again")
+                await self._transition.finish()
+                if self._state is None:
+                    await self._transition.run(self._wake_up())
+                assert self._state is not None  # noqa: S101 - a transition that fails raises
+                state = self._state
             # Nothing is awaited in between, so nobody puts it to sleep before it is used.
             with self._loop.use():
                 yield state
-
-    async def _awoken(self) -> Awake:
-        async with self._loop.waking:
-            if self._is_closed:
-                raise InvalidInput("this memory is closed: open it again")
-            await self._transition.finish()
-            if self._state is None:
-                await self._transition.run(self._wake_up())
-            assert self._state is not None  # noqa: S101 - a transition that fails raises
-            return self._state

@@ -7,7 +7,6 @@ comes back only when a source that never vouched for it says it.
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.entities import entities
@@ -72,24 +71,18 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
     _refuse_long("concept", STATEMENT_CHARACTERS_MAX, candidate.concept)
     _refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)
     _refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names_of(candidate))
+    # Its fields, with the content as it is kept, and without names that say nothing.
+    parts = said_of(candidate)
+    parts |= {name: content if name == "content" else canonical(parts[name]) for name in TEXTS}
+    parts |= {name: tuple(filter(canonical, parts[name])) for name in LISTS}
     return Fact(
-        **_tidied(candidate, content),
+        **parts,
         id=fact_id(content),
         confidence=float(candidate.confidence),
         sources=(source,),
         learned_at_us=now_us,
         copied=(f"{candidate.copied_from} {source}",) if candidate.copied_from else (),
     )
-
-
-def _tidied(candidate: Candidate, content: str) -> dict[str, Any]:
-    """Its fields, with the content as it is kept, and without names that say nothing."""
-    parts = said_of(candidate)
-    for name in TEXTS:
-        parts[name] = content if name == "content" else canonical(parts[name])
-    for name in LISTS:
-        parts[name] = tuple(filter(canonical, parts[name]))
-    return parts
 
 
 def by_hand(concept: str, content: str, confidence: float, said_at: str, labels: tuple[str, ...]) -> Candidate:

@@ -10,8 +10,7 @@ It remembers requests, too, that it carried out under a key: put again, they are
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -105,10 +104,6 @@ class Awake:
     erasures: Erasures
     done: RequestsDone
 
-    def embeds_with(self, vectors: VectorSource) -> bool:
-        """Whether new vectors of this model may stand beside those that are there."""
-        return may_embed(self.recorded, vectors)
-
 
 def may_embed(recorded: str, vectors: VectorSource) -> bool:
     """Whether vectors of the model at hand may stand in a database that was embedded with the `recorded` one, "" for none."""
@@ -122,8 +117,7 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
         meta = await store.meta()
         recall = Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, KnownFacts(store.fetch))
         awake = Awake(store, recall, meta.get(MODEL_KEY, ""), erasures_in(meta), RequestsDone(meta))
-        with _no_collections():
-            await _load(awake, vectors)
+        await _load(awake, vectors)
         if settings.rerank:
             # Seconds, which no question should take.
             await of_this_process().load(settings.rerank_model)
@@ -131,7 +125,7 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
         await store.close()
         raise
     warn_other_model(awake.recorded, vectors)
-    if awake.embeds_with(vectors) and (missing := awake.recall.vectors_missing):
+    if may_embed(awake.recorded, vectors) and (missing := awake.recall.vectors_missing):
         _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
     return awake
 
@@ -154,25 +148,20 @@ def record(vectors: VectorSource) -> tuple[SetMeta, ...]:
     return SetMeta(MODEL_KEY, vectors.model), SetMeta(DIMENSION_KEY, str(vectors.dimension))
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Garbage collections would look at all that has been loaded again and again, and find nothing: a tenth of the time."""
+async def _load(awake: Awake, vectors: VectorSource) -> None:
+    """Without garbage collections, which would look at all of it again and again, and find nothing: a tenth of the time."""
     is_on = gc.isenabled()
     gc.disable()
     try:
-        yield
+        cached = await _cached(awake, vectors)
+        awake.recall.current.reserve(len(cached))
+        facts = [fact async for batch in awake.store.facts() for fact in batch]
+        terms = KnownTerms(await awake.store.aside())
+        for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), terms):
+            await asyncio.sleep(0)
     finally:
         if is_on:
             gc.enable()
-
-
-async def _load(awake: Awake, vectors: VectorSource) -> None:
-    cached = await _cached(awake, vectors)
-    awake.recall.current.reserve(len(cached))
-    facts = [fact async for batch in awake.store.facts() for fact in batch]
-    terms = KnownTerms(await awake.store.aside())
-    for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), terms):
-        await asyncio.sleep(0)
 
 
 async def look_back(awake: Awake, vectors: VectorSource) -> None:

@@ -46,7 +46,9 @@ class KnownFacts:
 
     def keep(self, fact: Fact) -> None:
         """Hold a fact, new or revised, or put it away."""
-        key = _key(fact.id) if self._fetch is not None and _is_over(fact) else None
+        # Nothing will be asked of one that is over but whether it was once said.
+        is_over = fact.is_retracted and not fact.offered and not fact.superseded_by
+        key = _key(fact.id) if self._fetch is not None and is_over else None
         self._count(self.held.get(fact.id), -1)
         self._count(fact, 1)
         if key is not None:
@@ -59,7 +61,7 @@ class KnownFacts:
 
     def get(self, fact_id: str) -> Fact | None:
         fact = self.held.get(fact_id)
-        if fact is None and self._fetch is not None and self._is_put_away(fact_id):
+        if fact is None and self._fetch is not None and self._put_away and _key(fact_id) in self._put_away:
             return self._fetch(fact_id)
         return fact
 
@@ -88,7 +90,7 @@ class KnownFacts:
         return self.all_of(list(islice((fact_id for fact_id in self.ids() if fact_id.startswith(prefix)), count)))
 
     def __contains__(self, fact_id: object) -> bool:
-        return fact_id in self.held or (isinstance(fact_id, str) and self._is_put_away(fact_id))
+        return fact_id in self.held or (isinstance(fact_id, str) and _key(fact_id) in self._put_away)
 
     def values(self) -> ValuesView[Fact]:
         """Those in RAM: all that are current, were superseded, or of which the hive has still to hear."""
@@ -115,14 +117,6 @@ class KnownFacts:
         if fact is not None and fact.is_current:
             self.current += change
             self.on_its_way += change * (not fact.held_back and fact.sharing is not Sharing.SHARED)
-
-    def _is_put_away(self, fact_id: str) -> bool:
-        return bool(self._put_away) and _key(fact_id) in self._put_away
-
-
-def _is_over(fact: Fact) -> bool:
-    """Whether nothing will be asked of it but whether it was once said."""
-    return fact.is_retracted and not fact.offered and not fact.superseded_by
 
 
 def _key(fact_id: str) -> bytes | None:

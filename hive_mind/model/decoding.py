@@ -40,7 +40,8 @@ def converted(value: Any, kind: type[T], hook: Hook = None) -> T: ...
 def converted(value: Any, kind: Any, hook: Hook = None) -> Any: ...
 def converted(value: Any, kind: Any, hook: Hook = None) -> Any:
     """Plain lists, dicts and values as this type. Raises `ValidationError` of msgspec."""
-    msgpack_decoder(kind)
+    with _LOCK:
+        _msgpack_decoder(kind, None)
     return msgspec.convert(value, kind, dec_hook=hook)
 
 

@@ -5,19 +5,17 @@ A request that is put again under its key, because its answer was lost on the wa
 This is known as long as the process lives; `memory.opening` knows it beyond that.
 """
 
-import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 
-from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.api.replies import FoundReply
-from hive_mind.api.request import KEY_CHARACTERS_MAX, OfFact, OnEvent, Progress, Register, Request, name_of
+from hive_mind.api.request import OfFact, OnEvent, Progress, Register, Request, name_of
 from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.disputes import conflicts_of
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from hive_mind.agents.runs.run_keeper import RunKeeper
     from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.workers.agent_runs import AgentRuns
-    from hive_mind.runtime.workers.sources_learned import LearnedSources
 
 Reply = dict[str, Any]
 
@@ -56,20 +53,6 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     """Carries out requests at one agent. `member` is the node it shares, None without a hive; `is_kept`: whether on disk."""
 
     requests: ClassVar[Register] = api.REQUESTS
-
-    def __init__(
-        self,
-        agent: LearningAgent,
-        member: "RunningMember | None",
-        sources: "LearnedSources | None" = None,
-        *,
-        is_kept: bool,
-        runs: "AgentRuns | None" = None,
-    ) -> None:
-        super().__init__(agent, member, runs)
-        self.is_kept = is_kept
-        self._sources = sources
-        self._put_again = PutAgain()
 
     async def answer(self, request: str, on_event: OnEvent | None = None, /, **fields: object) -> Any:
         """The answer to a request of this name with these fields, whichever way they came. Raises `HiveError`."""
@@ -380,37 +363,3 @@ def _of_node(member: "RunningMember") -> Reply:
         "figures": asdict(member.runner.figures),
         "bus": msgspec.to_builtins(member.runner.health),
     }
-
-
-_KEPT = 1024
-
-
-class PutAgain:
-    """Answers by key, the latest of them."""
-
-    def __init__(self) -> None:
-        self._requests: dict[str, tuple[object, asyncio.Task[Any]]] = {}
-
-    async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """The result of the work for this request, made now or before. Failed work is done again the next time.
-
-        Raises what it raises, and `InvalidInput` for the key of another request.
-        """
-        if len(key) > KEY_CHARACTERS_MAX:
-            raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
-        earlier, task = self._requests.get(key, (request, None))
-        if earlier != request:
-            raise InvalidInput("another request was put under this key: give each request a key of its own")
-        if task is None or (task.done() and (task.cancelled() or task.exception())):
-            # A task of its own: a caller that gives up waiting stops nothing.
-            task = asyncio.create_task(work())
-            self._requests[key] = request, task
-            self._forget_oldest()
-        return await asyncio.shield(task)
-
-    def _forget_oldest(self) -> None:
-        while len(self._requests) > _KEPT:
-            # The oldest are done, but for a few.
-            if (key := next((key for key, (_, task) in self._requests.items() if task.done()), None)) is None:
-                return
-            del self._requests[key]

@@ -39,7 +39,9 @@ class Lock:
         self._database, self._owner = database, owner
         self._descriptor = os.open(lock_path(database), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            self.is_alone = self._take(is_shared)
+            self.is_alone = try_lock(self._descriptor)
+            if not self.is_alone and not (is_shared and try_lock(self._descriptor, is_shared=True)):
+                raise locked_error(self._database, self._owner, holder_in(self._descriptor))
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -55,14 +57,6 @@ class Lock:
             note_holder(self._descriptor, None)
         unlock(self._descriptor)
         os.close(self._descriptor)
-
-    def _take(self, is_shared: bool) -> bool:
-        """Whether nobody else has it."""
-        if try_lock(self._descriptor):
-            return True
-        if is_shared and try_lock(self._descriptor, is_shared=True):
-            return False
-        raise locked_error(self._database, self._owner, holder_in(self._descriptor))
 
 
 @contextmanager

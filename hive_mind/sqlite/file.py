@@ -119,7 +119,11 @@ class File:
 
 def is_there(path: Path, form: FileFormat) -> bool:
     """Whether there is such a file to open; raises `DatabaseUnreadable` for any other file. Touches nothing."""
-    header = _first_bytes(path)
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        header = b""
     if not header:
         if log_path(path).exists():
             # SQLite would replay it into the new file.
@@ -134,8 +138,11 @@ def is_there(path: Path, form: FileFormat) -> bool:
 
 def create(path: Path, form: FileFormat) -> None:
     """Make it beside its place and move it there whole, so that a crash leaves no file without its identity."""
-    # Before the file is there: after a kill in between, the next process would take the folders for durable.
-    _sync_above(path.parent)
+    # The names of all folders down to it, without one of which it is lost, and before it is there: after a kill in between, the
+    # next process would take them for durable. This user can't have changed a folder it may not even open.
+    with suppress(OSError):
+        for above in path.parent.parents:
+            sync_folder(above)
     unborn = path.with_name(path.name + ".new")
     unborn.unlink(missing_ok=True)
     # The log SQLite makes beside it gets the same rights.
@@ -160,7 +167,13 @@ def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
     if not path.exists():
         raise BackendError("sqlite", f"there is no file {path}")
     with translating(path, form):
-        connection = _unwritable(path, form) if is_unwritable(path) else _readable(path, form)
+        try:
+            connection = _unwritable(path, form) if is_unwritable(path) else begun(reading(path))
+        except sqlite3.OperationalError as error:
+            # The memory shared by processes takes room, and the disk has none: nobody has it open, or it was there.
+            if _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise
+            connection = _unwritable(path, form)
         try:
             connection.execute("PRAGMA query_only = ON")
             version = number(connection, "user_version")
@@ -171,16 +184,6 @@ def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
-
-
-def _readable(path: Path, form: FileFormat) -> sqlite3.Connection:
-    try:
-        return begun(reading(path))
-    except sqlite3.OperationalError as error:
-        # The memory shared by processes takes room, and the disk has none: nobody has it open, or it was there.
-        if _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise
-        return _unwritable(path, form)
 
 
 def _unwritable(path: Path, form: FileFormat) -> sqlite3.Connection:
@@ -356,21 +359,3 @@ def remove(path: Path) -> None:
     """Delete a file and its log, where they are."""
     for leftover in (path, log_path(path)):
         leftover.unlink(missing_ok=True)
-
-
-def _first_bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_HEADER_BYTES)
-    except FileNotFoundError:
-        return b""
-
-
-def _sync_above(folder: Path) -> None:
-    """Make the names of all folders down to `folder` durable: without one of them the file is lost, however well it is synced."""
-    for above in folder.parents:
-        try:
-            sync_folder(above)
-        except OSError:
-            # This user can't have changed a folder it may not even open.
-            return

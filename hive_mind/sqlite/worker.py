@@ -65,7 +65,7 @@ class Worker(Generic[_Database, _Item]):
 
     async def start(self) -> None:
         """Open the file. A caller cancelled meanwhile leaves neither thread nor lock behind."""
-        waiter = _new_waiter()
+        waiter = asyncio.get_running_loop().create_future()
         self._jobs.put(_Job(waiter))
         self._thread.start()
         try:
@@ -76,16 +76,16 @@ class Worker(Generic[_Database, _Item]):
 
     async def write(self, items: Sequence[_Item]) -> None:
         """Wait until `items` are durable."""
-        await self._ask(_Job(_new_waiter(), items))
+        await self._ask(_Job(asyncio.get_running_loop().create_future(), items))
 
     async def do(self, work: Callable[[_Database], _Result]) -> _Result:
         """The result of `work`, run by the thread after every write handed in before."""
-        result: _Result = await self._ask(_Job(_new_waiter(), work=work))
+        result: _Result = await self._ask(_Job(asyncio.get_running_loop().create_future(), work=work))
         return result
 
     async def close(self) -> None:
         """Finish what was handed in, close the file, end the thread. Any number of tasks may wait for it."""
-        waiter = _new_waiter()
+        waiter = asyncio.get_running_loop().create_future()
         with self._end:
             self._awaiting_end.append(waiter)
             self._order_stop()
@@ -122,11 +122,17 @@ class Worker(Generic[_Database, _Item]):
             database = self._open_database()
         except BaseException as error:  # noqa: BLE001 - any error belongs to the waiting caller
             _settle([opened], error=error)
-            self._end_now()
-            return
-        _settle([opened])
-        self._serve(database)
-        self._finish(database)
+        else:
+            _settle([opened])
+            self._serve(database)
+            try:
+                database.close()
+            except BaseException:  # noqa: BLE001
+                # Nothing is lost: the next owner reads it all from the log. But somebody should look at that disk.
+                _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
+        with self._end:
+            self._is_over = True
+            self._notify_end()
 
     def _serve(self, database: _Database) -> None:
         left_over: _Job | None = None
@@ -151,19 +157,6 @@ class Worker(Generic[_Database, _Item]):
             group.append(job)
             size += len(job.items)
         return group, None
-
-    def _finish(self, database: _Database) -> None:
-        try:
-            database.close()
-        except BaseException:  # noqa: BLE001
-            # Nothing is lost: the next owner reads it all from the log. But somebody should look at that disk.
-            _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
-        self._end_now()
-
-    def _end_now(self) -> None:
-        with self._end:
-            self._is_over = True
-            self._notify_end()
 
     def _notify_end(self) -> None:
         settle(self._awaiting_end)
@@ -194,7 +187,3 @@ def _do(job: _Job, work: Callable[[], object]) -> None:
 
 def _settle(jobs: Sequence[_Job], result: object = None, error: BaseException | None = None) -> None:
     settle([job.waiter for job in jobs if job.waiter is not None], result, error)
-
-
-def _new_waiter() -> Waiter:
-    return asyncio.get_running_loop().create_future()

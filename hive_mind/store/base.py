@@ -254,28 +254,25 @@ _INT64_LIMIT = 1 << 63
 def check(changes: Sequence[Change]) -> None:
     """Raises `InvalidInput` for the first change that no store can keep."""
     for change in changes:
-        _check_one(change)
-
-
-def _check_one(change: Change) -> None:
-    match change:
-        case AddFact(fact) | ReviseFact(fact):
-            _check_fact(fact)
-        case AddEpisode(episode):
-            _check_episode(episode)
-        case AddEntity(id, name):
-            _check_texts("entity", id, (id, name))
-        case Link(_, from_id, to_id):
-            _check_texts("link from", from_id, (from_id, to_id))
-        case PutVector(model, key, vector):
-            _check_texts("vector", key, (model, key))
-            _check_vector(model, key, vector)
-        case DropVectors(model):
-            _check_texts("model", model, (model,))
-        case SetMeta(key, value):
-            _check_texts("named value", key, (key, value))
-        case Erase(ids, texts):
-            _check_texts("what is erased", "", (*ids, *texts))
+        match change:
+            case AddFact(fact) | ReviseFact(fact):
+                _check_fact(fact)
+            case AddEpisode(Episode(id=id, text=text, source=source) as episode):
+                _check_texts("episode", id, (id, text, source, episode.said_at, episode.speaker, episode.title, episode.summary))
+                _check_time("episode", id, episode.learned_at_us)
+            case AddEntity(id, name):
+                _check_texts("entity", id, (id, name))
+            case Link(_, from_id, to_id):
+                _check_texts("link from", from_id, (from_id, to_id))
+            case PutVector(model, key, vector):
+                _check_texts("vector", key, (model, key))
+                _check_vector(model, key, vector)
+            case DropVectors(model):
+                _check_texts("model", model, (model,))
+            case SetMeta(key, value):
+                _check_texts("named value", key, (key, value))
+            case Erase(ids, texts):
+                _check_texts("what is erased", "", (*ids, *texts))
 
 
 def _check_fact(fact: Fact) -> None:
@@ -285,12 +282,6 @@ def _check_fact(fact: Fact) -> None:
         _check_time("fact", fact.id, time_us)
     if not (isfinite(fact.confidence) and 0.0 <= fact.confidence <= 1.0):
         raise InvalidInput(f"fact {fact.id!r}: confidence {fact.confidence} is not in [0, 1]; correct it and write again")
-
-
-def _check_episode(episode: Episode) -> None:
-    texts = (episode.id, episode.text, episode.source, episode.said_at, episode.speaker, episode.title, episode.summary)
-    _check_texts("episode", episode.id, texts)
-    _check_time("episode", episode.id, episode.learned_at_us)
 
 
 def _check_texts(kind: str, id: str, texts: Iterable[str]) -> None:

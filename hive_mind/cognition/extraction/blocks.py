@@ -168,7 +168,9 @@ class _Layouter:
                 yield from self._closed()
                 self._begin_section(paragraph[0].strip(), _BOLD_LEVEL)
                 continue
-            start = _introducing(paragraph)
+            # The first lines may only say what comes: headings, and a line that ends with a colon.
+            leading = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), paragraph)
+            start = sum(1 for _ in leading)
             table = self._table(paragraph[start:]) if has_words and self._code is None else None
             yield from self._lines(paragraph if table is None else paragraph[:start])
             if table is not None:
@@ -349,12 +351,6 @@ class _Layouter:
         lines, self._code = self._code or [], None
         if any(lines):
             yield Block(dedent("\n".join(lines)).strip("\n"), Layout.CODE, headings=self._headings, lead=self._lead)
-
-
-def _introducing(lines: Sequence[str]) -> int:
-    """How many of the first lines only say what comes: headings, and a line that ends with a colon."""
-    leading = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), lines)
-    return sum(1 for _ in leading)
 
 
 def _title_of(line: str) -> tuple[str, int]:

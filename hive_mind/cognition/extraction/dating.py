@@ -86,8 +86,12 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     """The dates of a content's sections. The time that the content was given counts for all of it, but not for a part that has
     its own.
     """
-    sections_of_whole, order = {_WHOLE, *_common_sections(layout)}, day_order(block.stamp for block in layout if block.stamp)
-    sections = _by_heading(layout)
+    order = day_order(block.stamp for block in layout if block.stamp)
+    # Those that every block stands in are of the whole.
+    numbers = [{heading.number for heading in block.headings} for block in layout]
+    sections_of_whole = {_WHOLE}.union(set.intersection(*numbers) if numbers else ())
+    headings = {heading.number: heading.title for block in layout for heading in block.headings}
+    sections = {number: stamp for number, title in headings.items() if _begins_with_date(title) and (stamp := normalised(title))}
     for number, stamp in _by_line(layout).items():
         sections.setdefault(number, stamp)
     parts = {number: stamp for number, stamp in sections.items() if number not in sections_of_whole}
@@ -104,21 +108,6 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
         *map(normalised, stamps),
     )
     return Dates(next(filter(None, stamps_of_parts), ""), parts, order)
-
-
-def _common_sections(layout: Sequence[Block]) -> set[int]:
-    """The sections that every block stands in."""
-    common = {heading.number for block in layout[:1] for heading in block.headings}
-    for block in layout:
-        if not common:
-            break
-        common.intersection_update(heading.number for heading in block.headings)
-    return common
-
-
-def _by_heading(layout: Sequence[Block]) -> dict[int, str]:
-    headings = {heading.number: heading.title for block in layout for heading in block.headings}
-    return {number: stamp for number, title in headings.items() if _begins_with_date(title) and (stamp := normalised(title))}
 
 
 def _by_line(layout: Sequence[Block]) -> dict[int, str]:

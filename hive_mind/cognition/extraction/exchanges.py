@@ -56,19 +56,15 @@ def _below_their_questions(pieces: Iterable[Piece]) -> Iterator[Piece]:
     topic = ""
     for piece in pieces:
         if piece.block is not answer:
-            topic = _question_above(piece, last)
+            # The question right above a piece that is labelled as its answer.
+            question_match, answer_match = (_LABEL.match(labelled.text) if labelled else None for labelled in (last, piece))
+            topic = ""
+            if question_match and answer_match and is_question(question_match["text"]):
+                answers = ANSWER_LABELS.get(question_match["label"].casefold(), "").split()
+                topic = question_match["text"] if answer_match["label"].casefold() in answers else ""
             answer = piece.block if topic else None
         last = piece
         yield replace(piece, block=replace(piece.block, topic=topic)) if topic else piece
-
-
-def _question_above(piece: Piece, above: Piece | None) -> str:
-    """The question right above a piece that is labelled as its answer; "" for any other."""
-    question, answer = (_LABEL.match(labelled.text) if labelled else None for labelled in (above, piece))
-    if question is None or answer is None or not is_question(question["text"]):
-        return ""
-    is_pair = answer["label"].casefold() in ANSWER_LABELS.get(question["label"].casefold(), "").split()
-    return question["text"] if is_pair else ""
 
 
 def _answers(piece: Piece, question_piece: Piece) -> bool:

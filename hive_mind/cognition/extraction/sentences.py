@@ -64,9 +64,11 @@ def pieces(text: str, chars_max: int) -> Iterator[str]:
     start, end = 0, len(text)
     while end - start > chars_max:
         cut = _last_space(text, start, start + chars_max)
-        yield from _stripped(text[start:cut])
+        if stripped := text[start:cut].strip():
+            yield stripped
         start = cut
-    yield from _stripped(text[start:])
+    if stripped := text[start:].strip():
+        yield stripped
 
 
 def grouped(parts: Iterable[str], chars_max: int) -> Iterator[str]:
@@ -141,12 +143,6 @@ def _last_space(text: str, start: int, end: int) -> int:
         if text[position].isspace():
             return position
     return end
-
-
-def _stripped(text: str) -> Iterator[str]:
-    stripped = text.strip()
-    if stripped:
-        yield stripped
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from hive_mind.sqlite.worker import Worker
 from hive_mind.store.base import Change, FactStore, Link, Narrow, check
 from hive_mind.store.sqlite.reading import Part, Reading, RecordReader, backup, problems, repair, restore
 from hive_mind.store.sqlite.record import Health, RecordFile, RecordView, aside_of
-from hive_mind.store.sqlite.rows import EPISODE, FACT, FORMAT
+from hive_mind.store.sqlite.rows import EPISODE, FACT, FORMAT, NodeRow
 
 __all__ = ["backup", "facts_in", "open", "open_for_reading", "problems", "repair", "restore"]
 
@@ -143,7 +143,9 @@ class SqliteStore:
         self._close_at_once()
         await self._worker.close()
         self._forgotten.detach()
-        _return_freed_memory()
+        # An agent that sleeps should not go on taking its index's room. glibc only.
+        if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+            trim(0)
 
     def _close_at_once(self) -> None:
         if self._at_once is not None:
@@ -158,18 +160,19 @@ class SqliteStore:
 
         def page(reading: Reading, part: Part) -> list[Any]:
             nonlocal rows, sums
-            node_rows = reading.nodes(kind, part)
+            where = "WHERE seq > ? AND seq <= ? AND +kind = ? ORDER BY seq"
+            node_rows = list(reading.rows(NodeRow, where, *part, kind))
             rows, sums = rows + len(node_rows), sums + sum(row.sum for row in node_rows)
             return [value for _, value in reading.themselves(node_rows)]
 
-        tick = await self._tick()
+        tick = await self._worker.do(lambda record: record.tick)
         async for values in self._pages(page):
             yield values
         await self._worker.do(lambda record: record.compare(kind, rows, sums, tick))
 
     async def _pages(self, page: Callable[[Reading, Part], _Answer]) -> AsyncIterator[_Answer]:
         """All pages of what there was when the first was asked for; none that is empty."""
-        last = await self._tick()
+        last = await self._worker.do(lambda record: record.tick)
 
         def begun(after: int) -> asyncio.Task[_Answer]:
             task = asyncio.create_task(self._ask(lambda reading: page(reading, (after, min(after + PAGE_TICKS, last)))))
@@ -188,9 +191,6 @@ class SqliteStore:
         finally:
             coming.cancel()
 
-    async def _tick(self) -> int:
-        return await self._worker.do(lambda record: record.tick)
-
 
 class SqliteView(SqliteStore):
     """The store over a view of a record. Its `fetch` is of the same moment as all else."""
@@ -201,11 +201,3 @@ class SqliteView(SqliteStore):
 
     def fetch(self, id: str) -> Fact | None:
         return self._view.ask(lambda reading: reading.by_id((id,), Fact)).get(id)
-
-
-def _return_freed_memory() -> None:
-    """Give freed memory back to the system: an agent that sleeps should not go on taking its index's room. glibc only."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)

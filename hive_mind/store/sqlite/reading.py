@@ -121,9 +121,6 @@ class Reading:
         )
         return max((tick for (tick,) in self._connection.execute(newest) if isinstance(tick, int)), default=0)
 
-    def nodes(self, kind: int, part: Part) -> list[NodeRow]:
-        return list(self.rows(NodeRow, "WHERE seq > ? AND seq <= ? AND +kind = ? ORDER BY seq", *part, kind))
-
     def vectors(self, model: str, part: Part) -> dict[str, Narrow]:
         rows = self.rows(VectorRow, "WHERE seq > ? AND seq <= ? AND +model = ? ORDER BY seq", *part, model)
         return {row.key.decode(): row.vector for row in rows}

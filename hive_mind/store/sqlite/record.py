@@ -121,11 +121,14 @@ class RecordFile:
         self.tick, self._health.failure = commit.tick, ""
         if commit.gone:
             self._known = {id: place for id, place in self._known.items() if place not in commit.gone}
-        self._remember(commit.places)
+        if len(self._known) + len(commit.places) > _KNOWN_MAX:
+            self._known.clear()
+        if len(commit.places) <= _KNOWN_MAX:
+            self._known.update(commit.places)
 
     def ask(self, query: Callable[[Reading], _Result]) -> _Result:
         """The answer, with errors in our words."""
-        with self._file.reading():
+        with translating(self._file.path, FORMAT):
             return query(self._reading)
 
     def compare(self, kind: int, rows: int, sums: int, tick: int) -> None:
@@ -159,12 +162,6 @@ class RecordFile:
     def close(self) -> None:
         self._file.close()
 
-    def _remember(self, places: dict[str, int]) -> None:
-        if len(self._known) + len(places) > _KNOWN_MAX:
-            self._known.clear()
-        if len(places) <= _KNOWN_MAX:
-            self._known.update(places)
-
 
 class RecordView:
     """A record as it was when it was opened, although others write it meanwhile. See `RecordFile`; raises like it.
@@ -173,11 +170,14 @@ class RecordView:
     """
 
     def __init__(self, path: Path, health: Health) -> None:
-        self._path, self._health, self._alone = path.resolve(), health, threading.Lock()
+        path = path.resolve()
+        self._path, self._health, self._alone = path, health, threading.Lock()
         self._connection = connect_for_reading(self._path, FORMAT)
         self._reading = Reading(self._connection, health.note_damage)
         try:
-            _refuse_damaged_log(self._path)
+            # As opening it to write does. While somebody writes, a log that is read piece by piece looks like a damaged one.
+            if (log := read_log(log_path(path))) and (damage := log.damage) and not is_locked(lock_path(path)):
+                raise unreadable(path, f"can't be read: {damage}", FORMAT.when_damaged)
             with translating(self._path, FORMAT):
                 self._connection.execute("BEGIN")
                 self._identity, self.tick = self._reading.identity(), self._reading.newest_tick()
@@ -215,13 +215,6 @@ class RecordView:
     def close(self) -> None:
         with self._alone:
             self._connection.close()
-
-
-def _refuse_damaged_log(path: Path) -> None:
-    """As opening it to write does. While somebody writes, a log that is read piece by piece looks like a damaged one."""
-    log = read_log(log_path(path))
-    if log and (damage := log.damage) and not is_locked(lock_path(path)):
-        raise unreadable(path, f"can't be read: {damage}", FORMAT.when_damaged)
 
 
 def put(record: Path, derived: bytes) -> None:
