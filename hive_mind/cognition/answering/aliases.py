@@ -72,12 +72,12 @@ def answering_names(described: Described, facts: list[Fact]) -> tuple[str, ...]:
     for fact in facts:
         message = fact.content.removeprefix(f"{fact.speaker}: ")
         names |= dict.fromkeys(
-            name for name in entities(message) if _is_of_person(name) and terms_asked.isdisjoint(tokenize(name))
+            name for name in entities(message) if is_of_person(name) and terms_asked.isdisjoint(tokenize(name))
         )
     return tuple(names) if len(names) <= _NAMES_MAX else ()
 
 
-def _is_of_person(name: str) -> bool:
+def is_of_person(name: str) -> bool:
     """First and last name: a single word with a capital may be anything."""
     words = name.split()
     return len(words) > 1 and all(word[0].isupper() and word.replace("-", "").isalpha() for word in words)

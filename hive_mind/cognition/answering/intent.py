@@ -39,6 +39,8 @@ _LISTED = regex(
     rf"(?:^|[:,?] |\b(?:need|want|are|were|is|was|me|tell|list) )(?P<items>(?:{_ITEM}+, ){{1,16}}{_ITEM}?,? and {_ITEM})",
     re.IGNORECASE,
 )
+# "Brief me on the pump, I need …"
+_WANTED = regex(r"^[^,]{2,60}, (?:I|we)(?:['’]d| would)? (?:need|want|like)(?: to know| to have)? ", re.IGNORECASE)
 _BETWEEN = regex(r",? and |, ", re.IGNORECASE)
 # "the fence or the roof", "Was the fence earlier or later than the roof?"
 _OR = regex(r" (?:(?:earlier or later|before or after)(?: than)?|or|oder)(?= )", re.IGNORECASE)
@@ -132,7 +134,7 @@ def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""
     one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
     if listed := _LISTED.search(one_line):
-        return _about(_BETWEEN.split(listed["items"]), one_line)
+        return _about(_BETWEEN.split(_WANTED.sub("", listed["items"])), one_line)
     # "…, and what is it?" asks for nothing else.
     if len(several := [part for part in _ASKED_TOO.split(one_line) if tokenize(part)]) > 1:
         return _about(several, one_line)
