@@ -30,7 +30,6 @@ from hive_mind.runtime.workers.config import (
     read_config,
 )
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
-from tests.sampled import thorough
 from tests.servers.forked import Forked
 
 PATIENCE_S = 90
@@ -161,25 +160,6 @@ def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
     assert [agent.facts for agent in status.agents] == [1, 1]
     assert status.nodes[0].facts == 2
     assert "ten" in town.call("ada", do="ask", question="When does the museum open?")["answer"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, thorough(signal.SIGTERM)])
-def test_after_hundreds_of_stores_and_retractions_a_kill_or_a_stop_loses_none(town: Town, number: signal.Signals) -> None:
-    first = town.start()
-    town.ready(first)
-    ids = [
-        town.call("ben", do="store", content=f"Pump {one} ran {one * 7} hours.", concept="pump")["fact_id"] for one in range(300)
-    ]
-    for fact_id in ids[::3]:
-        town.call("ben", do="retract", fact_id=fact_id)
-    first.send_signal(number)
-    first.wait(PATIENCE_S)
-
-    town.ready(town.start())
-
-    held = town.call("ben", do="facts", local=True, limit=0)["facts"]
-    assert {fact["fact_id"] for fact in held} == {*ids} - {*ids[::3]}
 
 
 def test_a_signal_while_it_starts_ends_it_too(town: Town) -> None:

@@ -95,19 +95,6 @@ def test_ctrl_c_ends_it_as_well_and_shows_in_its_code(redis: RedisServer, tmp_pa
         assert "what was acknowledged is kept" in ada.text
 
 
-def test_where_a_shell_ignores_ctrl_c_for_it_only_another_signal_ends_it(redis: RedisServer, hive_mind: HiveMind) -> None:
-    words = ["agent", "run", "--bus", redis.url, "--hive", "ignores", "--name", "ada", "--members", "ada"]
-    with hive_mind.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, ignoring="INT") as process:
-        assert process.stderr is not None
-        assert any(b"ada: ready" in line for line in process.stderr)
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate()
-
-    assert process.returncode == 0
-    assert b"ada: stopped" in err
-
-
 def test_it_can_be_stopped_while_it_waits_and_says_for_whom_it_waits(redis: RedisServer, tmp_path: Path) -> None:
     with Running(redis, tmp_path, "waits", "--name", "ada", "--members", "ada,ben,cleo") as ada:
         assert "waiting for ben, cleo" in ada.until_it_says("waiting")

@@ -2,9 +2,7 @@
 
 import os
 import pty
-import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from threading import Timer
@@ -148,22 +146,6 @@ def test_who_changes_his_mind_at_the_prompt_keeps_what_there_was(hive_mind: Hive
     assert ended == code
     assert told in seen
     assert (hive_mind.home / "credentials" / "credentials.json").read_bytes() == before
-
-
-def test_two_processes_that_set_at_once_lose_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
-    started = []
-    for number in range(6):
-        process = hive_mind.start(
-            "credentials", "set", f"name-{number}", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        started.append(process)
-    for process in started:
-        _, err = process.communicate(VALUE.encode(), timeout=PATIENCE_S)
-        assert process.returncode == 0, err
-
-    assert hive_mind("credentials", "list").out == "".join(f"name-{number}\n" for number in range(6))
-    assert re.search("name-5", (hive_mind.home / "credentials" / "credentials.json").read_text())
-    assert list(tmp_path.rglob("*.part")) == []
 
 
 MANIFEST = """

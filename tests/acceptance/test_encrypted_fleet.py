@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import psutil
 import pytest
-import redis as client
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.platforms.base import Running
@@ -79,17 +78,6 @@ def comes_to(fleet: HiveMind, agent: str, *texts: str) -> None:
         time.sleep(0.2)
 
 
-def on_the_bus(redis: RedisServer) -> bytes:
-    """All that the operator has: every value there is, and every file."""
-    with client.Redis.from_url(redis.url) as broker:
-        broker.config_set("rdbcompression", "no")
-        broker.save()
-        dumped = [cast(bytes, broker.dump(key)) for key in broker.scan_iter()]
-        listed = [repr(entry).encode() for key in broker.scan_iter(_type="stream") for entry in cast(Any, broker.xrange(key))]
-    files = [path.read_bytes() for path in redis.folder.rglob("*") if path.is_file()]
-    return b"".join([*dumped, *listed, *files])
-
-
 def at_the_broker(broker: BrokerThread) -> bytes:
     """All that the operator of queues, topics and hubs has, read or not."""
     return b"".join(broker.call(lambda: [*reached(broker.broker.entities, broker.broker)]))
@@ -116,33 +104,6 @@ def kill(fleet: HiveMind, name: str) -> None:
 def epoch_of(fleet: HiveMind, name: str) -> int:
     status = running(fleet, name).status
     return status.nodes[0].secret_epoch if status else 0
-
-
-def test_a_broker_has_no_word_of_what_a_fleet_knows(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
-    apply(fleet, redis.url, tmp_path)
-    say(fleet, "ada", *KNOWN)
-    comes_to(fleet, "bob", *KNOWN)
-    comes_to(fleet, "cleo", *KNOWN)
-    # A question and its answers are on the bus, too.
-    assert "berth number" in fleet("ask", "Which berth number has the quicksilver?", "--agent", "bob").out
-    found = on_the_bus(redis)
-    assert not [word for word in WORDS if word.encode() in found]
-    assert b"encrypted" in found
-    assert condition(fleet)["status"] == "True"
-
-    # Restarting everything, the broker too, takes nothing from anybody.
-    redis.restart()
-    assert fleet("rollout", "restart").code == 0
-    say(fleet, "cleo", "The lighthouse has berth number 7 of the harbour.")
-    comes_to(fleet, "ada", "The lighthouse has berth number 7 of the harbour.")
-    for name in NAMES:
-        comes_to(fleet, name, *KNOWN)
-
-    # The words are there where nothing is encrypted: the search would find them.
-    apply(fleet, redis.url, tmp_path, encryption="false")
-    say(fleet, "ada", "The marmalade has berth number 900 of the harbour.")
-    comes_to(fleet, "bob", "The marmalade has berth number 900 of the harbour.")
-    assert b"marmalade" in on_the_bus(redis)
 
 
 @pytest.mark.parametrize(

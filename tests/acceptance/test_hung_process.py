@@ -68,20 +68,3 @@ def test_a_process_that_hangs_keeps_nobody_waiting(fleet: HiveMind, redis: Redis
         assert f"process {pid} is stopped; kill -CONT {pid}" in ended.err, ended
     recalled = str(answer["result"])
     assert (QUOTE in recalled, INSTEAD in recalled, PRIVATE in recalled) == (True, True, False), recalled
-
-
-def test_an_agent_that_shares_nothing_with_one_that_hangs_does_not_answer_for_it(fleet: HiveMind) -> None:
-    alone = FLEET.format(bus="").replace("topology: flat", "topology: single").replace('  bus: ""\n', "")
-    (fleet.home.parent / "fleet.yaml").write_text(alone)
-    assert fleet("apply", "-f", fleet.home.parent / "fleet.yaml").code == 0
-    assert fleet("learn", "-", "--source", "table", "--agent", "bob", stdin=QUOTE).code == 0
-    (pid,) = (one["pid"] for one in fleet("status", "-o", "json").json["processes"] if one["name"] == "ada")
-
-    with stopped(pid):
-        asked = all_at_once(
-            fleet.with_environment(HIVE_MIND_TIMEOUT_S=SILENCE_S), [(*words, "--agent", "ada") for words in QUESTIONS]
-        )
-
-    for ended in asked:
-        assert (ended.code, QUOTE in ended.out, INSTEAD in ended.err) == (1, False, False), ended
-        assert f"process {pid} is stopped; kill -CONT {pid}" in ended.err, ended

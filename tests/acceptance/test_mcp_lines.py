@@ -79,7 +79,6 @@ def greeted(command: HiveMind, *options: str) -> Iterator[ServerLines]:
         yield server
 
 
-ODD_IDS = (b"null", b"true", b"1.5", b"[]", b"{}")
 # (a line, the id and the code of the answer; None: it is done)
 NAMED_LINES = [
     (b"not json", None, PARSE_ERROR),

@@ -1,12 +1,10 @@
 """Real processes whose broker is full or used by somebody else, or whose disk fills: named in time, and over when mended."""
 
 import json
-import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from redis import Redis
 
 from tests.acceptance.hive_mind_command import Ended, HiveMind
+from tests.servers.quota import disk_of, filled
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
@@ -47,15 +46,8 @@ def client(redis: RedisServer) -> Iterator["Redis[str]"]:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A home's disk of 32 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True, check=False, timeout=100
-    )
-    if made.returncode:
-        pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True, timeout=100)
+    with disk_of(32, tmp_path / "disk") as disk:
+        yield disk
 
 
 def started(town: HiveMind, redis: RedisServer, folder: Path, name: str = "harbour") -> HiveMind:
@@ -161,21 +153,14 @@ def test_a_disk_is_named_before_it_is_full_and_when_it_is(redis: RedisServer, tm
     town = started(HiveMind(disk / "home"), redis, tmp_path, "island")
     try:
         assert condition(until_ready(town), "DiskSpace")["status"] == "True"
-        filler = disk / "filler"
-        with suppress(OSError), filler.open("wb", buffering=0) as file:
-            while file.write(bytes(4096)):
-                pass
-        with filler.open("r+b") as file:
-            file.truncate(filler.stat().st_size - 2_500_000)
+        filled(disk, but=2_500_000)
 
         ended = until_false(town, "DiskSpace")
 
         assert (ended.code, ended.json["phase"]) == (1, "Degraded")
         assert condition(ended, "WritesAccepted")["status"] == "True"
         assert "MB left: delete what nobody needs" in condition(ended, "DiskSpace")["message"]
-        with suppress(OSError), filler.open("ab", buffering=0) as file:
-            while file.write(bytes(4096)):
-                pass
+        filler = filled(disk)
         notes = tmp_path / "notes.txt"
         notes.write_text("".join(f"Pump {number} ran {'very ' * 40} well on day {number}.\n" for number in range(400)))
         town("learn", notes, "--agent", "ann")
@@ -188,6 +173,5 @@ def test_a_disk_is_named_before_it_is_full_and_when_it_is(redis: RedisServer, tm
             assert town("rollout", "restart").code == 0
         assert condition(until_ready(town), "DiskSpace")["status"] == "True"
     finally:
-        if (disk / "filler").exists():
-            (disk / "filler").unlink()
+        (disk / "filler").unlink(missing_ok=True)
         town("delete", "--yes")

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
+from hive_mind.hive.topology.spec import TopologyName
 from tests.builders import BagOfWords, Home
 from tests.contract.bus_builders import Scenario, harness_of, no_thread_left, opened, run
 from tests.contract.buses.base import BaseHarness
-from tests.contract.fleets import Leaping
+from tests.contract.fleets import HOMES, SHARING, Leaping, home_for
 from tests.contract.platforms import opened_ground, with_fakes
 from tests.contract.redis_builders import buses_of
 from tests.loops import InLoop
@@ -40,6 +41,16 @@ def world(broker: BaseHarness) -> Iterator[InLoop]:
 @pytest.fixture
 def with_bus(broker: BaseHarness) -> Callable[[Scenario], None]:
     return lambda scenario: run(scenario, broker)
+
+
+@pytest.fixture(params=HOMES)
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    return home_for(request.param, tmp_path)
+
+
+@pytest.fixture(params=SHARING)
+def topology(request: pytest.FixtureRequest) -> TopologyName:
+    return request.param
 
 
 @pytest.fixture

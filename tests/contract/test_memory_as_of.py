@@ -1,11 +1,13 @@
 """What a memory says was held true at an earlier time: of one agent over every store, and of a hive in every topology."""
 
 import asyncio
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hive_mind import backends
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -13,21 +15,10 @@ from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.erasure import erasure_of
 from hive_mind.model.query import METHODS, Method, Query
 from hive_mind.store.base import ReviseFact
-from tests.builders import BagOfWords, Home, found, said
-from tests.contract.fleets import HOMES, SHARING, home_for
+from tests.builders import FIRST_US, BagOfWords, Home, found, said
 from tests.contract.scenarios_of_agents import among
 
 RED, BLUE, OPEN = "The pump is red.", "The pump is blue.", "The door by the pump is open."
-
-
-@pytest.fixture(params=HOMES)
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
-    return home_for(request.param, tmp_path)
-
-
-@pytest.fixture(params=SHARING)
-def topology(request: pytest.FixtureRequest) -> TopologyName:
-    return request.param
 
 
 async def held(memory: Memory, at_us: int, method: Method = "hybrid") -> set[str]:
@@ -146,3 +137,17 @@ async def test_what_was_shared_after_that_time_counts_as_learned_when_its_agent_
         await members.settled()
 
         assert await held(ada, then_us) == {RED} == await held(ada, members.clock().wall_ms * 1000)
+
+
+@pytest.mark.parametrize("store", backends.known("store"))
+async def test_a_clock_that_was_set_back_by_years_loses_and_refuses_nothing(store: str, tmp_path: Path):
+    home = Home(store, tmp_path / "memory.db")
+    async with home.memory() as memory:
+        first, other = [await memory.store_fact("pump", f"Pump {number} ran well.") for number in range(2)]
+    home._clock = itertools.count(FIRST_US - 10 * 365 * 86_400 * 1_000_000)
+    async with home.memory() as memory:
+        await memory.retract_fact(first.id)
+        newest = await memory.store_fact("pump", "Pump 2 ran well.")
+        assert [fact.id for fact in await memory.get_all_facts()] == [newest.id, other.id]
+    async with home.memory() as memory:
+        assert {fact.id for fact in await memory.get_all_facts()} == {newest.id, other.id}

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,15 +12,9 @@ from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.model.content import Content
 from hive_mind.model.query import Method, Query
 from tests.builders import BagOfWords, Home, found, lines_of, said
-from tests.contract.fleets import HOMES, home_for
 from tests.loops import about
 
 HALF = "half \ud800 a pair"
-
-
-@pytest.fixture(params=HOMES)
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
-    return home_for(request.param, tmp_path)
 
 
 WRONG: list[dict[str, object]] = [

@@ -12,15 +12,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
-from tests.contract.fleets import SHARING
 from tests.sampled import usually
 
 BEFORE, SINCE, OTHERS = "The gate has three locks.", "The gateway listens on port 8443.", "The gateway was replaced in May."
-
-
-@pytest.fixture(params=SHARING)
-def topology(request: pytest.FixtureRequest) -> TopologyName:
-    return request.param
 
 
 @asynccontextmanager

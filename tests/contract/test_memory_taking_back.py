@@ -14,17 +14,11 @@ from hive_mind.model.content import Content
 from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, found, said
-from tests.contract.fleets import SHARING
 from tests.contract.scenarios_of_agents import among
 
 pytestmark = pytest.mark.usefixtures("loop_of_its_own")
 
 SOON = ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000)
-
-
-@pytest.fixture(params=SHARING)
-def topology(request: pytest.FixtureRequest) -> TopologyName:
-    return request.param
 
 
 async def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):

@@ -19,15 +19,10 @@ from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from hive_mind.runtime.node.runner import RunnerSettings
 from tests.builders import Home, found, run, said
-from tests.contract.fleets import AGENTS, SHARING, Door, HostedNode, Members, plan_of
+from tests.contract.fleets import AGENTS, Door, HostedNode, Members, plan_of
 from tests.contract.scenarios_of_agents import DEADLINE_MS, among
 
 pytestmark = pytest.mark.usefixtures("loop_of_its_own")
-
-
-@pytest.fixture(params=SHARING)
-def topology(request: pytest.FixtureRequest) -> TopologyName:
-    return request.param
 
 
 async def test_what_one_agent_learns_the_others_recall(topology: TopologyName):

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.crash.test_store_weather import fill_up
 from tests.sampled import usually
-from tests.servers.quota import files_of_at_most
+from tests.servers.quota import files_of_at_most, filled
 
 QUESTION, QUOTE = "When does the ferry to Corrin leave?", "The ferry to Corrin leaves at nine."
 MEGABYTE = 1 << 20
@@ -52,14 +51,16 @@ def test_a_doctor_does_not_call_a_full_disk_ready(at_disk: HiveMind, tmp_path: P
     notes = tmp_path / "notes.txt"
     notes.write_text(QUOTE)
     assert at_disk("learn", notes).code == 0
-    filler = at_disk.home.parent / "filler"
-    fill_up(filler)
+    filler = filled(at_disk.home.parent)
 
     full = at_disk("doctor", "-o", "json")
     assert (full.code, full.json["is_ready"], disk_check(full)["state"]) == (1, False, "problem")
     assert QUOTE in at_disk("ask", QUESTION).out
+    refused = at_disk("learn", "-", stdin="The pump is red.")
+    assert (refused.code, "check the disk, its permissions and its free space" in refused.err) == (1, True), refused.err
 
     filler.unlink()
+    assert at_disk("learn", "-", stdin="The pump is red.").code == 0
     assert disk_check(at_disk("doctor", "-o", "json"))["state"] == "ok"
 
 

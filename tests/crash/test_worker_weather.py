@@ -1,6 +1,5 @@
 """A worker whose disk is full is not ready and says why, once; it is ready again when there is room, with all it acknowledged."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hive_mind.runtime.workers import agents as worker_agents
 from hive_mind.runtime.workers.config import BusConfig
 from hive_mind.runtime.workers.health import reasons_not_ready
 from hive_mind.runtime.workers.worker import Worker
+from tests.servers.quota import filled
 from tests.servers.redis_server import RedisServer
 from tests.unit.runtime.worker_builders import agent, config, play, running, source, with_agent
 from tests.waiting import until
@@ -25,17 +25,6 @@ def home(small_disk: Path, tmp_path: Path) -> Path:
     agents.mkdir(parents=True)
     (agents / "ada").symlink_to(small_disk)
     return tmp_path / "home"
-
-
-def filled(disk: Path, *, but: int = 0) -> Path:
-    """The file that takes all of the room, but so many bytes."""
-    filler = disk / "filler"
-    with suppress(OSError), filler.open("wb", buffering=0) as file:
-        while file.write(bytes(4096)):
-            pass
-    with filler.open("r+b") as file:
-        file.truncate(filler.stat().st_size - but)
-    return filler
 
 
 @pytest.fixture

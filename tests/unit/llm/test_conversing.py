@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from hive_mind.backends import load
-from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
 from hive_mind.model import content
 from hive_mind.model.content import Message, ToolCall, ToolSpec, Turn
-from tests.servers.openai_compatible import Behaviour, Called, Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence
+from tests.servers.openai_compatible import Behaviour, Called, OpenAICompatibleServer, Reply
 
 KEY = "sk-secret-0123456789"
 LOOK = ToolSpec("look", "Look something up.", {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]})
@@ -37,12 +36,6 @@ def conversed(behaviour: Behaviour, turn: Turn = HELLO, timeout_s: float = 10.0)
 
     with OpenAICompatibleServer([behaviour]) as server:
         return asyncio.run(one_turn(server.base_url)), server.requests[0].body
-
-
-def error_of(behaviour: Behaviour, timeout_s: float = 10.0) -> BackendError:
-    with pytest.raises(BackendError) as caught:
-        conversed(behaviour, timeout_s=timeout_s)
-    return caught.value
 
 
 def test_words_and_what_they_took_come_back() -> None:
@@ -141,45 +134,3 @@ def test_any_text_can_be_sent_wherever_it_stands(text: str) -> None:
         Message("user", text),
     )
     assert conversed(Reply(), Turn(text, said, (LOOK,)))[0].text == "ok"
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "kind"),
-    [
-        (Refusal(429), BackendThrottled),
-        (Refusal(500), BackendUnavailable),
-        (Refusal(503), BackendUnavailable),
-        (Refusal(504), BackendTimeout),
-        (RawBody(b"<html>"), BackendUnavailable),
-        (RawBody(b"{}"), BackendUnavailable),
-        (RawBody(b'{"choices": [{"message": {"tool_calls": [7]}}]}'), BackendUnavailable),
-        (Cut(), BackendUnavailable),
-        (Cut(sent=20), BackendUnavailable),
-    ],
-)
-def test_trouble_that_may_pass_is_retryable(behaviour: Behaviour, kind: type[BackendError]) -> None:
-    error = error_of(behaviour)
-    assert type(error) is kind
-    assert error.retryable
-
-
-def test_throttling_keeps_what_the_server_asked_for() -> None:
-    error = error_of(Refusal(429, retry_after_s="7"))
-    assert isinstance(error, BackendThrottled)
-    assert error.retry_after_s == 7.0
-
-
-@pytest.mark.parametrize("behaviour", [Refusal(400), Refusal(401), Refusal(404), Refusal(429, "insufficient_quota")])
-def test_a_refusal_that_will_be_repeated_is_not(behaviour: Behaviour) -> None:
-    error = error_of(behaviour)
-    assert type(error) is BackendRejected
-    assert not error.retryable
-
-
-def test_a_server_that_never_answers_times_out() -> None:
-    assert type(error_of(Silence(), timeout_s=0.2)) is BackendTimeout
-
-
-@pytest.mark.parametrize("behaviour", [Refusal(401, message=f"wrong key {KEY}"), Refusal(400, code=KEY), RawBody(KEY.encode())])
-def test_the_key_is_in_no_message(behaviour: Behaviour) -> None:
-    assert KEY not in str(error_of(behaviour))

@@ -128,6 +128,12 @@ def test_a_tool_that_must_not_run_twice_is_not_called_again_because_a_judge_want
     flow.gives("pay", e.ToolResult("no money", is_error=True))
     assert flow.one(e.AskPerson, "pay").why == "no money"
 
+    flow = Flow(worker(PAY), {"sum": 3}, {"pay": ToolTraits(is_idempotent=False)})
+    flow.go_on()
+    flow.gives("pay", e.ToolResult("paid", "paid"))
+    flow.judge("pay", RETRY, "not enough")
+    assert flow.at("pay").phase == "parked"
+
 
 def test_an_effect_that_can_not_be_had_is_a_persons_business() -> None:
     flow = Flow(worker(TALK))

@@ -183,16 +183,31 @@ def test_a_loop_whose_call_was_declined_is_told_and_goes_on() -> None:
     assert flow.one(e.CallModel, "a")
 
 
-def test_a_call_that_may_have_run_is_not_repeated_without_a_word() -> None:
-    flow = Flow(worker(PAY), traits=ONCE)
+def test_what_must_not_happen_twice_is_announced_first_and_asked_about_after_a_crash() -> None:
+    flow = Flow(worker(TALK), traits=ONCE)
+    flow.says("a", call("pay", sum=1))
+    assert (len(flow.all(e.Proceed, "a")), flow.all(e.CallTool)) == (1, [])
     flow.go_on()
-    assert flow.one(e.CallTool, "pay")
+    assert flow.one(e.CallTool, "a").call.id == "p1.1.0.0"
     flow.keep([Resumed()])
     assert flow.all(e.CallTool) == []
-    assert flow.one(e.AskPerson, "pay").title == "pay may have run: run it again?"
-    flow.answer("pay")
+    assert flow.one(e.AskPerson, "a").title == "pay may have run: run it again?"
+    flow.answer("a", ESCALATE, "it did run")
+    assert flow.at("a").messages[-1].is_error
+
+
+def test_a_call_that_may_have_run_is_not_repeated_without_a_word_for_each_time() -> None:
+    flow = Flow(worker(PAY), traits=ONCE)
     flow.go_on()
-    assert flow.one(e.CallTool, "pay")
+    asked = []
+    for _ in range(2):
+        assert flow.one(e.CallTool, "pay")
+        flow.keep([Resumed()])
+        assert flow.all(e.CallTool) == []
+        asked.append(flow.one(e.AskPerson, "pay").id)
+        flow.answer("pay")
+        flow.go_on()
+    assert len(set(asked)) == 2
 
 
 def test_a_person_may_say_what_a_call_that_may_have_run_gave() -> None:

@@ -189,7 +189,20 @@ def test_what_a_run_counts_is_what_its_steps_say(run: tuple[Flow, list[e.Event]]
 
 
 def test_nothing_is_wanted_of_a_run_that_has_not_begun() -> None:
-    assert wanted(RunState(), Flow(SPEC).plan) == ()
+    plan = Flow(SPEC).plan
+    assert wanted(RunState(), plan) == accepted(RunState(), plan, e.Word("hello")) == ()
+
+
+def test_results_stand_in_the_order_of_the_calls_whatever_ended_first() -> None:
+    flow = Flow(worker(TALK))
+    flow.says("a", call("look", q="1"), call("look", q="2"))
+    first, second = flow.all(e.CallTool, "a")
+    assert (first.number, second.number) == (1, 2)
+    flow.give(e.ToolGave(second.id, e.ToolResult("two")))
+    # While a tool is at work nothing is judged.
+    assert [one for one in flow.wants if not isinstance(one, e.WakeIn)] == [first]
+    flow.give(e.ToolGave(first.id, e.ToolResult("one")))
+    assert [message.text for message in flow.at("a").messages[-2:]] == ["one", "two"]
 
 
 def test_events_of_nobody_mean_nothing() -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.bus import codec
 from hive_mind.bus.base import Envelope, type_of
 from hive_mind.identity.epochs import LOCKED, PLAIN, UNREADABLE
 from hive_mind.model.messages import Encrypted, Receipt
@@ -38,20 +37,6 @@ async def members(town: Town, keys: KeyFolder) -> list[RunningMember]:
     found = [await member(town, keys, name) for name in MEMBERS]
     await until(lambda: not any(one.silent() for one in found))
     return found
-
-
-async def test_members_share_and_the_bus_carries_no_word_of_it(keys: KeyFolder, town: Town) -> None:
-    carried: list[Envelope] = []
-    await town.bus.watch("hive", carried.append)
-    ada, bob, cleo = await members(town, keys)
-    await ada.memory.store_fact("pumps", TRUE)
-    await comes_to(cleo, TRUE)
-    # Questions and replies, beside facts, receipts and beats.
-    assert TRUE in await known_to(bob)
-    assert {one.type for one in carried} == {"encrypted"}
-    everything = b"".join(map(codec.encode, carried))
-    assert not [word for word in TRUE.split() if len(word) > 4 and word.encode() in everything]
-    assert [dict(one.unread) for one in town.open] == [{}] * 3
 
 
 async def test_what_comes_in_plain_and_garbage_is_refused_and_counted_and_one_of_a_sender_is_put_aside(

@@ -6,16 +6,13 @@ from pathlib import Path
 import pytest
 
 from hive_mind.bus.base import Envelope
-from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.epochs import Mode
 from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import memory_with
-from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, replayed, said_in_a_twin
+from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, said_in_a_twin
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
@@ -82,21 +79,6 @@ async def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_coun
         assert one.runner.figures.unproven == {"unsigned": sent}
 
 
-async def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tmp_path: Path, town: Town) -> None:
-    seen: list[Envelope] = []
-    await town.bus.watch("hive", seen.append)
-    ada, bob, _ = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
-    await ada.memory.store_fact("pumps", TRUE)
-    await comes_to(bob, TRUE)
-    sealed = [one for one in seen if one.seal]
-    changed = [one for one in replayed(sealed, "hive", MEMBERS) if one.target == ("bob",)]
-    assert len(changed) > 5
-    before = sum(bob.runner.figures.unproven.values())
-    await town.bus.publish(changed)
-    await until(lambda: sum(bob.runner.figures.unproven.values()) == before + len(changed))
-    assert set(bob.runner.figures.unproven) == {"forged"}
-
-
 async def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
 
@@ -132,24 +114,6 @@ async def test_a_joiner_needs_a_certificate_of_this_fleet(tmp_path: Path, town: 
     await until(lambda: eve.is_in)
     await eve.memory.store_fact("pumps", TRUE)
     await comes_to(ada, TRUE)
-
-
-async def test_a_member_that_lies_speaks_for_nobody_else(tmp_path: Path, town: Town) -> None:
-    """It has a key of its own and signs what it sends; what it says in another agent's name bears no seal of that one."""
-    keys = keys_in(tmp_path / "keys", *MEMBERS)
-    ada, bob, cleo = await members(town, keys)
-    await cleo.memory.store_fact("pumps", TRUE)
-    await comes_to(bob, TRUE)
-    true = next(hit.fact.id for hit in await bob.memory.search_facts(TRUE) if hit.fact.content == TRUE)
-    settings = Settings(home=tmp_path, store="memory", ann="exact")
-    liar = bob.attach("cleo", memory_with(settings, "cleo", NoEmbedder()))
-    await liar.store_fact("pumps", FALSE)
-    await bob.runner.retract([true], "ada", "redacted")
-    await bob.memory.store_fact("pumps", "Pump 4 is in hall 2.")
-    await comes_to(ada, "Pump 4 is in hall 2.")
-    await asyncio.sleep(0.3)
-    assert TRUE in await known_to(ada)
-    assert FALSE not in await known_to(ada)
 
 
 async def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(tmp_path: Path, town: Town) -> None:

@@ -7,10 +7,8 @@ import pytest
 import yaml
 
 from hive_mind.control.manifests.manifest import MANIFEST, HiveManifest
-from hive_mind.control.manifests.reading import first_manifest, read_text
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.form import everywhere, explained, schema_of, section_of
-from hive_mind.hive.topology.spec import NAMES
 
 ROOT = Path(__file__).parents[4]
 
@@ -21,14 +19,6 @@ def test_every_field_says_what_it_is(path):
     assert field.path == path
     assert field.type
     assert len(field.description) > 10
-
-
-def test_a_section_lists_its_fields_with_type_and_default():
-    fields = {field.path: field for field in explained("spec.topology", MANIFEST).fields}
-    assert fields["spec.topology.kind"].type == "|".join(NAMES)
-    assert fields["spec.topology.kind"].default == "flat"
-    assert fields["spec.topology.replicas"].type == "whole number 1 to 9"
-    assert fields["spec.topology.broadcastThreshold"].default == "0.9"
 
 
 def test_defaults_shown_are_those_that_are_used():
@@ -75,11 +65,3 @@ def test_the_schema_refuses_what_nobody_knows():
     manifest["spec"]["topolgy"] = "flat"
     with pytest.raises(jsonschema.ValidationError, match="topolgy"):
         jsonschema.validate(manifest, schema_of(MANIFEST))
-
-
-@pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
-def test_a_first_manifest_is_right_as_it_is(topology):
-    manifest = read_text(first_manifest(topology, "mine", "hive.yaml"), Path(), "hive.yaml").manifest
-    assert isinstance(manifest, HiveManifest)
-    assert manifest.spec.topology.kind == topology
-    assert manifest.metadata.name == "mine"

@@ -1,7 +1,5 @@
 """A fleet rendered for Compose: every service may do little, secrets are elsewhere, and who renders again goes on from there."""
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from hive_mind.control.remembering import remembered
 from hive_mind.errors import InvalidInput, ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import FOLDER, configs_of, fleet, source_of
+from tests.unit.deploy.test_compose import checked
 
 PLATFORM = {"kind": "compose"}
 SECRETIVE = fleet(
@@ -54,16 +53,7 @@ def config(files: Mapping[str, str], name: str) -> WorkerConfig:
 @pytest.mark.parametrize("manifest", [SECRETIVE, fleet("compose"), fleet("compose", topology="single", bus={})])
 def test_what_is_rendered_is_valid_by_the_published_schema(manifest: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "compose.yaml").write_text(rendered(manifest)["compose.yaml"])
-    command = [
-        sys.executable,
-        "-m",
-        "check_jsonschema",
-        "--builtin-schema",
-        "vendor.compose-spec",
-        str(tmp_path / "compose.yaml"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-
+    done = checked(tmp_path / "compose.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,14 +1,12 @@
 """Arms in virtual time find what a single memory finds, count exactly, are the same each time, and suffer what a fault says."""
 
-from dataclasses import replace
-
 import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.node_per_agent import askers_of, down_of, topology_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
-from tests.sampled import thorough, usually
+from tests.sampled import usually
 from tests.unit.evals.arms.notes import NoVectors, Told, drawn, scope_of, told
 
 ARMS = [
@@ -23,52 +21,6 @@ THREE = scope_of(["alpha pump", "beta pump", "gamma pump"], ["pump"] * 3)
 
 def cell_of(arm: Arm, fault: Fault) -> Cell:
     return Cell("cell", DataSource("notes"), arm, Retrieval("lexical", "lexical"), 1, fault)
-
-
-def rows(one: Told) -> list[object]:
-    """All that goes into rows, and the virtual time."""
-    return [([(hit.fact.id, hit.score) for hit in outcome.hits], outcome.cost, outcome.wall_s) for outcome in one.outcomes]
-
-
-# "hybrid" and "recent" are in test_parity.
-@pytest.mark.parametrize("mode", ["lexical", thorough("semantic")])
-def test_the_ten_best_are_those_of_one_memory(mode: str):
-    scope = drawn(80, 20)
-
-    alone = told(Arm("single"), scope, mode)
-
-    for arm in ARMS:
-        assert told(arm, scope, mode).facts == alone.facts, arm
-
-
-def test_of_the_same_words_the_first_of_the_data_set_is_the_fact():
-    once = drawn(40, 20)
-    # Said again on other days and after other words, and so by other agents.
-    again = [replace(one, id=f"{one.id}-again", said_at="2031-05-05", before="Quite so.") for one in once.documents[5:25]]
-    scope = replace(once, documents=(*again[:10], *once.documents, *again[10:]))
-
-    alone = told(Arm("single"), scope)
-
-    for arm in ARMS:
-        one = told(arm, scope)
-        assert one.scored == alone.scored, arm
-        assert one.documents == alone.documents, arm
-
-
-FAULTS = [
-    Fault(down=1, loss=0.1, slow=2, slow_ms=150),
-    *(thorough(one) for one in (Fault(), Fault(down=2), Fault(loss=0.3), Fault(slow=2, slow_ms=120))),
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
-@pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.kind)
-def test_the_same_seed_gives_the_same_rows_also_to_who_goes_on_later(arm: Arm, fault: Fault):
-    once = told(arm, drawn(), "hybrid", fault=fault)
-    resumed = told(arm, drawn(), "hybrid", fault=fault, asked=slice(7, None))
-
-    assert rows(once)[7:] == rows(resumed)
-    assert once.learned.bytes == resumed.learned.bytes
 
 
 def test_another_seed_loses_other_messages():
