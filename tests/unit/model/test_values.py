@@ -24,7 +24,7 @@ from hive_mind.model.content import Candidate
 from hive_mind.model.erasure import SUBJECT_WORDS_MAX, Erasures, Kind, erasure_of, read_key
 from hive_mind.model.evidence import FIELDS, LISTS, Assertion, Stamp, Statement, said_of
 from hive_mind.model.fact import Fact, Sharing, turned
-from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, vector_key
+from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, is_id, vector_key
 from hive_mind.model.query import Contributions, TermStatistics
 from tests.builders import fact, said
 
@@ -147,6 +147,13 @@ def test_a_name_has_32_digits_and_different_things_have_different_names(one: str
     assert (fact_id(one) == fact_id(other)) == (canonical(one) == canonical(other))
     assert (episode_id(one, other) == episode_id(other, one)) == (one == other)
     assert (vector_key(one, other) == vector_key(other, one)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"), [("0f" * 16, True), ("0f" * 15, False), ("0f" * 17, False), ("0F" * 16, False), ("0g" * 16, False)]
+)
+def test_a_whole_name_is_told_from_a_part_and_from_other_words(text: str, *, is_whole: bool):
+    assert is_id(text) is is_whole
 
 
 def test_parts_are_kept_apart():

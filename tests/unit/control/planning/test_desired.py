@@ -66,6 +66,23 @@ def test_where_facts_are_judged_the_desk_is_a_moderator_so_what_people_say_there
     assert unjudged == ("ada",)
 
 
+@pytest.mark.parametrize(
+    ("spec", "desk"),
+    [
+        ({}, ""),
+        ({"judge": {"facts": "off"}}, ""),
+        ({"judge": {"facts": "rules"}}, "reader-1"),
+        ({"queen": {"agent": "reader-2"}}, "reader-2"),
+        ({"judge": {"facts": "people"}, "queen": {"agent": "reader-2"}}, "reader-2"),
+        ({"judge": {"desk": "reader-3"}, "queen": {"agent": "reader-2"}}, "reader-3"),
+    ],
+)
+def test_people_decide_at_the_desk_that_is_named_or_else_the_queens_or_the_first_agents(spec: dict[str, object], desk: str):
+    configs = SimulatedFleet().desired(counted(3, **spec)).processes.values()
+    assert {config.review.desk.agent for config in configs} == {desk}
+    assert {(agent.memory_mb, agent.cpu) for config in configs for agent in config.agents} == {(0, 0.0)}
+
+
 def of_bus(url, state=None, **spec):
     """What should be of a fleet with this bus, by what is remembered of it."""
     given = manifest_of({"topology": "flat", "agents": [{"name": "ada"}, {"name": "bob"}], "bus": url, **spec})

@@ -2,8 +2,9 @@ import pytest
 
 from hive_mind.hive.effects import SearchLocal, Send, Tally
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.listing import Asker, TallyScatter, rows_that_fit
+from hive_mind.hive.query.listing import Asker, TallyScatter, rows_that_fit, wordings_that_fit
 from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.trust.signature import ROW_BYTES
 from hive_mind.model.aggregation import row
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsReply, TallyReply, TallyRequest
@@ -93,3 +94,4 @@ def test_a_silent_member_is_replaced_and_what_nobody_spoke_for_is_named_with_who
 def test_pages_have_a_bound():
     assert rows_that_fit(0) is None
     assert (rows_that_fit(1), rows_that_fit(72), rows_that_fit(1 << 40)) == (1, 3, 1 << 14)
+    assert [wordings_that_fit(size) for size in (0, 1, 3 * ROW_BYTES - 1, 3 * ROW_BYTES, 1 << 40)] == [1 << 12, 1, 2, 3, 1 << 8]

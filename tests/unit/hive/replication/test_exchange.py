@@ -8,6 +8,7 @@ from random import Random
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.crowd import Member
 from hive_mind.crdt.context import unpack
@@ -266,8 +267,11 @@ def test_one_fact_larger_than_any_step_goes_alone():
 @pytest.mark.parametrize("text", ["Short.", "x" * 500, "ü" * 500, "漢字" * 300])
 def test_the_estimated_size_is_not_below_the_real_one(text):
     ada, _ = two()
-    (given,) = ada.say(text).adds
-    assert len(msgspec.msgpack.encode(given)) <= size_of(given) <= 3 * len(msgspec.msgpack.encode(given)) + 100
+    (bare,) = ada.say(text).adds
+    named = replace(bare.assertion.statement, concept=text[:60], before=text, entities=(text[:50],) * 2, labels=("ä", text[:40]))
+    for given in (bare, replace(bare, seal=b"x" * 64, assertion=replace(bare.assertion, statement=named))):
+        size = len(msgspec.msgpack.encode(given))
+        assert size <= size_of(given) <= 3 * size + 100
 
 
 def test_sizes_of_proofs_and_spans_are_rather_too_large():

@@ -1,11 +1,15 @@
 """Removals cost what they say: many dots in many proofs, and of others none that names what no node can have written."""
 
+from itertools import chain
+from random import Random
+
 import msgspec
 import pytest
 
 from hive_mind.hive.effects import Put, Received, Taken
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX
 from hive_mind.hive.policy.seal import SEAL_BYTES_MAX
+from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.model.evidence import Head, Removal, Stamp, dot
 from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.messages import Changes, Replicate
@@ -105,3 +109,26 @@ def test_a_removal_of_a_write_number_none_stops_nobody_who_exchanges_later(seed)
         hive.wait(30_000)
 
     assert hive.live("n0") == hive.live("n1") == hive.live("n2")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_whoever_gave_more_proofs_than_may_stay_the_older_ones_are_beyond(seed: int):
+    chance, proofs, plain, version = Random(seed), Proofs(), dict[bytes, Removal](), 0
+    dots = [dot(b"8 bytes!", number) for number in range(1, 13)]
+    for step in range(60):
+        name = chance.choice(dots)
+        if chance.random() < 0.6:
+            plain[name] = Removal("f", (name,), chance.choice("abc"), "retracted", Stamp(chance.randrange(5), step))
+            proofs.keep(name, plain[name])
+        else:
+            assert proofs.forget(name) is (plain.pop(name, None) is not None)
+        assert proofs == plain
+        assert proofs.version >= version
+        version = proofs.version
+        for most in (0, 2):
+            by_giver = {giver: sorted((plain[at].stamp, at) for at in plain if plain[at].by == giver) for giver in "abc"}
+            older = {giver: [at for _, at in given[: max(len(given) - most, 0)]] for giver, given in by_giver.items()}
+            assert sorted(proofs.beyond(most)) == sorted(chain.from_iterable(older.values()))
+            assert proofs.beyond(most, "b") == older["b"]
+    assert not proofs.forget(b"unknown")
+    assert proofs.version == version

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.disputes import PARTS, figures, pairs
-from hive_mind.hive.trust.contradiction import conflicts
+from hive_mind.hive.trust.contradiction import conflicts, corrects
 from hive_mind.model.evidence import Statement
 
 OF_DIFFERENT_THINGS = [
@@ -141,6 +141,27 @@ def test_times_tell_two_readings_apart_by_the_hour_and_those_of_one_speaker_by_t
         said(f"The load is {share} percent.", "load", speaker, at) for share, at in ((40, said_at), (60, other_said_at))
     )
     assert conflicts(one, other) is conflicts(other, one) is not agree
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "of_one", "of_two"),
+    [
+        ("The gateway listens on port 9443.", "The gateway listens on port 8443.", True, True),
+        ("The port is not 8443.", "The port is 8443.", True, True),
+        ("The port is 8443.", "The port is not 8443.", True, True),
+        ("The port is not 8443.", "The port is not 9443.", False, False),
+        ("The port is 8443.", "The port is 8443.", False, False),
+        ("I have 3 dogs.", "I have 2 dogs.", True, False),
+        ("I am not at home.", "I am at home.", True, False),
+        ("…", "The port is 8443.", False, False),
+        ("The port is 8443.", "!", False, False),
+    ],
+)
+def test_a_later_word_corrects_an_earlier_one_about_the_same_and_what_somebody_says_of_itself_only_its_own(
+    later: str, earlier: str, *, of_one: bool, of_two: bool
+):
+    assert [corrects(said(later, speaker="Ann"), said(earlier, speaker=name)) for name in ("Ann", "Bob")] == [of_one, of_two]
+    assert corrects(said(later, said_at="2024"), said(earlier, said_at="2023")) is of_one
 
 
 def test_two_readings_at_two_times_of_day_agree():
