@@ -139,8 +139,10 @@ class Commands(TyperGroup):
     """Commands that are loaded when they are asked for. The list of them is made of `ENTRIES`, so that it loads none."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name; None where there is none."""
-        if cmd_name in ENTRIES and cmd_name not in self.commands:
+        """The command of this name; None where there is none: a mistyped name is compared with all names then."""
+        if cmd_name not in ENTRIES:
+            self.commands.update({entry.name: _listed(entry) for entry in ENTRIES.values() if entry.name not in self.commands})
+        elif cmd_name not in self.commands:
             self.commands.update(_loaded(ENTRIES[cmd_name].module))
         return super().get_command(ctx, cmd_name)
 
@@ -154,12 +156,6 @@ class Commands(TyperGroup):
             super().format_help(ctx, formatter)
         finally:
             self.commands = loaded
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called, and the rest of the line. A mistyped name is compared with all names."""
-        if args[0] not in ENTRIES:
-            self.commands.update({entry.name: _listed(entry) for entry in ENTRIES.values() if entry.name not in self.commands})
-        return super().resolve_command(ctx, args)
 
 
 @cache

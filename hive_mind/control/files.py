@@ -1,4 +1,4 @@
-"""Files of a fleet: names that can't leave their folder and that can be written down, and folders for their owner alone.
+"""Files of a fleet: names that can't leave their folder, and folders for their owner alone.
 
 A configuration names databases and tells how to reach a worker.
 """
@@ -19,14 +19,6 @@ def checked_name(name: str, of: str = "name") -> str:
             f"{of} {name[:70]!r} can't be used: take 1 to 64 letters, digits, '.', '_' and '-', and begin with a letter or digit"
         )
     return name
-
-
-def refuse_unwritable_name(path: Path, advice: str) -> None:
-    """A disk takes any bytes for a name; Kuzu, and whatever keeps a path as text, takes UTF-8. Raises `InvalidInput`."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(f"{path}: this name is no UTF-8: {advice}") from None
 
 
 def private_folder(path: Path) -> Path:

@@ -332,8 +332,10 @@ class CognitiveMemory:
     async def keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
         """Keep facts with what is known of each already, all or none; without what was erased."""
         async with self.awake() as awake:
-            facts, known_episode = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
-            extra = await kept_changes(awake.store, facts, extra, awake.erasures)
+            facts, known_episode = list(said), episode
+            if awake.erasures:
+                facts, known_episode = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
+                extra = await kept_changes(awake.store, facts, extra, awake.erasures)
             new = await self._new_vectors(awake, facts)
 
             def plan() -> PlannedCommit[list[Fact]]:
@@ -378,7 +380,7 @@ class CognitiveMemory:
         for fact in facts:
             has_one = awake.recall.is_searchable(fact.id) or not may_embed(awake.recorded, self._vectors)
             awake.recall.keep(fact, new.by_id.get(fact.id) if has_one else self._vectors.known(fact, new))
-        self._vectors.remember(new.cache)
+        self._vectors.remember({put.key: put.vector for put in new.cache})
         awake.recorded = self._vectors.model if new.record else awake.recorded
         for fact in facts:
             self._listener(fact)

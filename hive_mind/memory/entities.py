@@ -112,7 +112,11 @@ def _names(sentence: str, words: list[_Word], vocabulary: Vocabulary) -> Iterato
             continue
         run = _run_from(sentence, words, position)
         position += max(1, len(run))
-        while run and (not run[0].text[0].isupper() or _is_ordinary(run[0].text)):
+        while run:
+            # Also in a contraction: "I'm" and "It's" as "I" and "It", and "Don't" whatever stands before its end.
+            stem, mark, ending = run[0].text.casefold().replace("’", "'").partition("'")
+            if run[0].text[0].isupper() and stem not in _ORDINARY and not (mark and ending == "t"):
+                break
             run = run[1:]
         following = words[position].text if position < len(words) else ""
         if run and _is_name(run, following, vocabulary):
@@ -139,12 +143,6 @@ def _run_from(sentence: str, words: list[_Word], first: int) -> list[_Word]:
         else:
             break
     return run[:length]
-
-
-def _is_ordinary(word: str) -> bool:
-    """Also in a contraction: "I'm" and "It's" as "I" and "It", and "Don't" whatever stands before its end."""
-    stem, mark, ending = word.casefold().replace("’", "'").partition("'")
-    return stem in _ORDINARY or (mark == "'" and ending == "t")
 
 
 def _is_name(run: list[_Word], following: str, vocabulary: Vocabulary) -> bool:

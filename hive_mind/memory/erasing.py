@@ -76,8 +76,6 @@ def kept_of(facts: Iterable[Fact], erasures: Erasures) -> list[Fact]:
 
 async def kept_changes(store: FactStore, facts: Sequence[Fact], changes: Sequence[Change], erasures: Erasures) -> list[Change]:
     """Changes from elsewhere with facts that may be kept: no erased episode, and no link to one."""
-    if not erasures:
-        return list(changes)
     changes_kept = [
         change for change in changes if not (isinstance(change, AddEpisode) and erasures.covers_episode(change.episode))
     ]

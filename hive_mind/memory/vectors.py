@@ -113,10 +113,6 @@ class VectorSource:
         texts = dict.fromkeys(text for fact in facts for text in texts_to_embed(fact))
         return {vector_key(self.model, text): text for text in texts}
 
-    def remember(self, cached: Iterable[PutVector]) -> None:
-        """These are in the store now."""
-        self._remember({put.key: put.vector for put in cached})
-
     def known(self, fact: Fact, new: NewVectors) -> Vector | None:
         """Its vector, a new one or one made a moment ago: a fact kept anew was perhaps taken back after it was looked at."""
         vector_given = new.by_id.get(fact.id)
@@ -134,7 +130,7 @@ class VectorSource:
         key = vector_key(self.model + "?", text)
         if key not in self._recent:
             try:
-                self._remember({key: await self._asked(self._embedder.embed_query(text), (self.dimension,))})
+                self.remember({key: await self._asked(self._embedder.embed_query(text), (self.dimension,))})
             except BackendError as error:
                 self._report(error)
                 return None
@@ -188,7 +184,8 @@ class VectorSource:
             )
         return numbers
 
-    def _remember(self, vectors: Mapping[str, Vector]) -> None:
+    def remember(self, vectors: Mapping[str, Vector]) -> None:
+        """By key; those of facts once they are in the store."""
         self._recent.update(vectors)
         while len(self._recent) > _RECENT_MAX:
             self._recent.popitem(last=False)

@@ -78,7 +78,7 @@ def tokenize(text: str) -> list[str]:
 @remembered(_TEXTS_MAX)
 def terms_in(text: str) -> frozenset[str]:
     """The words of `text`, each once."""
-    return frozenset(tokenize(text))
+    return frozenset([word for piece in _pieces_of(chunks_of(text)) for word in piece[1]])
 
 
 def indexed_terms(text: str) -> list[str]:
@@ -117,8 +117,18 @@ def question_terms(text: str) -> tuple[str, ...]:
 
 
 def chunks_of(text: str) -> list[str]:
-    """The text cut where no term goes on, and folded: what a chunk becomes does not hang on those around it."""
-    folded = _folded(text)
+    """The text cut where no term goes on, and folded: what a chunk becomes does not hang on those around it.
+
+    Folded is without case, accents and possessives, figures in one form. Plain ASCII, the common case, skips the Unicode work.
+    """
+    if not text.isascii():
+        # ASCII between stays as it is in every step, so only the rest has to be looked at.
+        text = _NOT_ASCII.sub(_bare, with_hyphens(text))
+        if _UNSPACED.search(text):
+            text = _BEFORE_LATIN.sub(r"\g<0> ", _BEHIND_LATIN.sub(r" \g<0>", text))
+    folded = with_names(plain_figures(text), STOP_WORDS).casefold()
+    if "'" in folded or "’" in folded:
+        folded = _POSSESSIVE.sub("", folded)
     # Plain ASCII, the common case, is cut in fewer steps, and its chunks hold a run each but for a few.
     if folded.isascii():
         return f"{folded} ".encode().translate(_SPACED).decode().replace(". ", " ").split()
@@ -143,7 +153,9 @@ def terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
 
 def _piece_of(chunk: str) -> _Piece:
     runs = _runs(chunk)
-    return leaning(runs), tuple([word for run in runs for word in _split(run)])
+    # A chunk is a run nearly always.
+    words = _split(runs[0]) if len(runs) == 1 else tuple([word for run in runs for word in _split(run)])
+    return leaning(runs), words
 
 
 def _terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
@@ -189,17 +201,6 @@ def _signed_run() -> re.Pattern[str]:
     return re.compile(rf"{letter}(?:[.\-:/_@]{letter})*+{_SIGNS_BEHIND}")
 
 
-def _folded(text: str) -> str:
-    """Without case, accents and possessives, figures in one form. Plain ASCII, the common case, skips the Unicode work."""
-    if not text.isascii():
-        # ASCII between stays as it is in every step, so only the rest has to be looked at.
-        text = _NOT_ASCII.sub(_bare, with_hyphens(text))
-        if _UNSPACED.search(text):
-            text = _BEFORE_LATIN.sub(r"\g<0> ", _BEHIND_LATIN.sub(r" \g<0>", text))
-    text = with_names(plain_figures(text), STOP_WORDS).casefold()
-    return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
-
-
 def _bare(match: re.Match[str]) -> str:
     stretch = match[0]
     return _known_bare(stretch) if len(stretch) <= _TERM_CHARACTERS_MAX else _without_accents(stretch)
@@ -232,7 +233,9 @@ def _is_word(run: str) -> bool:
 
 def _split(run: str) -> tuple[str, ...]:
     if _is_word(run):
-        return _word(run)
+        # A single letter says nothing; a single digit may be a day or a count.
+        says_nothing = run in STOP_WORDS or len(run) > _TERM_CHARACTERS_MAX or (len(run) == 1 and not run.isdigit())
+        return () if says_nothing else (_stem(run),)
     if run.endswith(NAMED) and (bare := run.rstrip(NAMED)).isalpha() and (len(bare) == 1 or bare in STOP_WORDS):
         return (bare,)
     parts = _PART.findall(run)
@@ -243,14 +246,6 @@ def _split(run: str) -> tuple[str, ...]:
     elif _COMPOUND.fullmatch(run) and len(words) + (len(parts[0]) == 1) == len(parts):
         terms.append(_stem("".join(parts)))
     return tuple(terms)
-
-
-def _word(word: str) -> tuple[str, ...]:
-    """As `_split`, of plain letters and digits."""
-    # A single letter says nothing; a single digit may be a day or a count.
-    if word in STOP_WORDS or len(word) > _TERM_CHARACTERS_MAX or (len(word) == 1 and not word.isdigit()):
-        return ()
-    return (_stem(word),)
 
 
 def _grams_of(run: str, is_english: bool, **step: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where an agent's files are in a home folder."""
+"""Where an agent's files are in a home folder, and which names can be written down."""
 
 from pathlib import Path
 
@@ -28,3 +28,11 @@ def is_kept(settings: Settings, agent: str) -> bool:
 def ledger_path(settings: Settings, agent: str) -> Path:
     """Where an agent's ledger is: runs, judgements, questions. Raises `InvalidInput` for a name that is no plain file name."""
     return database_path(settings, agent).with_name("ledger.sqlite")
+
+
+def refuse_unwritable_name(path: Path, advice: str) -> None:
+    """A disk takes any bytes for a name; Kuzu, and whatever keeps a path as text, takes UTF-8. Raises `InvalidInput`."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{path}: this name is no UTF-8: {advice}") from None

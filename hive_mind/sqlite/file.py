@@ -69,18 +69,29 @@ class File:
                 self._lock = Lock(self.path, form.owner, is_shared=form.is_shared)
                 try:
                     self.is_first = self._lock.is_alone
-                    self.connection = self._opened(self._lock) if self.is_first else _joined(self.path, form)
+                    self.connection = self._opened(form, self._lock) if self.is_first else _joined(self.path, form)
                 except BaseException:
                     self._lock.release()
                     raise
 
-    def _opened(self, lock: Lock) -> sqlite3.Connection:
-        mend(self.path)
-        if not is_there(self.path, self._form):
-            create(self.path, self._form)
-        connection = _opened(self.path, self._form)
+    def _opened(self, form: FileFormat, lock: Lock) -> sqlite3.Connection:
+        path = self.path
+        mend(path)
+        if not is_there(path, form):
+            create(path, form)
+        is_torn = refuse_damaged_log(path, form.when_damaged)
+        if log_path(path).exists():
+            # A write of a process killed before it could sync is seen from now on, and more comes behind it.
+            sync_file(log_path(path))
         try:
-            if self._form.is_shared:
+            connection = _connected(path, form, is_torn=is_torn)
+        except sqlite3.OperationalError as error:
+            # The memory shared by processes takes room, too. On a disk without any the file can still be read alone.
+            if form.is_exclusive or _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise
+            connection = _connected(path, replace(form, is_exclusive=True), is_torn=is_torn)
+        try:
+            if form.is_shared:
                 lock.share()
         except BaseException:
             connection.close()
@@ -195,20 +206,6 @@ def _unwritable(path: Path, form: FileFormat) -> sqlite3.Connection:
         return connection
     connection.close()
     return connect_copy(path, log_path(path), lambda copy: _migrate(copy, form, version))
-
-
-def _opened(path: Path, form: FileFormat) -> sqlite3.Connection:
-    is_torn = refuse_damaged_log(path, form.when_damaged)
-    if log_path(path).exists():
-        # A write of a process killed before it could sync is seen from now on, and more comes behind it.
-        sync_file(log_path(path))
-    try:
-        return _connected(path, form, is_torn=is_torn)
-    except sqlite3.OperationalError as error:
-        # The memory shared by processes takes room, too. On a disk without any the file can still be read alone.
-        if form.is_exclusive or _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise
-        return _connected(path, replace(form, is_exclusive=True), is_torn=is_torn)
 
 
 def _joined(path: Path, form: FileFormat) -> sqlite3.Connection:

@@ -87,10 +87,11 @@ class Worker(Generic[_Database, _Item]):
         """Finish what was handed in, close the file, end the thread. Any number of tasks may wait for it."""
         waiter = asyncio.get_running_loop().create_future()
         with self._end:
-            self._awaiting_end.append(waiter)
             self._order_stop()
             if self._is_over:
-                self._notify_end()
+                settle([waiter])
+            else:
+                self._awaiting_end.append(waiter)
         await waiter
         # It has nothing left to do but return.
         self._thread.join()
@@ -132,7 +133,7 @@ class Worker(Generic[_Database, _Item]):
                 _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
         with self._end:
             self._is_over = True
-            self._notify_end()
+            settle(self._awaiting_end)
 
     def _serve(self, database: _Database) -> None:
         left_over: _Job | None = None
@@ -157,10 +158,6 @@ class Worker(Generic[_Database, _Item]):
             group.append(job)
             size += len(job.items)
         return group, None
-
-    def _notify_end(self) -> None:
-        settle(self._awaiting_end)
-        self._awaiting_end.clear()
 
 
 def _commit(database: Database[Any], group: list[_Job]) -> None:

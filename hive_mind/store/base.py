@@ -256,7 +256,13 @@ def check(changes: Sequence[Change]) -> None:
     for change in changes:
         match change:
             case AddFact(fact) | ReviseFact(fact):
-                _check_fact(fact)
+                texts = (fact.id, *texts_of(fact), *names_of(fact), fact.superseded_by, fact.held_back)
+                _check_texts("fact", fact.id, (*texts, *fact.sources, *fact.offered))
+                for time_us in (fact.learned_at_us, *fact.turned_at_us):
+                    _check_time("fact", fact.id, time_us)
+                if not (isfinite(fact.confidence) and 0.0 <= fact.confidence <= 1.0):
+                    problem = f"confidence {fact.confidence} is not in [0, 1]; correct it and write again"
+                    raise InvalidInput(f"fact {fact.id!r}: {problem}")
             case AddEpisode(Episode(id=id, text=text, source=source) as episode):
                 _check_texts("episode", id, (id, text, source, episode.said_at, episode.speaker, episode.title, episode.summary))
                 _check_time("episode", id, episode.learned_at_us)
@@ -273,15 +279,6 @@ def check(changes: Sequence[Change]) -> None:
                 _check_texts("named value", key, (key, value))
             case Erase(ids, texts):
                 _check_texts("what is erased", "", (*ids, *texts))
-
-
-def _check_fact(fact: Fact) -> None:
-    texts = (fact.id, *texts_of(fact), *names_of(fact), fact.superseded_by, fact.held_back)
-    _check_texts("fact", fact.id, (*texts, *fact.sources, *fact.offered))
-    for time_us in (fact.learned_at_us, *fact.turned_at_us):
-        _check_time("fact", fact.id, time_us)
-    if not (isfinite(fact.confidence) and 0.0 <= fact.confidence <= 1.0):
-        raise InvalidInput(f"fact {fact.id!r}: confidence {fact.confidence} is not in [0, 1]; correct it and write again")
 
 
 def _check_texts(kind: str, id: str, texts: Iterable[str]) -> None:

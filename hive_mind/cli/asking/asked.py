@@ -5,6 +5,7 @@ so they are asked where they run. Where no fleet runs in the home folder, that c
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -311,6 +312,9 @@ async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIt
 
     Raises `HiveError`.
     """
+    if not fleet and not os.path.isdir(settings.home / "fleets"):  # noqa: ASYNC240, PTH112 - one look at a folder
+        yield None
+        return
     direct = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
     if direct is None:
         async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:

@@ -60,7 +60,8 @@ _LINES_MAX = 100
 def show_learned(files: Sequence[Reply]) -> None:
     for file in files:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
-        _show_lines(file.get("lines", ()))
+        if "lines" in file:
+            _show_lines(file["lines"])
     if len(files) > 1:
         new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
         show(f"{counted(len(files), 'file')}: {counted(new, 'new fact')}, {confirmed} confirmed by another source")

@@ -9,7 +9,7 @@ changes nothing: it may be on a disk that comes back.
 import asyncio
 import os
 import time
-from collections.abc import Container, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,12 +100,17 @@ async def _learn(
         learner = Learner(agent)
         with progress("files") as report:
             await learn_all(learner, pieces, tally, report)
-        sources_gone = await gone_from(learner, folders, {piece.source for piece in pieces})
-        if not is_replacing:
-            print_gone(sources_gone)
-        else:
+        # Sources of these folders that say something still, though they are gone.
+        known = [source for folder in folders for source in await learner.sources(below(folder)) if source.vouches]
+        names = {source.source for source in known} - {piece.source for piece in pieces}
+        sources_gone = sorted(filter(is_gone, names))
+        if is_replacing:
             for source in sources_gone:
                 await withdraw(learner, source, tally)
+        elif sources_gone:
+            files = counted(len(sources_gone), "file that was learned is", "files that were learned are")
+            advice = "learn the folder with --replace to make that former"
+            say(f"note: {files} gone from there and still vouched for; {advice}", "yellow")
     _print_tally(tally, agent.name, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
@@ -247,18 +252,6 @@ def below(folder: Path) -> str:
     return printable(os.path.realpath(folder).rstrip(os.sep) + os.sep)
 
 
-async def gone_from(learner: Learner, folders: Sequence[Path], now: Container[str]) -> list[str]:
-    """Sources of these folders that say something still, though they are gone; `now` are those that are there."""
-    sources = [source for folder in folders for source in await learner.sources(below(folder))]
-    return sorted({source.source for source in sources if source.vouches and source.source not in now and is_gone(source.source)})
-
-
 def is_gone(source: str) -> bool:
     """Whether nothing has this path any more."""
     return not os.path.lexists(source)
-
-
-def print_gone(sources: Sequence[str]) -> None:
-    if sources:
-        files = counted(len(sources), "file that was learned is", "files that were learned are")
-        say(f"note: {files} gone from there and still vouched for; learn the folder with --replace to make that former", "yellow")

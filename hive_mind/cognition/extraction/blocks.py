@@ -312,7 +312,12 @@ class _Layouter:
         block, self._open = self._open, None
         if block is not None:
             text = " ".join(self._parts)
-            lead, topic = self._above(block)
+            lead, topic = self._lead, block.topic
+            if block.layout is Layout.ITEM and self._parents:
+                # An item within another has those above it as its heading.
+                titles = [title.rstrip(":") for _, title in self._parents]
+                lead = ": ".join(filter(None, (self._heading or self._lead.rstrip(":"), *titles)))
+                topic = lead if len(lead) <= _HEADING_CHARS_MAX else titles[-1]
             yield Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
@@ -321,14 +326,6 @@ class _Layouter:
                 self._parents = []
         if not keep_lead and block is not None and block.layout is not Layout.PROSE:
             self._lead = ""
-
-    def _above(self, block: Block) -> tuple[str, str]:
-        """The lead and the topic of a block: an item within another has those above it as its heading."""
-        if block.layout is not Layout.ITEM or not self._parents:
-            return self._lead, block.topic
-        titles = [title.rstrip(":") for _, title in self._parents]
-        path = ": ".join(filter(None, (self._heading or self._lead.rstrip(":"), *titles)))
-        return path, path if len(path) <= _HEADING_CHARS_MAX else titles[-1]
 
     @property
     def _heading(self) -> str:

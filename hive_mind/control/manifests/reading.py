@@ -17,7 +17,6 @@ from typing import Any
 import yaml
 from pydantic_core import ErrorDetails
 
-from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.control.manifests.checking import contradictions
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
@@ -26,6 +25,7 @@ from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, Wo
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, suggested, text_of, tree_of, validated, worded
 from hive_mind.forms.tree import Finding, Path, Tree, spelled
 from hive_mind.hive.topology.spec import SPECS, TopologyName, reads
+from hive_mind.runtime.agent_files import refuse_unwritable_name
 
 _COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made from are lost.\n"
 

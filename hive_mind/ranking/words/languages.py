@@ -122,16 +122,13 @@ def is_marked(text: str) -> bool:
 
 def stem(word: str) -> str:
     """By the stemmer of its script; in Latin letters by that of English, as a name is in all languages."""
-    first = word[0]
-    if first < _LATIN_END:
-        return str(_stemmer("english").stemWord(word))
-    language = next((name for begin, end, name in _STEMMERS if begin <= first <= end), None)
-    return str(_stemmer(language).stemWord(word)) or word if language else word
-
-
-def _stemmer(language: str) -> Stemmer.Stemmer:
-    stemmers = _local.__dict__
-    return stemmers.get(language) or stemmers.setdefault(language, Stemmer.Stemmer(language))
+    language, first, stemmers = "english", word[0], _local.__dict__
+    if first >= _LATIN_END:
+        language = next((name for begin, end, name in _STEMMERS if begin <= first <= end), "")
+    if not language:
+        return word
+    stemmer = stemmers.get(language) or stemmers.setdefault(language, Stemmer.Stemmer(language))
+    return str(stemmer.stemWord(word)) or word
 
 
 def grams(word: str, step: int = _GRAM_STEP) -> list[str]:

@@ -38,10 +38,10 @@ _SENTENCE_ENDS = frozenset('.!?:\n\x1e"“(')
 def with_names(text: str, stop_words: Collection[str]) -> str:
     """The text with a mark behind each name that is written like one of `stop_words` or is a letter, and with what humps part."""
     is_ascii = text.isascii()
-    shape = _shape(text) if is_ascii else b""
+    shape = text.encode().translate(_SHAPES) if is_ascii else b""
     if not is_ascii or b"aAa" in shape:
         text = _parted(text)
-        shape = _shape(text) if is_ascii else b""
+        shape = text.encode().translate(_SHAPES) if is_ascii else b""
     if not is_ascii or b"A" in shape.replace(b"Aa", b""):
         text = _CAPITALS.sub(lambda match: _capitals(match, stop_words), text)
     if "Will" in text:
@@ -51,10 +51,6 @@ def with_names(text: str, stop_words: Collection[str]) -> str:
     if is_ascii:
         return text
     return _GREEK.sub(_marked, _LETTER.sub(lambda match: _marked(match) if match[0].isupper() else match[0], text))
-
-
-def _shape(text: str) -> bytes:
-    return text.encode().translate(_SHAPES)
 
 
 def _marked(match: re.Match[str]) -> str:
