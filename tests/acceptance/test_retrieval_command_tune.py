@@ -4,11 +4,7 @@ import json
 import signal
 import subprocess
 
-import pytest
-
-from hive_mind.retrieval.files.workspace import Workspace
 from tests.acceptance.retrieval_example import GOOD, in_a_process
-from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
 
 
 def test_a_person_tunes_at_the_keyboard(retrieval):
@@ -50,27 +46,6 @@ def test_a_model_tunes_until_it_has_nothing_new_and_what_it_found_is_kept(retrie
     assert "told may be deployed" in ended.out
     assert "replied twice with something that can't be used" in ended.out
     assert "tokens spent" in ended.err
-
-
-def test_a_served_model_improves_step_by_step_on_what_it_is_told(retrieval):
-    pytest.importorskip("pydantic_ai")
-    first = {**GOOD, "name": "first", "filters": {"status": ["current"]}}
-    steps = [{"reason": "old pages mislead", "config": first}, {"reason": "help for others too", "config": GOOD}, {"done": True}]
-    with OpenAICompatibleServer([Reply(f"```json\n{json.dumps(step)}\n```") for step in steps]) as server:
-        told = retrieval.with_environment(
-            HIVE_MIND_LLM="openai:some-model", HIVE_MIND_LLM_URL=server.base_url, HIVE_MIND_LLM_KEY="k"
-        )
-        ended = in_a_process(told, "tune", "--how", "llm", "--name", "served", "-o", "json")
-
-    assert ended.code == 0, ended.err
-    assert [step["reason"] for step in ended.json["steps"][1:]] == ["old pages mislead", "help for others too"]
-    compared = ended.json["comparison"]
-    assert compared["differences"]["nudcg"]["interval"]["low"] > 0
-    assert compared["after"]["distractors_in_5"] <= compared["before"]["distractors_in_5"] / 2
-    assert "old pages mislead" in json.dumps(server.requests[1].body)
-    held_out = [one.query for one in Workspace.open(retrieval.home / "retrieval").golden().split("test")]
-    assert not [query for query in held_out if any(query in json.dumps(one.body) for one in server.requests)]
-    assert retrieval("retrieval", "deploy", "served").code == 0
 
 
 def test_a_model_that_replies_nonsense_is_a_failure(retrieval):

@@ -1,19 +1,15 @@
 """The whole loop in one process, as a person goes through it without a key: init, index, evaluate, tune, deploy."""
 
 import asyncio
-import json
-import re
 
 import pytest
 
-from hive_mind.cognition.budget import Budget
-from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.retrieval.deployment import Order as DeployOrder
 from hive_mind.retrieval.deployment import deploy
 from hive_mind.retrieval.files.starting import init
 from hive_mind.retrieval.measuring.evaluation import bench_of
 from hive_mind.retrieval.tuning.loop import Order, tune
-from hive_mind.retrieval.tuning.tuners import LlmTuner, SearchSettings, SearchTuner
+from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 from tests.sampled import usually
@@ -59,27 +55,3 @@ def test_the_search_improves_held_out_questions_with_embeddings(tmp_path):
     found = gone_through(tmp_path, SearchTuner(), Settings(embed_model=str(model)))
     assert found[0].config("v1-naive").retrieval.method == "hybrid"
     assert_it_was_worth_it(*found)
-
-
-def test_a_language_model_does_the_same_by_reading_what_misled(tmp_path):
-    model = ScriptedModel(a_reader)
-    found = gone_through(tmp_path, LlmTuner(model, Budget(200_000)), Settings(embed="none"))
-    assert_it_was_worth_it(*found)
-    assert [step.reason.split(":")[0] for step in found[1].steps[1:]] == ["faqs mislead", "changelogs mislead"]
-    assert len(model.prompts) == 4
-
-
-def a_reader(prompt):
-    """Leaves out the category that misleads most, as far as it is told; one reply of it can't be used."""
-    if len(re.findall(r"^  better-\d+:", prompt.text, re.MULTILINE)) == 1 and "could not be used" not in prompt.instructions:
-        return "I would leave out the changelogs as well."
-    config = json.loads(re.search(r"^\{.*?^\}", prompt.text, re.MULTILINE | re.DOTALL)[0])
-    misleading = re.findall(r"^    \d+ D (faqs|changelogs)/", prompt.text, re.MULTILINE)
-    if not misleading:
-        return '{"done": true, "reason": "nothing misleads any more"}'
-    worst = max(sorted(set(misleading), reverse=True), key=misleading.count)
-    values = re.findall(r"([\w-]+) \(\d+\)", re.search(r"^  category: (.*)$", prompt.text, re.MULTILINE)[1])
-    allowed = config.get("filters", {}).get("category", values)
-    config["filters"] = {"category": [value for value in allowed if value != worst]}
-    told = f"{worst} mislead: {misleading.count(worst)} of them stand among the first results"
-    return json.dumps({"done": False, "reason": told, "config": config})

@@ -57,33 +57,6 @@ async def test_what_was_decided_is_not_asked_again(ledger: Ledger) -> None:
     assert await desk.open() == []
 
 
-async def test_the_first_decision_counts_and_later_ones_are_kept(ledger: Ledger) -> None:
-    desk = LedgerDesk(ledger, clock_ms=lambda: 5_000)
-    await desk.ask(item())
-
-    assert await desk.decide(said("ines", REJECT, because="seal was replaced"))
-    assert not await desk.decide(said("bo"))
-
-    view = await desk.view(item().id)
-    assert view is not None
-    assert view.decision == said("ines", REJECT, because="seal was replaced")
-    assert (view.decided_ms, view.later) == (5_000, (said("bo"),))
-    assert [one.decision for one in await first(1, desk)] == [view.decision]
-
-
-async def test_of_many_who_decide_at_once_one_is_told_to_count(ledger: Ledger) -> None:
-    desks = [LedgerDesk(ledger) for _ in range(8)]
-    await desks[0].ask(item())
-
-    won = await asyncio.gather(*(desk.decide(said(str(n))) for n, desk in enumerate(desks)))
-
-    view = await desks[0].view(item().id)
-    assert view is not None
-    assert won.count(True) == 1
-    assert view.decision == said(str(won.index(True)))
-    assert {one.by for one in view.later} == {str(n) for n in range(8)} - {view.decision.by}
-
-
 async def test_saying_the_same_again_changes_nothing(ledger: Ledger) -> None:
     desk = LedgerDesk(ledger)
     await desk.ask(item())

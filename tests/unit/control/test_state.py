@@ -11,7 +11,7 @@ from hive_mind.control.state import REVISIONS_MAX, FleetFolder, FleetLocked, Fle
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.builders import run
-from tests.servers.children import Child
+from tests.servers.forked import Forked
 from tests.unit.control.fake_platform import played
 
 STATE = FleetState(
@@ -102,7 +102,7 @@ def test_the_lock_names_the_process_that_holds_it(tmp_path: Path) -> None:
         "        print('held', flush=True); sys.stdin.read()\n"
         "asyncio.run(hold())\n"
     )
-    with Child([sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with Forked([sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
 

@@ -12,7 +12,7 @@ from hive_mind.agents.runs.run_tools import AgentMemory, RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.replacing import PART
 from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX
-from tests.servers.children import Child
+from tests.servers.forked import Forked
 
 WRITES = 40
 PROCESS = """
@@ -37,7 +37,7 @@ def outputs(tmp_path: Path) -> set[str]:
 def test_runs_in_several_processes_lose_none_of_each_others_outputs(tmp_path: Path) -> None:
     names = ("ada", "ben", "cleo")
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
-    started = [Child([*command, name, str(WRITES)]) for name in names]
+    started = [Forked([*command, name, str(WRITES)]) for name in names]
     assert [one.wait(120) for one in started] == [0, 0, 0]
     assert outputs(tmp_path) >= {f"{name}{number}" for name in names for number in range(WRITES)}
 

@@ -21,7 +21,6 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
-from hive_mind.runs.fold import folded
 from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.base import ToolContext
 from hive_mind.tools.functions import tool
@@ -253,16 +252,6 @@ async def test_a_provider_that_does_not_count_does_not_make_a_run_endless(ledger
     state = await driven(parts_over(ledger, conversation=lambda _: Reply("It is a long story. " * 50)), spec)
     assert state.outcome == "exhausted"
     assert "of 2,000 tokens are used" in state.reason
-
-
-async def test_sub_agents_that_work_at_once_share_what_is_left(ledger: Ledger) -> None:
-    task = ("delegate_to_sub_agent", {"name": "look", "task": "t"})
-    parts, spec = delegating(ledger, said("", task, task), sets("found", 1), sets("found", 2), sets("x", 3))
-    spec = spec.model_copy(update={"limits": spec.limits.model_copy(update={"tokens": 1_005})})
-    state = await driven(parts, spec)
-    assert state.outcome == "accepted"
-    children = [head.stream for head in await ledger.heads("run/r.")]
-    assert [folded(await ledger.read(one)).spec.limits.tokens for one in children] == [500, 500]
 
 
 async def test_dollars_are_a_limit_only_where_a_price_is_known(ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.retrieval.deployment import read_deployments, rollback
-from tests.servers.children import Child
+from tests.servers.forked import Forked
 from tests.unit.retrieval.deployments import ANSWERS, BEST, GOOD, NAIVE, NOON, WORSE, place_in, put
 from tests.unit.retrieval.measurements import Ranked, bench
 
@@ -129,7 +129,7 @@ class TestAKill:
             "    rollback(place.workspace, 'ines')\n"
             "    print(flush=True)\n"
         )
-        with Child([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT) as process:
+        with Forked([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT) as process:
             for _ in range(3):
                 assert process.stdout.readline() == b"\n"
             process.kill()

@@ -42,16 +42,6 @@ def test_the_model_reads_what_misled_and_writes_the_next_configuration(tmp_path)
     assert "better-001: 1.000, 0, " in second
 
 
-def test_no_held_out_question_is_told(tmp_path):
-    model, one = tuner(GOOD, DONE)
-
-    tuned(bench(tmp_path), one)
-
-    said = "".join(prompt.text for prompt in model.prompts)
-    assert '"question 1"' in said
-    assert not any(f'"question {number}"' in said for number in range(0, 14, 2))
-
-
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
