@@ -8,7 +8,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.content import ToolCall
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
-from hive_mind.runs.reports import summary_of
+from hive_mind.runs.reports import step_text, summary_of
 from hive_mind.runs.spec import kept
 from hive_mind.runs.steps import entry_of
 from tests.unit.runs.flow import loop, worker
@@ -101,3 +101,46 @@ def test_a_run_that_was_warned_and_does_something_else_goes_in_circles_no_more()
     assert found.summary().is_circling
     assert found.called("r", 1, query="x").summary().is_circling
     assert not found.called("r", 2, query="y").summary().is_circling
+
+
+def test_a_run_that_ended_or_has_not_begun_is_idle() -> None:
+    begun = Journals()
+    assert not begun.summary().is_idle
+    assert begun.add("r", s.Ended("accepted")).summary().is_idle
+
+
+def test_the_tools_that_were_called_most_are_told_and_of_the_others_how_many_there_are() -> None:
+    run = Journals()
+    for number in range(10):
+        for again in range(number + 1):
+            call = ToolCall(f"c{number}.{again}", f"tool{number}", {})
+            run.add("r", s.Replied("p1", calls=(call,)), s.Returned("p1", call.id, "ok"))
+    lines = [line for line in run.summary().evidence if line.startswith("tool")]
+    assert [line.partition(" with")[0] for line in lines] == [f"tool{number}: {number + 1}×" for number in range(9, 1, -1)]
+    assert "2 more tools: tool1 2×, tool0 1×" in run.summary().evidence
+    assert not any("more tool" in line for line in Journals().called("r", 1).summary().evidence)
+
+
+def test_each_step_that_is_news_is_told_with_its_node() -> None:
+    nodes: dict[str, str] = {}
+    call = ToolCall("c1", "recall", {})
+    told = [
+        (s.Entered("p1", "seek"), "seek begins"),
+        (s.Resumed(), "taken up again"),
+        (s.Replied("p1", "well", (call, call)), "seek: recall, recall"),
+        (s.Replied("p1", "well"), "seek: well"),
+        (s.Replied("p1", "well", is_model=False), ""),
+        (s.Returned("p1", "c1", "gone", is_error=True), "seek: error: gone"),
+        (s.Returned("p1", "c1", "ok"), ""),
+        (s.Judged("p2", JudgmentAction.RETRY, "bad"), "p2: retry: bad"),
+        (s.Judged("p1", JudgmentAction.ACCEPT, "good"), ""),
+        (s.Parked("", "0123456789", "why"), "the whole: a person is asked (01234567)"),
+        (s.Answered("i", JudgmentAction.ACCEPT, "ines"), "ines decided: accept"),
+        (s.Warned("p1", "again"), "seek: again"),
+        (s.Paused("ines"), "held up by ines"),
+        (s.Continued("ines"), "ines lets it go on"),
+        (s.Ended("accepted", "so"), "ended: accepted: so"),
+        (s.Compacted("p1", "f.md", 3), "seek: conversation moved to f.md"),
+        (s.Closed("f"), ""),
+    ]
+    assert [step_text(step, nodes) for step, _ in told] == [text for _, text in told]

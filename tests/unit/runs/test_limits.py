@@ -66,6 +66,14 @@ def test_a_run_that_used_its_money_can_report_once_more_and_is_exhausted() -> No
     assert flow.ended == ("exhausted", "1.2000 of 1 US dollars are used")
 
 
+def test_a_run_whose_money_is_just_used_up_is_exhausted() -> None:
+    flow = Flow(worker(TALK, limits={"usd": 0.5}))
+    flow.says("a", call("look", q="1"), usd=0.5)
+    flow.gives("a", e.ToolResult("ok"))
+    flow.go_on()
+    assert flow.ended == ("exhausted", "0.5000 of 0.5 US dollars are used")
+
+
 def test_what_a_choice_among_edges_took_counts() -> None:
     flow = Flow(
         worker(

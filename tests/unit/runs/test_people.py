@@ -113,6 +113,9 @@ def test_a_person_is_told_what_follows_from_yes_and_from_no(spec: WorkerSpec, ye
         flow.whole(ESCALATE)
     (effect,) = [effect for effect in flow.wants if isinstance(effect, e.AskPerson)]
     assert consequences(flow.state, effect) == (yes, no)
+    before = flow.state.asked
+    flow.give(e.ItemOpened(effect.id, "i"))
+    assert flow.state.asked == before + (not effect.place)
 
 
 def test_a_person_is_told_goal_cost_and_inputs_and_the_values_but_no_feedback() -> None:
