@@ -8,8 +8,8 @@ it. Half of the articles and conversations calibrate, the others are reported.
     python -m benchmarks.deciding --data DATA [--embed MODEL] [--most 200] [--calibrate] [--second-look FOLDER] [--curve]
     python -m benchmarks.deciding --documentation NAME=FOLDER … [--embed MODEL]
 
-`--calibrate` fits the weights anew (scikit-learn) and prints them as `hive_mind/cognition/answering/calibration.py` has them;
-`--second-look` also asks the cross-encoder of `benchmarks.ms_marco` about the four likeliest facts.
+`--calibrate` fits the weights anew (scikit-learn) and prints them as `hive_mind/cognition/answering/calibration.py` has them, and
+whether it has these; `--second-look` also asks the cross-encoder of `benchmarks.ms_marco` about the four likeliest facts.
 """
 
 import argparse
@@ -264,7 +264,8 @@ def fitted(asked: Sequence[Asked]) -> dict[str, float]:
     weight = model.coef_[0] / spreads
     found = {name: value + BONUS.get(name, 0.0) for name, value in zip(FIGURES, weight.tolist(), strict=True)}
     found["intercept"] = float(model.intercept_[0] - weight @ means)
-    return {name: round(value, 2) for name, value in found.items()}
+    # By words nothing is embedded, so meaning has no weight.
+    return {name: round(value, 2) for name, value in found.items() if value}
 
 
 def odds_of(asked: Asked) -> dict[str, float]:
@@ -364,8 +365,10 @@ def measured(options: argparse.Namespace) -> None:
     chosen, held_out = [one for one in asked if one.calibrates], [one for one in asked if not one.calibrates]
     if options.calibrate:
         table = "MEANING" if options.embed else "WORDS"
-        setattr(likelihood, table, fitted(chosen))
-        print(table, "=", json.dumps(getattr(likelihood, table), indent=4), flush=True)
+        in_use, weights = getattr(likelihood, table), fitted(chosen)
+        setattr(likelihood, table, weights)
+        print(f"{table}: Mapping[str, float] = {json.dumps(weights, indent=4)}")
+        print(f"{'as' if weights == in_use else 'unlike'} calibration.py", flush=True)
     rows = [row for answering in LEAST_ODDS for row in figures(held_out, answering)]
     for row in [*rows, *(curve(held_out) if options.curve else ())]:
         print(row, flush=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
-from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.elimination import few_that_hold
@@ -24,9 +23,9 @@ from hive_mind.cognition.answering.relevance import (
     RelevanceSettings,
     Relevant,
     asked_about_known,
-    may_be_meant,
     relevant,
 )
+from hive_mind.cognition.answering.subject import only_asks
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import relative_moments
@@ -211,8 +210,8 @@ def _decided(
 ) -> list[Relevant]:
     """The facts that answer and those on topic beside them; none where no fact is likely enough to answer.
 
-    Where one is, all answer that the rules accept, and those that are likely enough, may be meant and hold the form of answer
-    that is wanted. Of a few facts nothing tells which words are rare, so there the rules decide alone.
+    Where one is, all answer that the rules accept, and those that are likely enough and state anything. Of a few facts nothing
+    tells which words are rare, so there the rules decide alone.
     """
     if len(hits) < FACTS_MIN:
         return list(judged)
@@ -221,7 +220,7 @@ def _decided(
     ids_meant, decided = about_what_is_named(questions[0], hits), []
     for hit in hits:
         relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in ids_meant
-        answers = (relevant is not None and relevant.answers) or (is_likely and _may_answer(questions[0], hit.fact))
+        answers = (relevant is not None and relevant.answers) or (is_likely and not only_asks(hit.fact))
         if answers or relevant:
             decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
     return decided if any(judged_hit.answers and odds[judged_hit.hit.fact.id] >= least for judged_hit in decided) else []
@@ -247,10 +246,6 @@ def _left_open(parts: Sequence[str], hits: Sequence[Hit], sources: Sequence[Hit]
         return []
     named, unknown = (", ".join(f"“{part}”" for part in group) for group in (known, [p for p in parts if p not in known]))
     return [f"Partly: {named} is answered, {unknown} is not."]
-
-
-def _may_answer(question: str, fact: Fact) -> bool:
-    return may_be_meant(question, fact) and not lacks_form(question, fact)
 
 
 def not_known(hits: Sequence[Hit] = ()) -> Answer:

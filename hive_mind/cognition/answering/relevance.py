@@ -15,7 +15,7 @@ from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
-from hive_mind.cognition.answering.subject import name_in_fact, named_before, only_about, refers
+from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, stated
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
@@ -30,7 +30,6 @@ from hive_mind.cognition.answering.wordings import (
 )
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import TableRecord, heads_of, is_table_row, record_of
-from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
@@ -109,15 +108,6 @@ _MISSED_PER_LETTER = 1 / 3
 # In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
 _DOUBT_BM25 = 4
 
-# "Ola: Is there shade? Lina burns easily"
-_ASKED_ON = regex(
-    r"^[^\W\d_][\w .'-]{0,40}: (?=[^?]*+\?\s.)(?:[^?]*\b)?"
-    r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
-    r"should|has|have|any|wer|was|wann|wo|wie|warum|ist|sind|hat|haben|kann|können)\b[^?]*\?\s+(?P<rest>.+)$",
-    re.DOTALL | re.IGNORECASE,
-)
-_LINKED = regex(r"^\[(?P<text>[^\]\n]{1,300})\]\([^)\n]{0,500}\)$")
-_REPLIED = regex(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
 _DIGIT = regex(r"\d")
 # At least this many words, and of their letters this share, show that a fact goes on about what was named before it.
 _GOING_ON_WORDS_MIN, _GOING_ON_SHARE_MIN = 2, 0.7
@@ -144,7 +134,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     A text under a heading is about the heading's subject, and a short answer about the text just before it.
     """
     fact = hit.fact
-    own = phrases_of(_stated(fact), fact.concept, fact.speaker, " ".join(fact.entities)) | measured_in(fact.content)
+    own = phrases_of(stated(fact), fact.concept, fact.speaker, " ".join(fact.entities)) | measured_in(fact.content)
     titles = terms_in(" ".join((*map(title_of, fact.sources), heads_of(fact))))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
@@ -205,12 +195,6 @@ def _is_stated(term: str, terms: frozenset[str]) -> bool:
     return bool(met_in((term,), terms)) or not kin_of(term).isdisjoint(terms)
 
 
-def _stated(fact: Fact) -> str:
-    """A fact without the question that is asked in it, unless somebody else replies to that."""
-    match = _ASKED_ON.search(fact.content)
-    return match["rest"] if match and not _REPLIED.search(fact.content) else fact.content
-
-
 def _hangs(fact: Fact) -> bool:
     """Whether what stands before a fact says what it is about: a title, a question, or what "it" is."""
     said = fact.content.removeprefix(f"{fact.speaker}: ")
@@ -239,7 +223,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     One that answers a part of the question answers it. Where one does, the others need only share a word: a shorter fact often
     holds the answer.
     """
-    stating = [hit for hit in hits if not _only_asks(hit.fact)]
+    stating = [hit for hit in hits if not ends_asking(hit.fact)]
     question = as_written(question, stating)
     aliases = frozenset(alias for _, alias in aliases_of(question, stating))
     apart = asked_about_known(question, hits, settings)
@@ -258,13 +242,6 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     ]
 
 
-@ornament(lambda *_: False)
-def may_be_meant(question: str, fact: Fact) -> bool:
-    """Whether a fact states anything about those who are asked about, and of several the one that is picked."""
-    says, terms = bool(terms_in(fact.content.removeprefix(f"{fact.speaker}: "))), asked_of(question)
-    return says and not _only_asks(fact) and only_about(terms.named, fact) is not None and _is_picked(question, terms, fact)
-
-
 def _is_picked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     terms = _terms_of(fact)
     return all(_is_stated(term, terms) for term in asked.roles | asked.deeds | _qualifiers(question))
@@ -276,7 +253,7 @@ def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSet
     if described is None:
         return ()
     answering = [
-        one for one in _judged(described.who, [hit for hit in hits if not _only_asks(hit.fact)], settings) if one.answers
+        one for one in _judged(described.who, [hit for hit in hits if not ends_asking(hit.fact)], settings) if one.answers
     ]
     answering.sort(key=lambda one: -one.found.share)
     names = answering_names(described, [one.hit.fact for one in answering if one.hit.fact.is_current][:_IDENTIFYING_MAX])
@@ -311,12 +288,6 @@ def _only_about(terms: QuestionTerms, hit: Hit) -> Hit | None:
     left, all_met = (_letters(met_in(words, terms_in(fact.content))) for fact in (part, hit.fact))
     keyword = hit.components.keyword * left / max(1, all_met)
     return replace(hit, fact=part, components=replace(hit.components, keyword=keyword))
-
-
-def _only_asks(fact: Fact) -> bool:
-    """Whether a fact is a question that nobody answers in it, or a link to an answer."""
-    message = _LINKED.sub(r"\g<text>", fact.content.removeprefix(f"{fact.speaker}: "))
-    return is_question(message) and not _REPLIED.search(fact.content)
 
 
 def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -418,7 +389,7 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
 
     First names alone are too common for that, and so are spans of time. Things without a name need the rarer kinds.
     """
-    terms = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
+    terms = phrase_terms(stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     if not (asked.named or asked.identifiers):
         return _owner_in(question) in asked.words & terms and holds_distinctive(question, said)

@@ -7,14 +7,19 @@ Spoken: in a dialogue "I" is who speaks and "you" is somebody else, so what Ana 
 
 Both speak about the same things and name each other, so words and names alone take one for the other. Pronouns tell whom a
 sentence is about: one with "your" and no "my" is about another than its speaker, and in "Ana, I sold my boat" Ana only listens.
+
+Asked: what a fact asks, it doesn't state.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hive_mind.cognition.extraction.sentences import sentences
+from hive_mind.cognition.extraction.statements import is_question, is_statement
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -38,6 +43,16 @@ _ADDRESSED = regex(
     r"(?:^(?:[A-Z]\w{1,20} )?|[,.!?] |\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Tt]hank you|[Ww]ow|[Yy]eah|[Cc]ongrats) )"
     r"[A-Z][\w'-]{0,40}(?=[,.!?]|$)"
 )
+
+# "Ola: Is there shade? Lina burns easily"
+_ASKED_ON = regex(
+    r"^[^\W\d_][\w .'-]{0,40}: (?=[^?]*+\?\s.)(?:[^?]*\b)?"
+    r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
+    r"should|has|have|any|wer|was|wann|wo|wie|warum|ist|sind|hat|haben|kann|können)\b[^?]*\?\s+(?P<rest>.+)$",
+    re.DOTALL | re.IGNORECASE,
+)
+_LINKED = regex(r"^\[(?P<text>[^\]\n]{1,300})\]\([^)\n]{0,500}\)$")
+_REPLIED = regex(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
 
 
 def names_in(text: str) -> tuple[Name, ...]:
@@ -123,3 +138,31 @@ def _may_be(sentence: str, *, speaks: bool) -> bool:
     """Whether a sentence may be about the one who speaks, or about the one who listens."""
     is_mine, is_yours = _MINE.search(sentence) is not None, _YOURS.search(sentence) is not None
     return is_mine in (is_yours, speaks)
+
+
+def stated(fact: Fact) -> str:
+    """A fact without the question that is asked in it, unless somebody else replies to that."""
+    match = _ASKED_ON.search(fact.content)
+    return match["rest"] if match and not _REPLIED.search(fact.content) else fact.content
+
+
+def ends_asking(fact: Fact) -> bool:
+    """Whether a fact ends in a question that nobody answers in it, or is a link to an answer.
+
+    The rules leave it out, whatever it says ahead of that: they count its words, and those are often words of the question.
+    """
+    return is_question(_message(fact)) and not _REPLIED.search(fact.content)
+
+
+@ornament(lambda *_: True)
+def only_asks(fact: Fact) -> bool:
+    """Whether a fact says nothing, or ends in such a question and states nothing ahead of that."""
+    if not terms_in(_message(fact)):
+        return True
+    return ends_asking(fact) and not any(
+        is_statement(sentence) and not is_question(sentence) for sentence in sentences(_message(fact))
+    )
+
+
+def _message(fact: Fact) -> str:
+    return _LINKED.sub(r"\g<text>", fact.content.removeprefix(f"{fact.speaker}: "))

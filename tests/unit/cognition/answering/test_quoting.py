@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, quotation, strong
-from hive_mind.cognition.answering.relevance import Judgement, Relevant
+from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, Relevant
+from hive_mind.cognition.answering.relevance import relevant as judged_by_rules
 from hive_mind.model.query import Contributions, Hit
 from tests.unit.cognition.reading import answer, hit
 
@@ -214,3 +215,24 @@ def test_a_part_that_nothing_answers_is_named_beside_the_one_that_is():
     paid = hit("Otto paid for the new rope of the lift.")
     assert "Partly" not in answer("When was the lift inspected and who paid for the new rope?", lift, paid).text
     assert "Partly" not in answer("When was the lift inspected?", lift).text
+
+
+@pytest.mark.parametrize(
+    ("question", "likely", "speaker"),
+    [
+        ("When are harbour committees established?", "Harbour committees are established where members want them.", ""),
+        (
+            "Who translated the old harbour rules of Corrin?",
+            "Guyard de Moulin put the old harbour rules of Corrin into French.",
+            "",
+        ),
+        ("When did Ola join the harbour choir?", "I just joined the harbour choir, Ben. How about you?", "Ola"),
+    ],
+)
+def test_among_many_facts_a_likely_one_is_quoted_though_the_rules_do_not_accept_it(question: str, likely: str, speaker: str):
+    others = [hit(f"Note {number} is about the weather.", 0.1) for number in range(12)]
+    fact = hit(f"{speaker}: {likely}" if speaker else likely, 1.0, keyword=25.0, speaker=speaker)
+
+    assert not any(judged.answers for judged in judged_by_rules(question, [fact, *others], RelevanceSettings()))
+    assert [source.fact for source in answer(question, fact, *others).sources] == [fact.fact]
+    assert not answer(question, hit(question, 1.0, keyword=25.0), *others).is_known

@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.relevance import judgement
-from hive_mind.cognition.answering.subject import only_about
+from hive_mind.cognition.answering.subject import only_about, only_asks
 from hive_mind.ranking.tokens import terms_in
 from tests.unit.cognition.reading import answer, hit
 
@@ -114,3 +114,20 @@ def test_what_ana_says_about_the_boat_of_ben_does_not_answer_what_is_asked_about
 
     assert not answer(question, hit("Ana: Wow, your boat is such a lovely blue!", speaker="Ana", keyword=9.0)).is_known
     assert answer(question, hit("Ana: My boat is blue like yours.", speaker="Ana", keyword=9.0)).is_known
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        ("Ola: When does the pump start?", True),
+        ("Ola: Hi Ben! Great. When does the pump start?", True),
+        ("Ola: The pump started on Monday. How is yours?", False),
+        ("Ola: The pump started on Monday.", False),
+        ("Ola: When does it start? Ben: At nine.", False),
+        ("[When does the pump start?](pump.md)", True),
+        ("Ola: …", True),
+    ],
+)
+def test_a_turn_that_states_something_ahead_of_its_question_does_not_only_ask(said: str, asks: bool):
+    speaker = "Ola" if said.startswith("Ola: ") else ""
+    assert only_asks(hit(said, speaker=speaker).fact) is asks
