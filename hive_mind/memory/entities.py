@@ -6,6 +6,7 @@ the text shows that it is a name; `Vocabulary` is what a text shows about its wo
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from hive_mind.regex import regex
@@ -69,13 +70,9 @@ class _Word(NamedTuple):
 
 def vocabulary_of(sentences: Iterable[str]) -> Vocabulary:
     """The common evidence of these sentences."""
-    return _shown_by(word for sentence in sentences for word in _words(sentence))
-
-
-def _shown_by(words: Iterable[_Word]) -> Vocabulary:
     names: set[str] = set()
     ordinary: set[str] = set()
-    for word in words:
+    for word in chain.from_iterable(map(_words, sentences)):
         if word.text[0].islower():
             ordinary.add(word.text)
         elif word.text[0].isupper() and not word.begins_sentence:
@@ -90,7 +87,7 @@ def entities(sentence: str, vocabulary: Vocabulary | None = None) -> tuple[str, 
     lettered = [word for word in words if word.text[0].isalpha()]
     # In a headline, or a shout, capitals tell nothing.
     is_shouted = len(lettered) > 3 and all(word.text.isupper() for word in lettered)
-    names = [] if is_shouted else list(_names(sentence, words, vocabulary or _shown_by(words)))
+    names = [] if is_shouted else list(_names(sentence, words, vocabulary or vocabulary_of([sentence])))
     spans = sorted(codes + _outside(names, codes))
     return tuple(dict.fromkeys(text for _, _, text in spans))[:_ENTITIES_MAX]
 

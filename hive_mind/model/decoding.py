@@ -11,7 +11,7 @@ T = TypeVar("T")
 Hook = Callable[[type, Any], Any] | None
 
 _LOCK = RLock()
-"""held while msgspec learns the fields of a type and of those within it, which it then knows for good"""
+"""held while msgspec learns the fields of a type and of those within it, which it then knows for good, and while it converts"""
 
 
 @overload
@@ -41,8 +41,7 @@ def converted(value: Any, kind: Any, hook: Hook = None) -> Any: ...
 def converted(value: Any, kind: Any, hook: Hook = None) -> Any:
     """Plain lists, dicts and values as this type. Raises `ValidationError` of msgspec."""
     with _LOCK:
-        _msgpack_decoder(kind, None)
-    return msgspec.convert(value, kind, dec_hook=hook)
+        return msgspec.convert(value, kind, dec_hook=hook)
 
 
 @cache

@@ -255,7 +255,8 @@ class _Layouter:
             yield from self._start_item(line[item.end() :])
         elif (log := log_line_of(line)) and (log.is_marked or not self._is_wrapped(line)):
             yield from self._start(Block(line, Layout.LOG, stamp=log.stamp))
-        elif self._continues(line):
+        # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
+        elif self._open is not None and not self._is_quoted and (self._open.layout is Layout.UTTERANCE or self._is_wrapped(line)):
             self._parts.append(line)
         else:
             yield from self._start(Block(line, Layout.PROSE, is_quoted=self._is_quoted))
@@ -286,12 +287,6 @@ class _Layouter:
         yield from self._start(
             Block(line, Layout.ROW, topic=self._table_topic if len(self._table_topic) <= _HEADING_CHARS_MAX else "")
         )
-
-    def _continues(self, line: str) -> bool:
-        # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
-        if self._open is None or self._open.layout in (Layout.ROW, Layout.LOG) or self._is_quoted:
-            return False
-        return self._open.layout is Layout.UTTERANCE or self._is_wrapped(line)
 
     def _is_wrapped(self, line: str) -> bool:
         """Whether a sentence of the open block goes on in this line."""

@@ -168,7 +168,13 @@ class SqliteStore:
         tick = await self._worker.do(lambda record: record.tick)
         async for values in self._pages(page):
             yield values
-        await self._worker.do(lambda record: record.compare(kind, rows, sums, tick))
+
+        def compare(record: RecordFile | RecordView) -> None:
+            """Look whether this reading of a whole kind found all that was written, where nothing was written since."""
+            if record.tick == tick and not self._health.damaged:
+                record.ask(lambda reading: reading.name_missing(kind, rows, sums))
+
+        await self._worker.do(compare)
 
     async def _pages(self, page: Callable[[Reading, Part], _Answer]) -> AsyncIterator[_Answer]:
         """All pages of what there was when the first was asked for; none that is empty."""

@@ -131,11 +131,6 @@ class RecordFile:
         with translating(self._file.path, FORMAT):
             return query(self._reading)
 
-    def compare(self, kind: int, rows: int, sums: int, tick: int) -> None:
-        """Look whether a reading of a whole kind found what was written until `tick`, where nothing was written since."""
-        if self.tick == tick and not self._health.damaged:
-            self.ask(lambda reading: reading.name_missing(kind, rows, sums))
-
     def put_aside(self, derived: bytes) -> None:
         """Keep a derivation of the record beside it."""
         put(self._health.path, derived)
@@ -193,10 +188,6 @@ class RecordView:
         """The answer, with errors in our words. Any thread may ask."""
         with self._alone, translating(self._path, FORMAT):
             return query(self._reading)
-
-    def compare(self, kind: int, rows: int, sums: int, tick: int) -> None:
-        if self.tick == tick and not self._health.damaged:
-            self.ask(lambda reading: reading.name_missing(kind, rows, sums))
 
     def put_aside(self, derived: bytes) -> None:
         """Not where somebody writes, and not what is made of a record of which something was erased since."""
