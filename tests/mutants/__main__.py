@@ -1,7 +1,7 @@
 """How many mutants of the pure rooms do tests catch? `make mutants` draws 1,000: SEED=11 COUNT=1000 ROOMS="ranking crdt".
 
-One process collects the tests of those rooms and runs each once, which says which of them call which function. Each mutant is
-then a fork in which the tests that call its function run, quick ones first, until one fails.
+One process collects the tests of those rooms and those across rooms, and runs each once, which says which of them call which
+function. Each mutant is then a fork in which the tests that call its function run, quick ones first, until one fails.
 """
 
 import argparse

@@ -11,6 +11,7 @@ from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.question import InColumns, Ranking, Reading, at_once, ranking_of
+from hive_mind.ranking.related.second_hop import WEIGHT
 from tests.builders import fact
 
 QUESTION = Query("Where was the author of Ash born?", 2)
@@ -61,6 +62,7 @@ def test_the_best_is_read_with_those_that_are_shown_and_its_names_are_the_second
     assert [(reading.ids, len(reading.beside)) for reading in world.readings] == [([NOVEL.id], 2)]
     assert world.probes[1].terms == ("ivo", "kern", "triest")
     assert contents(ranking, 3)[2] == BIRTH.content
+    assert ranking.lent == pytest.approx({NOVEL.id: WEIGHT, BIRTH.id: WEIGHT})
     assert [part.pool.ids for part in ranking.passed] == [(BIRTH.id,)]
 
 
