@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -119,6 +120,31 @@ def test_what_apply_is_going_to_do_is_what_is_shown(hive_mind: HiveMind, monkeyp
     (shown,) = (block for block in BLOCKS if block.startswith("    $ hive-mind apply -f manifests/flat.yaml\n"))
     planned = hive_mind("plan", "-f", "manifests/flat.yaml").out
     assert planned.splitlines() == textwrap.dedent(shown).splitlines()[1:5]
+
+
+def test_an_operator_sees_what_is_shown(guarded: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "manifests", tmp_path / "manifests")
+    monkeypatch.chdir(tmp_path)
+    fleet = guarded.with_environment(HIVE_MIND_HOME=".hive")
+    manifest = tmp_path / "manifests" / "flat.yaml"
+    # In the order of the page, but for a second apply, after which it shows what is deleted.
+    asked, planned, deleted = (
+        textwrap.dedent(block).removeprefix("$ ").splitlines()
+        for block in BLOCKS
+        if re.match(r" {4}\$ hive-mind (ask .* --agent ferry|plan -f manifests/flat.yaml|delete)\n", block)
+    )
+
+    assert fleet("apply", "-f", "manifests/flat.yaml").code == 0
+    assert lines(fleet, asked[0]) == asked[1:]
+    edited = manifest.read_text().replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n")
+    manifest.write_text(edited.replace("name: ferry", "name: boats"))
+    assert lines(fleet, planned[0]) == planned[1:]
+    assert sorted(lines(fleet, deleted[0])) == sorted(line.replace("boats", "ferry") for line in deleted[1:])
+
+
+def lines(hive_mind: HiveMind, call: str) -> list[str]:
+    ended = hive_mind(*shlex.split(call)[1:])
+    return [line.rstrip() for line in (ended.err + ended.out).splitlines()]
 
 
 def test_the_table_of_topologies_is_what_is_printed(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

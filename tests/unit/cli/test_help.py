@@ -5,6 +5,7 @@ What a message tells people to type is a command that there is.
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer._click.exceptions import ClickException
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -116,3 +118,48 @@ def _below(name: str) -> frozenset[str] | None:
     """The commands of a group; None where it is none."""
     commands = getattr(typer.main.get_group(commands_in(ENTRIES[name].module)).commands.get(name), "commands", None)
     return None if commands is None else frozenset(commands)
+
+
+# A line of a document that is a call: what follows two blanks and a hash is a remark, and what a shell would do is not ours.
+_CALL = re.compile(r"^ {4}(?:\$ |[A-Z_]+=\S+ )*hive-mind (.+)$", re.MULTILINE)
+_SHELL = re.compile(r"\s+#.*|\s*[<>|&].*")
+_BESIDE = re.compile(r"^ {4}hive-mind (.+?)\s+#.*\balso ([a-z-]+(?:, [a-z-]+)+)", re.MULTILINE)
+# Forms and not calls: "[NAME | -f FILE]", "[--yes]".
+_FORM = re.compile(r"\s*\[[^\]]*\]")
+
+
+def calls_in_documents() -> Iterator[tuple[str, str]]:
+    for file in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "manifests").rglob("*.yaml"))):
+        text = re.sub(r"(?m)^#  ", "   ", file.read_text("utf-8"))
+        for call in _CALL.findall(text):
+            # What a reader puts in, such as TURNS, may be a number.
+            yield f"{file.name}: {call}", re.sub(r"\b[A-Z]{3,}\b", "1", _SHELL.sub("", _FORM.sub("", call)))
+
+
+def test_documents_show_only_calls_that_there_are(commands: dict[tuple[str, ...], Any]) -> None:
+    called, wrong = 0, []
+    for place, call in calls_in_documents():
+        words = shlex.split(call)
+        path = max((tuple(words[:length]) for length in range(3) if tuple(words[:length]) in commands), key=len)
+        try:
+            commands[path].make_context("hive-mind", words[len(path) :])
+        except (typer.Exit, SystemExit):
+            pass
+        except ClickException as error:
+            wrong.append(f"{place}: {error.format_message()}")
+        called += 1
+    assert called > 150
+    assert wrong == [], "\n".join(wrong)
+
+
+def test_commands_named_in_remarks_of_documents_are_commands_or_options(commands: dict[tuple[str, ...], Any]) -> None:
+    """As in `hive-mind facts list   # also --count, search, show`: commands beside that one, or its options."""
+    wrong = []
+    for file in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        for call, named in _BESIDE.findall(file.read_text("utf-8")):
+            words = shlex.split(call)
+            path = max((tuple(words[:length]) for length in range(3) if tuple(words[:length]) in commands), key=len)
+            beside = {other[-1] for other in commands if other[: len(path) - 1] == path[:-1] and len(other) == len(path)}
+            known = beside | {option for parameter in commands[path].params for option in parameter.opts}
+            wrong += [f"{file.name}: {word}" for word in named.split(", ") if word not in known]
+    assert wrong == [], "\n".join(wrong)
