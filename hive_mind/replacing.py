@@ -2,15 +2,19 @@
 
 Killed at any moment, or without power, the place has what it had or all of the new. A process that is killed leaves half a file
 whose name ends in `.part`. It holds a lock on it while it writes, so that what nobody holds is known for abandoned: the next
-one that writes to that place removes it.
+one that writes to that place removes it. So it is with folders for copies among the system's temporary ones: they hold
+memories, and the next one that makes such a folder, or erases, removes what killed processes left.
 """
 
 import os
 import secrets
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import gettempdir, mkdtemp
+from typing import Self
 
 from hive_mind.file_lock import is_deleted, try_lock
 from hive_mind.private import private_folder
@@ -107,6 +111,41 @@ def remove_abandoned(*paths: Path) -> list[Path]:
     for half in halves:
         half.unlink(missing_ok=True)
     return halves
+
+
+# A folder is called so from when it is locked. A process that is killed before leaves one that is empty.
+_PASSING, _BEFORE = "hive-mind-passing-", "hive-mind-"
+
+
+class PassingFolder:
+    """A folder for copies that are of use to this process alone, and gone once it is closed. Raises `OSError`."""
+
+    def __init__(self) -> None:
+        remove_passed()
+        folder = Path(mkdtemp(prefix=_BEFORE))
+        self._lock = os.open(folder, os.O_RDONLY)
+        with suppress(OSError):
+            # Without locks nobody removes it.
+            try_lock(self._lock)
+        self.path = folder.rename(folder.with_name(_PASSING + folder.name.removeprefix(_BEFORE)))
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def remove_passed() -> None:
+    """Remove the folders for copies that killed processes of this user left."""
+    for folder in Path(gettempdir()).glob(f"{_PASSING}*"):
+        with suppress(OSError):
+            if folder.lstat().st_uid == os.getuid() and is_abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _halves_in(folder: Path) -> list[Path]:

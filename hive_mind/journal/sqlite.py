@@ -23,12 +23,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from zlib import crc32
 
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
 from hive_mind.journal.base import Journal
+from hive_mind.replacing import PassingFolder
 from hive_mind.sqlite import Lock, lock_path, log_path
 from hive_mind.sqlite.file import File, FileFormat, unreadable
 from hive_mind.sqlite.log import HEADER_BYTES
@@ -156,8 +156,8 @@ def _read_at_rest(path: Path) -> list[Put]:
 
 
 def _read_open(path: Path) -> list[Put]:
-    with TemporaryDirectory(prefix="hive-mind-journal-") as folder:
-        copy = Path(folder) / path.name
+    with PassingFolder() as folder:
+        copy = folder.path / path.name
         try:
             return _load_copy(path, copy)
         except DatabaseUnreadable as error:

@@ -17,7 +17,6 @@ import logging
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.errors import DatabaseUnreadable
+from hive_mind.replacing import PassingFolder
 
 _log = logging.getLogger(__name__)
 
@@ -333,8 +333,8 @@ def connect(path: Path, log: Path) -> sqlite3.Connection:
 
 def connect_copy(path: Path, log: Path, change: Callable[[sqlite3.Connection], None] | None = None) -> sqlite3.Connection:
     """A connection that only reads a copy, which `change` may change before. No name of the copy is left."""
-    with tempfile.TemporaryDirectory(prefix="hive-mind-") as folder:
-        copy = Path(folder) / path.name
+    with PassingFolder() as folder:
+        copy = folder.path / path.name
         shutil.copyfile(path, copy)
         if log.exists():
             shutil.copyfile(log, copy.with_name(log.name))

@@ -86,6 +86,19 @@ def test_decoders_are_made_in_one_place() -> None:
     assert others == {"decoding.py"}
 
 
+def test_copies_lie_in_folders_that_the_next_one_removes_where_their_process_was_killed() -> None:
+    """Among the system's temporary files a copy of a memory would stay for ever, and no erasing would find it."""
+    lasting = {"mkdtemp", "mkstemp", "TemporaryDirectory", "NamedTemporaryFile"}
+    makers = {
+        source.path.name
+        for source in SOURCES
+        for node in source.nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in lasting
+    }
+
+    assert makers == {"replacing.py"}
+
+
 def test_only_the_host_opens_nodes_and_the_simulations_that_carry_them_out_themselves() -> None:
     """Resettlement and document 004's graph have nodes that are on no bus."""
     assert users_of("NodeRunner") == {"host.py"}

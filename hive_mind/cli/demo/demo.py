@@ -5,7 +5,6 @@ Needs nothing, and keeps nothing unless a folder is given.
 The demo with several agents: each learns a part of the little world, and one answers from what all of them shared.
 """
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from hive_mind.evals.arms.keeping import names_of
 from hive_mind.evals.demo import DemoQuestion, DemoResult, documents, questions, summaries
 from hive_mind.hive.topology.spec import NAMES, is_shared, spec_of
 from hive_mind.model.gathered import Answer
+from hive_mind.replacing import PassingFolder
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder
@@ -197,8 +197,8 @@ def _settings(home: Path, embed: str, model: str | None) -> Settings:
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
     if keep is None:
-        with tempfile.TemporaryDirectory(prefix="hive-mind-demo-") as folder:
-            yield Path(folder)
+        with PassingFolder() as folder:
+            yield folder.path
         return
     if keep.exists() and not keep.is_dir():
         raise InvalidInput(f"{keep} is a file: give a folder to keep the demo in")

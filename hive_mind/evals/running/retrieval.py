@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
@@ -26,6 +25,7 @@ from hive_mind.hive.topology.spec import is_shared
 from hive_mind.measure import Estimate
 from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.replacing import PassingFolder
 from hive_mind.runtime.settings import Settings
 
 ScopeName = Literal["per-conversation", "pooled"]
@@ -88,8 +88,8 @@ def evaluate(
     Raises `InvalidInput` for data or a method that can't be used or a missing embedding model, `HiveError` for an arm that fails.
     """
     experiment = experiment_of(request)
-    with TemporaryDirectory(prefix="hive-mind-eval-") as passing:
-        folder, vectors = out or Path(passing) / "run", request.cache or Path(passing) / "vectors"
+    with PassingFolder() as passing:
+        folder, vectors = out or passing.path / "run", request.cache or passing.path / "vectors"
         order = RunOrder(experiment, folder, settings, vectors, arguments=arguments, needs_model=True)
         for failed in run(order, report).failed:
             raise HiveError(failed.why)

@@ -10,7 +10,7 @@ from hive_mind.bus.dead_letters import SUFFIX, DeadLetterFile
 from hive_mind.errors import HiveError
 from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
-from hive_mind.replacing import abandoned, remove_abandoned
+from hive_mind.replacing import abandoned, remove_abandoned, remove_passed
 from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted, quotes, residue
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.settings import Settings
@@ -85,7 +85,8 @@ async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Era
 
 
 def look_for_residue(home: Path, erased: Erased) -> None:
-    """Name every file of a home that still has a byte of it."""
+    """Name every file of a home that still has a byte of it. Copies that killed processes left elsewhere go."""
+    remove_passed()
     for path in residue(home, erased.texts):
         erased.owed.append(Owed(str(path), "still has a text that was erased: delete it, or what quotes it, and erase again"))
 

@@ -9,14 +9,13 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted
+from hive_mind.replacing import PassingFolder
 from hive_mind.sqlite.file import translating
 from hive_mind.sqlite.log import is_unwritable
 from hive_mind.store.graph import questions
@@ -57,7 +56,7 @@ class Graph:
         self._record, self._idle_s = record.resolve(), idle_s
         self._report: Report = report or _no_report
         self._child: Child | None = None
-        self._aside: TemporaryDirectory[str] | None = None
+        self._aside: PassingFolder | None = None
         self._is_begun = False
         """whether the process works on the query itself"""
         self._turn = asyncio.Lock()
@@ -114,7 +113,7 @@ class Graph:
     @property
     def _folder(self) -> Path:
         """Where Kuzu's database is: beside the record, or, where nothing can be made there, in a folder for this time."""
-        return self._record.parent if self._aside is None else Path(self._aside.name)
+        return self._record.parent if self._aside is None else self._aside.path
 
     async def close(self) -> None:
         """End the process. Closing twice is fine; another query starts it again."""
@@ -179,7 +178,7 @@ class Graph:
         if self._child is None or self._child.process.returncode is not None:
             await self._end()
             if self._aside is None and is_unwritable(self._record):
-                self._aside = await asyncio.to_thread(partial(TemporaryDirectory, prefix="hive-mind-"))
+                self._aside = await asyncio.to_thread(PassingFolder)
             self._child = await Child.started(_CHILD, str(self._record), str(self._idle_s), str(self._folder))
         return self._child
 
@@ -190,7 +189,7 @@ class Graph:
             GraphLocation(self._folder).give_room_back()
             if self._aside is not None:
                 aside, self._aside = self._aside, None
-                await asyncio.to_thread(aside.cleanup)
+                await asyncio.to_thread(aside.close)
 
 
 def _error(name: str, message: str) -> errors.HiveError:

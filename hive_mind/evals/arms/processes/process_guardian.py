@@ -6,10 +6,8 @@ gone. Run it as `python -m hive_mind.evals.arms.processes.process_guardian`; `op
 """
 
 import asyncio
-import shutil
 import signal
 import sys
-import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +19,7 @@ from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.process_files import processes_in
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, ConfigError, HiveError
 from hive_mind.model.decoding import json_decoder
+from hive_mind.replacing import PassingFolder
 from hive_mind.runtime.workers.config import BusConfig
 
 _SERVER_WITHIN_S = 90.0
@@ -100,15 +99,14 @@ async def _ended(process: Process) -> None:
 def main() -> None:
     """Keep it until nobody needs it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    folder = Path(tempfile.mkdtemp(prefix="hive-mind-eval-"))
-    try:
-        sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_begin(folder))) + b"\n")
-        sys.stdout.buffer.flush()
-        sys.stdin.read()
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        asyncio.run(_end(folder))
-        shutil.rmtree(folder)
+    with PassingFolder() as folder:
+        try:
+            sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_begin(folder.path))) + b"\n")
+            sys.stdout.buffer.flush()
+            sys.stdin.read()
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            asyncio.run(_end(folder.path))
 
 
 async def _begin(folder: Path) -> GuardianReady:
