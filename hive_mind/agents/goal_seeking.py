@@ -7,8 +7,11 @@ Where an agent's inputs come from: a list, a file, standard input, or a queue th
 """
 
 import asyncio
+import codecs
+import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeVar
@@ -31,6 +34,7 @@ from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 
 _Input = TypeVar("_Input", covariant=True)
+_CHUNK_BYTES = 1 << 16
 
 
 class InputSource(Protocol[_Input]):
@@ -49,12 +53,43 @@ async def lines_of(file: Path | TextIO) -> AsyncIterator[str]:
     """Each line that says something, of a file or of an open stream such as standard input."""
     stream = await asyncio.to_thread(file.open, encoding="utf-8", errors="replace") if isinstance(file, Path) else file
     try:
-        while line := await asyncio.to_thread(stream.readline):
+        async for line in _lines_as_they_come(stream):
             if line.strip():
                 yield line.strip()
     finally:
         if isinstance(file, Path):
             stream.close()
+
+
+async def _lines_as_they_come(stream: TextIO) -> AsyncIterator[str]:
+    """Cancelled it ends at once, also where nobody writes another line: no thread waits for that, which nothing could end."""
+    try:
+        descriptor = stream.fileno()
+    except OSError:
+        # A text in memory.
+        for line in stream:
+            yield line
+        return
+    decoder, pieces = codecs.getincrementaldecoder(stream.encoding)(stream.errors or "strict"), list[str]()
+    while chunk := await _arrived(descriptor):
+        *ends, rest = decoder.decode(chunk).split("\n")
+        for end in ends:
+            yield "".join((*pieces, end))
+            pieces.clear()
+        pieces.append(rest)
+    yield "".join((*pieces, decoder.decode(b"", final=True)))
+
+
+async def _arrived(descriptor: int) -> bytes:
+    loop, is_there = asyncio.get_running_loop(), asyncio.Event()
+    # Of a file there always is something to read, or its end.
+    with suppress(OSError, NotImplementedError):
+        loop.add_reader(descriptor, is_there.set)
+        try:
+            await is_there.wait()
+        finally:
+            loop.remove_reader(descriptor)
+    return await asyncio.to_thread(os.read, descriptor, _CHUNK_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

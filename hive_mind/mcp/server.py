@@ -14,7 +14,8 @@ from typing import Annotated, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Elicit, Resolve
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp_types import ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from hive_mind import __version__
@@ -111,6 +112,16 @@ class _PlainServer(MCPServer):
             for key, value in arguments.items():
                 _refuse_other(key, value, fields[key])
         return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Context | None = None) -> Any:
+        """See the base class, to which what is missing is a defect. Raises `MCPError`."""
+        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
+        if name not in prompts:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:40]!r}; there are {', '.join(prompts)}")
+        wanted = [argument.name for argument in prompts[name].arguments or () if argument.required]
+        if missing := [argument for argument in wanted if argument not in (arguments or {})]:
+            raise MCPError(INVALID_PARAMS, f"{name} needs the argument {missing[0]!r}")
+        return await super().get_prompt(name, arguments, context)
 
 
 _KINDS: dict[str, tuple[type, str]] = {

@@ -1,6 +1,14 @@
 """`hive-mind chat`: facts are listed, explained and taken back while one talks."""
 
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.children import Child
 
 SAID = "The ferry to Corrin leaves at nine."
 
@@ -31,3 +39,21 @@ def test_what_is_no_command_or_no_fact_is_said_and_learns_nothing(hive_mind: Hiv
     assert "/facts [WORDS] lists facts" in ended.out
     assert ended.err.count("give its number in the last answer or list") == 2
     assert hive_mind("facts", "list").out == "No facts yet.\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("words", [["chat"], ["chat", "queen"]])
+def test_a_signal_ends_it_also_while_nobody_says_anything(
+    hive_mind: HiveMind, words: list[str], number: signal.Signals, code: int
+) -> None:
+    environment = os.environ | hive_mind.environment
+    command = [sys.executable, "-m", "hive_mind", *words]
+    with Child(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as talking:
+        assert talking.stdin is not None
+        assert talking.stdout is not None
+        talking.stdin.write(b"The ferry leaves at nine.\n")
+        talking.stdin.flush()
+        assert b"Learned 1 fact" in talking.stdout.readline()
+        talking.send_signal(number)
+        # Its input stays open, and says nothing more.
+        assert talking.wait(30) == code

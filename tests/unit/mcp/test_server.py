@@ -299,6 +299,23 @@ def test_a_resource_that_can_not_be_read_says_why(era: str, why: Exception, told
     assert (told in said, "/secret/path" in said) == (True, False), said
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("brief", {}, "brief needs the argument 'topic'"),
+        ("hand-over", None, "hand-over needs the argument 'topic'"),
+        ("nope", {}, "there is no prompt 'nope'; there are brief, hand-over, settle-conflicts"),
+    ],
+)
+def test_a_prompt_that_can_not_be_given_says_why(era: str, name: str, arguments: dict[str, str] | None, told: str) -> None:
+    async def story(client: Client) -> str:
+        with pytest.raises(MCPError) as refused:
+            await client.get_prompt(name, arguments)
+        return str(refused.value)
+
+    assert told in talk(ScriptedAgent(), era, story)
+
+
 def test_a_defect_shows_nothing_of_its_inside(era: str) -> None:
     failed = called(ScriptedAgent(why=ZeroDivisionError("/secret/path")), era, "why", id="x")
     assert failed.is_error
