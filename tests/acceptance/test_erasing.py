@@ -55,6 +55,16 @@ def test_nothing_is_changed_before_it_is_confirmed(hive_mind: HiveMind, tmp_path
     assert hive_mind("erase", "--subject", "Ada", "--source", "x").code == 2
 
 
+def test_a_longer_name_that_begins_alike_stays_and_owes_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Ann lives in Corrin.\nAnna plans the annual fair.\n")
+    hive_mind("learn", tmp_path / "notes.txt")
+
+    done = hive_mind("erase", "--subject", "Ann", "--yes", "-o", "json")
+
+    assert (done.code, done.json["owed"]) == (0, [])
+    assert [fact["content"] for fact in hive_mind("facts", "list", "-o", "json").json] == ["Anna plans the annual fair."]
+
+
 def test_backups_are_written_anew_and_other_copies_are_owed_until_they_are_gone(hive_mind: HiveMind, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
     hive_mind("learn", tmp_path / "notes.txt")

@@ -73,7 +73,7 @@ async def erase(
         return
     settings = settings_for(home, embed="none")
     erasures = await _wanted(settings, subject, source, agent, fact)
-    erased = Erased(texts={subject} - {""})
+    erased = Erased(names={subject} - {""})
     running = await _erased_from_fleets(settings, fleet, erasures, erased, timeout_s=timeout_s, is_dry=not yes)
     await erase_from_agents(settings, _agents_but(settings, running), erasures, erased, is_dry=not yes)
     erase_from_letters(settings.home, erasures, erased, is_dry=not yes)

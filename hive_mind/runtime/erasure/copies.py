@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,21 +75,24 @@ def copies(home: Path) -> list[Copied]:
 _BLOCK_BYTES = 8 << 20
 
 
-def residue(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
-    """Files below a folder in which one of these texts stands, as it is or as JSON writes it; letter case does not matter."""
-    needles = _wanted(texts)
+@dataclass(frozen=True, slots=True)
+class Needles:
+    """Texts that must not stand in a file any more, and names that must not word for word, as erasing takes them."""
+
+    texts: frozenset[bytes]
+    names: frozenset[bytes]
+
+
+def needles(texts: Iterable[str], names: Iterable[str] = ()) -> Needles:
+    """As it is or as JSON writes it; letter case does not matter."""
+    return Needles(*(frozenset(form for text in those if text.strip() for form in _forms(text)) for those in (texts, names)))
+
+
+def residue(folder: Path, sought: Needles) -> Iterator[Path]:
+    """Files below a folder in which something of it stands."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and _has(path, needles):
+        if path.is_file() and not path.is_symlink() and has_residue(path, sought):
             yield path
-
-
-def has_residue(path: Path, texts: Iterable[str]) -> bool:
-    """Whether one of these texts stands in a file."""
-    return _has(path, _wanted(texts))
-
-
-def _wanted(texts: Iterable[str]) -> Sequence[bytes]:
-    return sorted({form for text in texts if text.strip() for form in _forms(text)})
 
 
 def _forms(text: str) -> Iterator[bytes]:
@@ -96,14 +100,33 @@ def _forms(text: str) -> Iterator[bytes]:
     yield msgspec.json.encode(text)[1:-1].lower()
 
 
-def _has(path: Path, needles: Sequence[bytes]) -> bool:
-    rest, overlap = b"", max(map(len, needles), default=1) - 1
+def has_residue(path: Path, sought: Needles) -> bool:
+    """Whether something of it stands in a file."""
+    # With one byte on either side of it, which says whether a name ends there.
+    overlap = max(map(len, sought.texts | sought.names), default=0) + 1
+    window, is_first = b"", True
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            window = rest + block.lower()
-            if any(needle in window for needle in needles):
+        while True:
+            block = file.read(_BLOCK_BYTES)
+            window += block.lower()
+            if any(text in window for text in sought.texts):
                 return True
-            rest = window[-overlap:] if overlap else b""
+            if any(_is_named(name, window, is_first=is_first, is_last=not block) for name in sought.names):
+                return True
+            if not block:
+                return False
+            is_first, window = is_first and len(window) <= overlap, window[-overlap:]
+
+
+def _is_named(name: bytes, window: bytes, *, is_first: bool, is_last: bool) -> bool:
+    """Not where it is part of a longer word, "Ann" of "Anna"; at an edge of the window another one tells."""
+    at = window.find(name)
+    while at >= 0:
+        end = at + len(name)
+        is_cut = (at == 0 and not is_first) or (end == len(window) and not is_last)
+        if not (is_cut or window[max(at - 1, 0) : at].isalnum() or window[end : end + 1].isalnum()):
+            return True
+        at = window.find(name, at + 1)
     return False
 
 

@@ -11,7 +11,7 @@ from hive_mind.errors import HiveError
 from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.replacing import abandoned, remove_abandoned, remove_passed
-from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, noted, quotes, residue
+from hive_mind.runtime.erasure.copies import Copied, copies, has_residue, needles, noted, quotes, residue
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
@@ -27,12 +27,13 @@ _ADVICE = {
 
 @dataclass(slots=True)
 class Erased:
-    """The facts and texts found, the nodes that let go of them, and those that have not. `texts` are looked for in the end."""
+    """Facts and texts found, nodes that let go of them, and those that have not. `texts` and `names` are looked for last."""
 
     confirmed: list[Confirmed] = field(default_factory=list)
     owed: list[Owed] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
 
     def note(self, holder: str, scope: ErasureScope) -> None:
         """Somebody has let go of this, or would."""
@@ -87,7 +88,7 @@ async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Era
 def look_for_residue(home: Path, erased: Erased) -> None:
     """Name every file of a home that still has a byte of it. Copies that killed processes left elsewhere go."""
     remove_passed()
-    for path in residue(home, erased.texts):
+    for path in residue(home, needles(erased.texts, erased.names)):
         erased.owed.append(Owed(str(path), "still has a text that was erased: delete it, or what quotes it, and erase again"))
 
 
@@ -109,5 +110,5 @@ async def _done(store: FactStore, erasures: Sequence[Erasure], *, everything: bo
 def _name_if_it_has(copied: Copied, erased: Erased) -> None:
     """An archive is compressed: what it has can't be seen from outside, and it is named in any case."""
     path = Path(copied.path)
-    if copied.kind == "archive" or has_residue(path, erased.texts):
+    if copied.kind == "archive" or has_residue(path, needles(erased.texts, erased.names)):
         erased.owed.append(Owed(copied.path, f"may have what was erased: {_ADVICE[copied.kind]}"))
