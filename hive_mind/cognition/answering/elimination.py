@@ -23,7 +23,7 @@ from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
 
 # With fewer facts about it, that one alone holds a name or a day says little; more than a few are a list.
-_ABOUT_MIN, _HOLDING_MAX = 6, 3
+_ABOUT_MIN, _HOLDING_MAX = 6, 4
 
 _DAY = (
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?\.?\s(?:{MONTHS})\b|\b(?:{MONTHS})\s\d{{1,4}}\b|\b\d{{4}}-\d\d-\d\d\b|"
@@ -35,7 +35,7 @@ _SPAN = rf"(?:\d|\b(?:{NUMERAL}))\s?(?:ms|s|min|h|(?:second|minute|hour|day|week
 _OFTEN = rf"{_SPAN}|\b(?:every|each|once|twice|hourly|daily|weekly|monthly|yearly)\b"
 # "To wake it up, …", "When it gurgles, …", "Press …", "You bleed it with …", "… until it beeps".
 _INSTRUCTION = (
-    r"^(?:to|when|whenever|if|first|press|push|pull|hold|turn|open|close|run|use|set|scan|click|type|put|take|call|go)\b|"
+    r"^(?:to|when|whenever|who(?:so)?ever|if|first|press|push|pull|hold|turn|open|close|run|use|set|scan|click|type|put|take|call|go)\b|"
     r"\b(?:you|we) (?!are\b|were\b|have\b|had\b|will\b|would\b)[a-z]+\b.{1,80}\b(?:with|by|then|until|twice|first)\b|"
     r"\b(?:then|until)\b|[?:] (?:press|push|pull|hold|turn|open|close|run|use|set|scan|click|type|put|take|call)\b"
 )
@@ -95,14 +95,25 @@ _FORMS = (
 @ornament(lambda *_: [])
 def few_that_hold(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """The only hits about the thing asked about that hold what is asked for; none where that tells nothing."""
-    terms = asked_of(question)
-    names = [name for name in terms.named if len(name) > 1] + [frozenset({code}) for code in terms.identifiers]
-    meant = about_what_is_named(question, hits) if names else frozenset()
-    shares = {hit.fact.id: _share_named(names, hit.fact) for hit in hits if hit.fact.id in meant}
-    if sum(share == 1.0 for share in shares.values()) < _ABOUT_MIN:
+    names = names_in_full(question)
+    if not names or sum(_share_named(names, hit.fact) == 1.0 for hit in hits) < _ABOUT_MIN:
         return []
-    holding = [hit for hit in hits if shares.get(hit.fact.id) and _holds_form(question, terms, hit.fact)]
+    meant = about_what_is_named(question, hits)
+    holding = [hit for hit in hits if hit.fact.id in meant and may_be_eliminated(question, hit.fact)]
     return holding if len(holding) <= _HOLDING_MAX else []
+
+
+@ornament(lambda *_: False)
+def may_be_eliminated(question: str, fact: Fact) -> bool:
+    """Whether a fact is about the thing that a question names in full, and holds what few texts do and the question wants."""
+    names = names_in_full(question)
+    return bool(names) and _holds_form(question, fact) and _share_named(names, fact) > 0.0
+
+
+def names_in_full(question: str) -> list[Name]:
+    """The names of several words in a question, and its identifiers: of a thing that has one memory may hold much."""
+    terms = asked_of(question)
+    return [name for name in terms.named if len(name) > 1] + [frozenset({code}) for code in terms.identifiers]
 
 
 def _share_named(names: Sequence[Name], fact: Fact) -> float:
@@ -113,7 +124,7 @@ def _share_named(names: Sequence[Name], fact: Fact) -> float:
     return sum(shares) / len(shares) if all(shares) and only_about(names, fact) is not None else 0.0
 
 
-def _holds_form(question: str, terms: QuestionTerms, fact: Fact) -> bool:
+def _holds_form(question: str, fact: Fact) -> bool:
     message = fact.content.removeprefix(f"{fact.speaker}: ")
     form = next((holds for asked, holds in _FORMS if asked.search(question)), None)
-    return form(message, terms, fact) if form else holds_distinctive(question, message)
+    return form(message, asked_of(question), fact) if form else holds_distinctive(question, message)

@@ -71,7 +71,10 @@ def test_half_of_the_name_and_it_are_enough_where_others_have_all_of_it():
         ("Who leads Python?", (LEADER,)),
         ("Who leads Steel Mantis?", (LEADER,)),
         # A list.
-        ("Who knows Steel Python?", tuple(f"{name} came to Steel Python." for name in ("Al Bo", "Cy Do", "Ed Fo", "Gil Ho"))),
+        (
+            "Who knows Steel Python?",
+            tuple(f"{name} came to Steel Python." for name in ("Al Bo", "Cy Do", "Ed Fo", "Gil Ho", "Ivy Jo")),
+        ),
         # Any text may be a reason.
         ("Why is Steel Python late?", (LEADER,)),
         ("When will Steel Python be launched?", (LEADER, "Steel Python runs 2.2.11.")),
