@@ -70,6 +70,7 @@ class File:
                 try:
                     self.is_first = self._lock.is_alone
                     self.connection = self._opened(form, self._lock) if self.is_first else _joined(self.path, form)
+                    self._places = [(place, place.stat()) for place in (self.path, self.path.parent)]
                 except BaseException:
                     self._lock.release()
                     raise
@@ -107,6 +108,10 @@ class File:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The connection inside a transaction: on disk when the block ends, or nothing of it ever."""
+        if self._lock is not None and [_is_still(*place) for place in self._places] == [False, True]:
+            # A file without a name takes what is written, and nobody ever finds it again. With its folder it may have moved.
+            advice = "end its process, put the file back (hive-mind restore), and start it again"
+            raise BackendError("sqlite", f"{self.path} was deleted or replaced while it is open; nothing is written: {advice}")
         with translating(self.path, self._form), transaction(self.connection):
             yield self.connection
 
@@ -126,6 +131,13 @@ class File:
         finally:
             if self._lock is not None:
                 self._lock.release()
+
+
+def _is_still(place: Path, stat: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(stat, place.stat())
+    except OSError:
+        return False
 
 
 def is_there(path: Path, form: FileFormat) -> bool:

@@ -152,7 +152,8 @@ async def fleet_agent(
             if any(process.pid for process in status.processes):
                 running.append((controller, status))
         if fleet and not running:
-            raise CommandError(f"fleet {fleet!r} does not run: hive-mind apply -f MANIFEST")
+            start = "hive-mind serve" if fleet == RESIDENT else "hive-mind apply -f MANIFEST"
+            raise CommandError(f"fleet {fleet!r} does not run: {start}")
         found_agent = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
         if found_agent is not None:
             found_agent.silence_s = Settings.from_environment().timeout_s if timeout_s is None else timeout_s
