@@ -155,6 +155,7 @@ def test_what_says_how_a_memory_is_opened_is_said_to_change_nothing_where_a_proc
         "careful": careful("ask", "When does the ferry leave?").err,
         "unset": guarded("ask", "When does the ferry leave?").err,
         "listing": eager("facts", "list").err,
+        "serve": guarded("serve", "--model", "large").err,
         **{
             words[0]: guarded(*words, "--model", "large", stdin="The mill is old.").err
             for words in (["ask", "When?"], ["learn", "-"], ["stats"], ["chat"], ["facts", "search", "ferry"], ["run", "learn"])
@@ -164,5 +165,5 @@ def test_what_says_how_a_memory_is_opened_is_said_to_change_nothing_where_a_proc
     without = {name: line for name, text in said.items() for line in text.splitlines() if "without effect" in line}
     advice = "A process has the memory open already; hive-mind serve --stop ends it"
     assert without.pop("eager") == f"note: without effect: HIVE_MIND_ANSWERING. {advice}"
-    assert set(without) == {"ask", "learn", "stats", "chat", "facts", "run"}
+    assert set(without) == {"ask", "learn", "stats", "chat", "facts", "run", "serve"}
     assert set(without.values()) == {f"note: without effect: --model. {advice}"}

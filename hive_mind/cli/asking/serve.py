@@ -2,7 +2,7 @@
 
 import asyncio
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,16 +11,16 @@ import typer
 
 from hive_mind import __version__
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import Agent, Fleet, FleetAgent, fleet_agent, is_to_be_started
+from hive_mind.cli.asking.asked import Agent, Fleet, FleetAgent, fleet_agent, is_to_be_started, opening, say_without_effect
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective, settings_for
 from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import CommandError
 from hive_mind.console import LINK_S, PREFIX
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -90,16 +90,19 @@ class ResidentAgent(FleetAgent):
 
 
 @asynccontextmanager
-async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looking: bool = False) -> AsyncIterator[ResidentAgent]:
+async def resident_agent(
+    settings: Settings, fleet: str, agent: str, *, is_looking: bool = False, opening: Sequence[str] = ()
+) -> AsyncIterator[ResidentAgent]:
     """The agent that is meant; its process is started where it is in no fleet that runs. Raises `HiveError`.
 
-    `is_looking`: see `fleet_agent`.
+    `is_looking`: see `fleet_agent`; `opening`: see `asked_agent`.
     """
     if fleet or not is_to_be_started(settings.home):
         async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking, timeout_s=settings.timeout_s) as found_agent:
             if found_agent is not None:
                 served = ResidentAgent(found_agent.controller, found_agent.fleet, found_agent.name, settings)
                 await served.renew()
+                await say_without_effect(served, opening)
                 yield served
                 return
     name = agent or DEFAULT_AGENT
@@ -134,13 +137,15 @@ async def serve(
     """
     settings = settings_for(home, embed, model)
     if stop:
+        refuse_ineffective("--stop", embed=embed, model=model)
         has_stopped = await _stop(settings.home)
         if output is Format.JSON:
             show_json({"stopped": has_stopped})
         else:
             show("stopped; what its agents know stays" if has_stopped else f"nothing runs in {settings.home}: nothing to stop")
         return
-    async with resident_agent(settings, "", agent) as served:
+    how = [*opening(embed=embed, model=model), ANSWERING_GIVEN]
+    async with resident_agent(settings, "", agent, opening=how) as served:
         status, (url, token_in) = await served.status(), await served.address()
     if output is Format.JSON:
         show_json({**status, "url": url, "token_in": token_in})
