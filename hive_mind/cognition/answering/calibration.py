@@ -2,8 +2,8 @@
 
 Made by `python -m benchmarks.deciding --data DATA --calibrate`, `MEANING` with `--embed` and MiniLM, from half of the articles of
 SQuAD 2.0, XQuAD and HotpotQA, half of LoCoMo's conversations, a generated corpus and two asking sets; docs/howto/answers.md has
-what they reach on the other halves. `WORDS` are what it prints now. `MEANING` stands as it was fitted to an earlier ranking:
-fitted anew, it answers nothing more beyond noise, and four of a hundred more of LoCoMo's questions about what somebody else said.
+what they reach on the other halves. Both were fitted to an earlier ranking. Fitted anew, no weight of `WORDS` moves by
+more than 0.06, and `MEANING` makes no difference beyond noise.
 """
 
 from collections.abc import Mapping
