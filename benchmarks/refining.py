@@ -25,14 +25,13 @@ from benchmarks.ms_marco import MsMarco, fetched
 from benchmarks.quality import K, moved, sets, with_interval
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Retrieval, Row
 from hive_mind.evals.generating import generate
-from hive_mind.evals.running.cell import Asking, put
+from hive_mind.evals.running.cell import Asking, open_arm, put
 from hive_mind.evals.running.vector_cache import CachedEmbedder, fill
 from hive_mind.measure import estimate
-from hive_mind.memory.refining.cross_encoders import of_this_process
+from hive_mind.memory.reranking import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder

@@ -1,7 +1,7 @@
 """Spans of OpenTelemetry, where it is installed and somebody records; otherwise a span costs next to nothing.
 
 Between processes a span's identity travels as a `traceparent` of W3C Trace Context, on every envelope. Setting an exporter up is
-the business of `runtime/observing/logs.py`, or of the program this library is part of.
+the business of `runtime/logs.py`, or of the program this library is part of.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from hive_mind.memory.refining.cross_encoders import CrossEncoder, of_this_process
+from hive_mind.memory.reranking import CrossEncoder, of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 
 _numbers = count(1)

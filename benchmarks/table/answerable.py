@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.figure import Figure, Means, once
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means as ArmMeans
-from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.generating import generate
+from hive_mind.evals.running.cell import open_arm
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.measure.results import holds_all
 from hive_mind.ranking.tokens import tokenize

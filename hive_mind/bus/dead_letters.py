@@ -22,7 +22,7 @@ from typing import Literal
 from hive_mind.bus import codec
 from hive_mind.bus.base import DEAD_LETTERS_SHOWN, UNREADABLE_BYTES_MAX, DeadLetter, Envelope, key_of
 from hive_mind.errors import BackendError, DatabaseUnreadable, WireError
-from hive_mind.replacing import sync_folder
+from hive_mind.safe_files import sync_folder
 from hive_mind.sqlite import log_path
 from hive_mind.sqlite.file import File, FileFormat, remove, transaction
 

@@ -19,10 +19,10 @@ from hive_mind.cli.printing import INDENT, table_lines
 from hive_mind.cli.printing import Cell as Cell
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
 from hive_mind.cli.printing import Styled as Styled
+from hive_mind.counted import printable as printable
 from hive_mind.errors import BackendNotInstalled, InvalidInput
-from hive_mind.printable import printable as printable
-from hive_mind.replacing import READABLE, write_whole
 from hive_mind.runtime.settings import variable
+from hive_mind.safe_files import READABLE, write_whole
 
 # With one of them Rich writes to a pipe as to a terminal.
 _FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")

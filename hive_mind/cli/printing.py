@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Protocol
 
-from hive_mind.printable import printable
+from hive_mind.counted import printable
 
 INDENT = 5
 """Columns before what belongs to a line above."""

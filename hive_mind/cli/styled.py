@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hive_mind.cli.printing import COLUMN_GAP, INDENT, Cell, ProgressPrinter, Styled, plain_cell
-from hive_mind.printable import printable
+from hive_mind.counted import printable
 
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000

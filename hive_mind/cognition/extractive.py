@@ -13,11 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
-from hive_mind.cognition.dates.temporal import resolved_dates
 from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
 from hive_mind.cognition.extraction.dating import Dates, dates_of
-from hive_mind.cognition.extraction.exchanges import exchanged
-from hive_mind.cognition.extraction.log_patterns import summed_up
+from hive_mind.cognition.extraction.exchanges import exchanged, summed_up
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut
 from hive_mind.cognition.extraction.statements import (
@@ -29,6 +27,7 @@ from hive_mind.cognition.extraction.statements import (
     is_statement,
 )
 from hive_mind.cognition.reader import Extraction
+from hive_mind.cognition.temporal import resolved_dates
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, LeftOut

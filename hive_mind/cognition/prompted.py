@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from hive_mind.cognition.answering.quoting import not_known
 from hive_mind.cognition.budget import Budget, reply_of
-from hive_mind.cognition.dates.temporal import normalised, resolved_dates
 from hive_mind.cognition.prompts import prompt
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.replies import (
@@ -30,11 +29,12 @@ from hive_mind.cognition.replies import (
     said_at_reply,
     words_reply,
 )
+from hive_mind.cognition.temporal import normalised, resolved_dates
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.memory.disputes import dispute_text
 from hive_mind.memory.entities import entities
-from hive_mind.memory.sharing.sharing import voices_text
+from hive_mind.memory.sharing import voices_text
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.ids import canonical

@@ -18,8 +18,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.plan import Action
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered, issue_for
-from hive_mind.control.surroundings import Report, Surroundings
-from hive_mind.control.waiting import Patience, is_of_use, is_settled, is_silent, until
+from hive_mind.control.surroundings import Patience, Report, Surroundings, is_of_use, is_settled, is_silent, until
 from hive_mind.errors import BackendTimeout, HiveError
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig

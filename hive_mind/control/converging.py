@@ -27,8 +27,7 @@ from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.remembering import Remembered, movers_seal, renew
 from hive_mind.control.removal import discard_former
 from hive_mind.control.status.conditions import shortcomings
-from hive_mind.control.surroundings import MoveFacts, Report, Surroundings
-from hive_mind.control.waiting import Patience, behind, is_done, until
+from hive_mind.control.surroundings import MoveFacts, Patience, Report, Surroundings, behind, is_done, until
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError
 from hive_mind.hive.topology.spec import is_shared

@@ -15,9 +15,9 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.erasure import Erasure
 from hive_mind.runtime.buses import scrub
-from hive_mind.runtime.erasure.copies import quotes
-from hive_mind.runtime.erasure.erasing_at_home import Erased
-from hive_mind.runtime.erasure.receipts import Confirmed, Owed
+from hive_mind.runtime.copies import quotes
+from hive_mind.runtime.erasing import Erased
+from hive_mind.runtime.receipts import Confirmed, Owed
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 _POLL_S = 0.5

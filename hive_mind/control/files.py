@@ -5,7 +5,7 @@ A configuration names databases and tells how to reach a worker.
 
 from pathlib import Path
 
-from hive_mind import private
+from hive_mind import safe_files
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 
@@ -24,7 +24,7 @@ def checked_name(name: str, of: str = "name") -> str:
 def private_folder(path: Path) -> Path:
     """The folder, made where it is missing, for its owner alone. Raises `InvalidInput` where it can't be."""
     try:
-        private.private_folder(path)
+        safe_files.private_folder(path)
     except OSError as error:
         raise InvalidInput(
             f"{path} can't be made: {error.strerror}; give --home (or HIVE_MIND_HOME) a folder where you may write"

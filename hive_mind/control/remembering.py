@@ -26,12 +26,12 @@ from hive_mind.control.state import FleetFolder, FleetState, Restarts
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.topology.spec import SINGLE, is_shared
-from hive_mind.identity.keyring import KeySeal
+from hive_mind.identity.keys import KeySeal
 from hive_mind.regex import regex
-from hive_mind.replacing import write_whole
 from hive_mind.retry import RetrySettings, delay_s
 from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
+from hive_mind.safe_files import write_whole
 
 # A process that ran so long before it crashed did not crash because it was started.
 _QUIET_MS = 10 * 60 * 1000

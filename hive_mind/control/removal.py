@@ -17,7 +17,7 @@ from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.errors import ManifestError, Problem
-from hive_mind.replacing import REPLACED, sync_folder
+from hive_mind.safe_files import REPLACED, sync_folder
 
 # A command that looks on may still have a database open, and leave a file beside it while its folder is removed.
 _TRIES = 20

@@ -19,10 +19,9 @@ import msgspec
 
 from hive_mind.control.files import checked_name, private_folder
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.file_lock import holder_in, note_holder, try_lock, unlock
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import write_whole
 from hive_mind.runtime.workers.config import HiveConfig
+from hive_mind.safe_files import holder_in, note_holder, try_lock, unlock, write_whole
 
 REVISIONS_MAX = 10
 

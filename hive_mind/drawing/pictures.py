@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
+from hive_mind.counted import in_one_line
 from hive_mind.drawing import COLOURS, GROUND, TEXT, as_variables, dark_rules
-from hive_mind.printable import in_one_line
 
 # Inches. Narrow, so that on a phone its words are still as large as those around it.
 WIDTH = 5.0

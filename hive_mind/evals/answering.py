@@ -33,7 +33,6 @@ from hive_mind.cognition.prompts import fenced
 from hive_mind.cognition.replies import numbered
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.file_lock import lock
 from hive_mind.llm.base import LanguageModel, Prompt, Usage
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.gathered import Question
@@ -41,6 +40,7 @@ from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, Sleep
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_model
+from hive_mind.safe_files import lock
 
 FILE = "tokens.txt"
 

@@ -25,10 +25,10 @@ from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
 from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.fact import Fact
-from hive_mind.replacing import write_whole
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
 from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.safe_files import write_whole
 
 _FACTS = "facts.jsonl"
 

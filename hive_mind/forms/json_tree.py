@@ -12,8 +12,7 @@ from math import isinf
 from typing import Any, NoReturn
 
 from hive_mind.errors import Problem
-from hive_mind.forms.form import Form
-from hive_mind.forms.tree import Path, TooMuch, Tree, spelled
+from hive_mind.forms.form import Form, Path, TooMuch, Tree, spelled
 from hive_mind.regex import regex
 
 _SPACE = regex(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)

@@ -12,8 +12,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hive_mind.errors import Problem
-from hive_mind.forms.form import Form
-from hive_mind.forms.tree import Path, TooMuch, Tree, spelled
+from hive_mind.forms.form import Form, Path, TooMuch, Tree, spelled
 from hive_mind.regex import regex
 
 _INT = regex(r"[-+]?(?:0|[1-9][0-9]{0,17})")

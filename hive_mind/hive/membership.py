@@ -37,8 +37,8 @@ from hive_mind.hive.topology.log import (
     successor,
     wanted,
 )
+from hive_mind.model.bounds import Setting
 from hive_mind.model.messages import AnnouncedTopology, Heartbeat, MembershipMessage, TopologyRequest, TopologyUpdate
-from hive_mind.model.setting import Setting
 
 MEMBERSHIP = "membership"
 TOPOLOGIES = b"topologies"

@@ -7,7 +7,7 @@ from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.replication.outbox import DeliverySettings
-from hive_mind.model.setting import Setting
+from hive_mind.model.bounds import Setting
 
 
 @dataclass(frozen=True)

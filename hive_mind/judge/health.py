@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Item, fitted
+from hive_mind.model.bounds import Setting
 from hive_mind.model.ids import item_id
-from hive_mind.model.setting import Setting
 
 Severity = Literal["warn", "degraded", "critical"]
 Cause = Literal["stall", "loop", "retries", "dead"]

@@ -14,8 +14,7 @@ from msgspec import Meta, Struct
 
 from hive_mind.errors import InvalidInput
 from hive_mind.goals import GENERAL
-from hive_mind.model.bounds import BOUNDS
-from hive_mind.model.setting import SHARE, Setting
+from hive_mind.model.bounds import BOUNDS, SHARE, Setting
 
 PERSON = "person"
 """The origin of what a person says: it is final."""

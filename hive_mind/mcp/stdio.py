@@ -22,7 +22,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR, jsonrpc_message_adapter
 from pydantic import ValidationError
 from typing_extensions import Buffer
 
-from hive_mind.printable import whole_characters
+from hive_mind.counted import whole_characters
 from hive_mind.regex import regex
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from tempfile import SpooledTemporaryFile
 from hive_mind.api.request import Progress
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.aggregating import aggregated_of, concept_matches, statistics_of
+from hive_mind.memory.asking import aggregated_of, concept_matches, statistics_of
 from hive_mind.memory.base import PREFIXED_MAX, asked_for, refuse_limit
 from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.editions import WITHDRAWN, after_successors, edits_of, noted, sources_of, timed, vouched_by
 from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, fall_asleep, look_back, may_embed, record, reembed, wake
-from hive_mind.memory.refining.reranking import Refining
+from hive_mind.memory.reranking import Refining
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
 from hive_mind.memory.transfer.transfer import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.turns import Commits, OneLoop, Outcome, PlannedCommit, Transition

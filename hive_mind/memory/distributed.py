@@ -13,8 +13,7 @@ from heapq import merge
 from hive_mind.api.request import Progress
 from hive_mind.errors import BackendError
 from hive_mind.hive.trust.signature import ROW_BYTES
-from hive_mind.memory.aggregating import aggregated_of, concept_matches, first_of, shown_of, together
-from hive_mind.memory.asking import Asking, Candidates, Home
+from hive_mind.memory.asking import Asking, Candidates, Home, aggregated_of, concept_matches, first_of, shown_of, together
 from hive_mind.memory.base import PREFIXED_MAX, Hive, asked_for, refuse_limit
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputable
@@ -24,9 +23,8 @@ from hive_mind.memory.gate.promotion import Review
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake, reason_with
-from hive_mind.memory.sharing.hive_facts import HiveFacts, mark_forgotten
-from hive_mind.memory.sharing.outbox import Outbox
-from hive_mind.memory.sharing.sharing import another_agents, as_offered, fact_of, moderated, said_by
+from hive_mind.memory.outbox import HiveFacts, Outbox, mark_forgotten
+from hive_mind.memory.sharing import another_agents, as_offered, fact_of, moderated, said_by
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote

@@ -21,7 +21,7 @@ from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.erasing import erasures_in
 from hive_mind.memory.recall import KnownFacts, Recall
-from hive_mind.memory.refining.cross_encoders import of_this_process
+from hive_mind.memory.reranking import of_this_process
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.erasure import Erasures
 from hive_mind.model.ids import vector_key

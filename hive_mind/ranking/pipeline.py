@@ -27,9 +27,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.bounds import SHARE, Setting
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import METHOD, ComponentScores, Contributions, Method
-from hive_mind.model.setting import SHARE, Setting
 from hive_mind.ranking.related.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best
 

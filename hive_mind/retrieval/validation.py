@@ -18,10 +18,9 @@ from pydantic import BaseModel
 
 from hive_mind.counted import counted
 from hive_mind.errors import Problem, WorkspaceError
-from hive_mind.forms.form import Form
+from hive_mind.forms.form import Finding, Form, Tree
+from hive_mind.forms.form import Path as FormPath
 from hive_mind.forms.reading import PROBLEMS_MAX, located, read
-from hive_mind.forms.tree import Finding, Tree
-from hive_mind.forms.tree import Path as FormPath
 from hive_mind.retrieval.contradictions import (
     Facets,
     combination,

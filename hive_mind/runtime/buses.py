@@ -9,7 +9,7 @@ from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings, Envelope, EventBus
 from hive_mind.errors import BackendError
-from hive_mind.runtime.erasure.receipts import Owed
+from hive_mind.runtime.receipts import Owed
 from hive_mind.runtime.routes import Routed
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import secret

@@ -16,7 +16,7 @@ import msgspec
 from hive_mind.api import requests as api
 from hive_mind.api.replies import FoundReply
 from hive_mind.api.request import OfFact, OnEvent, Progress, Register, Request, name_of
-from hive_mind.cognition.dates.iso import end_us
+from hive_mind.cognition.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.disputes import conflicts_of
 from hive_mind.memory.editions import former_of
@@ -31,8 +31,7 @@ from hive_mind.model.fact import Fact, FactList, Relation, Sharing
 from hive_mind.model.gathered import Question, SearchResult
 from hive_mind.model.ids import is_id
 from hive_mind.model.query import Query
-from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
-from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
+from hive_mind.runtime.inquiry import BusCalls, EvidenceCalls, QueueCalls
 from hive_mind.runtime.replies import answer_reply, fact_reply, found_reply
 
 if TYPE_CHECKING:

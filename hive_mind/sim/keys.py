@@ -15,8 +15,17 @@ from hashlib import blake2b
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keyring import Keyring, KeySeal
-from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, Certificate, Revocations, Revoked, issued, key_id
+from hive_mind.identity.keys import (
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    Certificate,
+    Keyring,
+    KeySeal,
+    Revocations,
+    Revoked,
+    issued,
+    key_id,
+)
 from hive_mind.model.messages import Heartbeat, Message
 from hive_mind.sim import HOUR_MS, MODERATOR, MODERATORS_NODE, YEAR_MS, agents_of
 from hive_mind.sim.machine import START_MS

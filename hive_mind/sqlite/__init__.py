@@ -22,9 +22,19 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.errors import DatabaseLocked, DatabaseUnreadable
-from hive_mind.file_lock import holder_in, is_locked, lock, note_holder, try_lock, unlock
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import replacing, sync_file, sync_folder, write_whole
+from hive_mind.safe_files import (
+    holder_in,
+    is_locked,
+    lock,
+    note_holder,
+    replacing,
+    sync_file,
+    sync_folder,
+    try_lock,
+    unlock,
+    write_whole,
+)
 
 _COMMAND_CHARACTERS_MAX = 200
 

@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
-from hive_mind.private import private_folder
-from hive_mind.replacing import publish, sync_file, sync_folder
+from hive_mind.safe_files import private_folder, publish, sync_file, sync_folder
 from hive_mind.sqlite import Lock, is_half_replaced, locked_error, log_path, mend, turn
 from hive_mind.sqlite.log import begun, connect, connect_copy, is_unwritable, reading, refuse_damaged_log
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.errors import DatabaseUnreadable
-from hive_mind.replacing import PassingFolder
+from hive_mind.safe_files import PassingFolder
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.settling import Waiter, settle
+from hive_mind.off_loop import Waiter, settle
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")

@@ -96,7 +96,7 @@ def test_copies_lie_in_folders_that_the_next_one_removes_where_their_process_was
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in lasting
     }
 
-    assert makers == {"replacing.py"}
+    assert makers == {"safe_files.py"}
 
 
 def test_only_the_host_opens_nodes_and_the_simulations_that_carry_them_out_themselves() -> None:

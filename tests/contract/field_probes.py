@@ -10,8 +10,8 @@ from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import Item
-from hive_mind.runtime.node.encrypted_bus import EncryptedBus
-from hive_mind.runtime.node.requests import ByDomain
+from hive_mind.runtime.node.intake import ByDomain
+from hive_mind.runtime.routes import EncryptedBus
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 
 Spec = Callable[[Ground], dict[str, Any]]

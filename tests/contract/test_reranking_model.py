@@ -7,7 +7,7 @@ import pytest
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.evals.experiments import Arm
 from hive_mind.evals.generating import generate
-from hive_mind.memory.refining.cross_encoders import of_this_process
+from hive_mind.memory.reranking import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.builders import Home, found, said
 from tests.unit.evals.arms.notes import told

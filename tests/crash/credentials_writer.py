@@ -37,7 +37,7 @@ CHANGES: dict[str, Callable[[CredentialStore], object]] = {
     "delete": lambda store: store.delete("first"),
     "rotate": lambda store: store.rotate(),
 }
-OURS = ("/hive_mind/credentials/", "/hive_mind/sqlite/", "/hive_mind/replacing.py")
+OURS = ("/hive_mind/credentials/", "/hive_mind/sqlite/", "/hive_mind/safe_files.py")
 
 
 def killed_at(line: int) -> Callable[[FrameType, str, Any], Any]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.replacing import PassingFolder, remove_passed
+from hive_mind.safe_files import PassingFolder, remove_passed
 from tests.servers.children import Child
 
 MAKER = """
 import sys
-from hive_mind.replacing import PassingFolder
+from hive_mind.safe_files import PassingFolder
 with PassingFolder() as folder:
     (folder.path / "copy").write_text("The ferry leaves at nine.")
     print(folder.path, flush=True)

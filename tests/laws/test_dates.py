@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.dates.iso import is_iso
-from hive_mind.cognition.dates.temporal import Moment, moments, normalised, resolved_dates
+from hive_mind.cognition.iso import is_iso
+from hive_mind.cognition.temporal import Moment, moments, normalised, resolved_dates
 
 DAYS = st.dates(date(1, 1, 1), date(9999, 12, 31))
 # Far enough from both ends of the calendar that a few years more or less exist.

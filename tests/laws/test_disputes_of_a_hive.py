@@ -11,7 +11,7 @@ from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.trust.signature import FORM, ROW_BYTES, newest_first
 from hive_mind.memory.disputes import disputable, disputed
-from hive_mind.memory.sharing.sharing import fact_of
+from hive_mind.memory.sharing import fact_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import TallyReply, WordingRequest

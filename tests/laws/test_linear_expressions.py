@@ -165,7 +165,7 @@ MADE = {
     "cognition/answering/answer_forms.py:_pattern",
     "cognition/answering/definition.py:may_define",
     "cognition/answering/elimination.py:_pattern",
-    "cognition/dates/iso.py:compiled",
+    "cognition/iso.py:compiled",
     "control/manifests/expansion.py:platform_findings",
     "control/planning/allocation.py:_is_named",
     "measure/results.py:_pattern",
@@ -177,7 +177,7 @@ MADE = {
     "retrieval/files/starting.py:_take_config",
     "retrieval/tuning/loop.py:check_name",
     "retrieval/tuning/loop.py:step_name",
-    "runtime/texts/documents/table.py:with_tables",
+    "runtime/texts/table.py:with_tables",
 }
 
 

@@ -4,7 +4,7 @@ from multiprocessing import forkserver
 
 from hive_mind.evals.running.workers import Job, ReportProgress, run_jobs
 
-_LOADED = ("hive_mind.evals.arms.opening", "hive_mind.evals.running.harness", "hive_mind.llm.providers")
+_LOADED = ("hive_mind.evals.running.cell", "hive_mind.evals.running.harness", "hive_mind.llm.providers")
 
 
 def begin_first() -> None:

@@ -18,8 +18,7 @@ from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.trust import trust_book
 from hive_mind.identity import epochs
 from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keyring import EXPIRED, REVOKED, Keyring, KeySeal
-from hive_mind.identity.keys import Certificate
+from hive_mind.identity.keys import EXPIRED, REVOKED, Certificate, Keyring, KeySeal
 from tests.sim.mutants import Mutant, all_of, registered
 
 PROTECTIONS: dict[str, Mutant] = {}

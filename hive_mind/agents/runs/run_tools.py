@@ -22,15 +22,13 @@ import msgspec
 from hive_mind.credentials.base import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.file_lock import lock
 from hive_mind.model.content import Arguments, ToolCall, ToolSpec
-from hive_mind.private import private_folder
-from hive_mind.replacing import BEGUN, PART, replacing, sync_file, write_whole
 from hive_mind.runs import prompt
 from hive_mind.runs.effects import REPORTING_TOOLS, ToolResult
 from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX, DELEGATE, as_text, outputs_in, shown
 from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.steps import plain
+from hive_mind.safe_files import BEGUN, PART, lock, private_folder, replacing, sync_file, write_whole
 from hive_mind.tools.base import AskPerson, NeedsPerson, Toolbox, ToolContext
 
 

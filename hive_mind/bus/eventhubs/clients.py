@@ -39,8 +39,8 @@ from hive_mind.bus._azure import credential_of
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
+from hive_mind.off_loop import Waiter, settle
 from hive_mind.retry import RetrySettings, delay_s
-from hive_mind.settling import Waiter, settle
 
 BACKEND = "eventhubs"
 

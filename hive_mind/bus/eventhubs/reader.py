@@ -35,8 +35,8 @@ from hive_mind.bus.eventhubs.clients import (
     unpack,
 )
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable, WireError
+from hive_mind.off_loop import call_on
 from hive_mind.retry import RetrySettings, delay_s
-from hive_mind.settling import call_on
 
 # Events on their way to us: as many as a round trip of some milliseconds can carry, and a loop digests at once.
 _AHEAD = 300

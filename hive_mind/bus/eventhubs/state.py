@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from hive_mind.errors import BackendError
-from hive_mind.private import private_folder
 from hive_mind.regex import regex
+from hive_mind.safe_files import private_folder
 from hive_mind.sqlite.file import transaction
 from hive_mind.sqlite.worker import Worker
 

@@ -24,7 +24,6 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
-from hive_mind.file_lock import is_locked
 from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.model.fact import Fact, FactList, fact_of
@@ -33,6 +32,7 @@ from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, settings_given
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
+from hive_mind.safe_files import is_locked
 
 if TYPE_CHECKING:
     from hive_mind.agents.agent import LearningAgent

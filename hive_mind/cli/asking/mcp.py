@@ -19,8 +19,8 @@ from hive_mind.cli.options import Group, examples, settings_for
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
 from hive_mind.errors import BackendNotInstalled, InvalidInput
-from hive_mind.replacing import write_whole
 from hive_mind.runtime.settings import secret, settings_given
+from hive_mind.safe_files import write_whole
 
 if TYPE_CHECKING:
     pass

@@ -1,8 +1,7 @@
-"""`hive-mind demo`: learn a small invented world, ask about it, and measure how well that went.
+"""`hive-mind demo`: learn a small invented world, ask about it, and show how well the questions were answered.
 
-Needs nothing, and keeps nothing unless a folder is given.
-
-The demo with several agents: each learns a part of the little world, and one answers from what all of them shared.
+Needs nothing, and keeps nothing unless a folder is given. With several agents each learns a part of the little world, and one
+answers from what all of them shared.
 """
 
 import time
@@ -16,20 +15,22 @@ import typer
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli import options
-from hive_mind.cli.demo.results import ask, plain_result, show_question, show_summary
+from hive_mind.cli.asking.quick_ask import show_answer
 from hive_mind.cli.options import Format, Group, settings_for
 from hive_mind.cli.output import plain, progress, show, show_json, show_prose, show_table
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.keeping import names_of
-from hive_mind.evals.demo import DemoQuestion, DemoResult, documents, questions, summaries
+from hive_mind.evals.demo import DemoQuestion, DemoResult, Summary, documents, outcome, questions, summaries
 from hive_mind.hive.topology.spec import NAMES, is_shared, spec_of
 from hive_mind.model.gathered import Answer
-from hive_mind.replacing import PassingFolder
+from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.replies import answer_reply
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder
+from hive_mind.safe_files import PassingFolder
 
 _BORROWED_MAX = 3
 
@@ -240,3 +241,52 @@ def _show_next(keep: Path | None) -> None:
         ("hive-mind doctor", "see how to get search by meaning, and answers by a model"),
     ]
     show_table(["", ""], [(f"  {call}", meaning) for call, meaning in rows])
+
+
+MEASURED_HITS = 5
+_SOURCES_SHOWN = 2
+
+_LEGEND = """\
+found@5: share of the evidence that is among the first five facts found. MRR: 1 / place of the first of it, averaged. \
+answered: the answer holds what was asked for. "don't know": the agent declined to answer, which is right for the \
+unanswerable questions and a miss for the others."""
+
+
+async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, DemoResult]:
+    """Put one question to an agent and judge its answer."""
+    answer = await agent.answer_question(question.question)
+    hits = await agent.memory.search_facts(Query(question.question, MEASURED_HITS))
+    return answer, outcome(question, hits, answer)
+
+
+def show_question(question: DemoQuestion, answer: Answer) -> None:
+    """A question, its answer, and the first facts that rests on."""
+    show(f"\nQ  {question.question}", style="bold")
+    reply = plain(answer_reply(answer, ""))
+    show_answer(reply | {"sources": reply["sources"][:_SOURCES_SHOWN]}, own="")
+
+
+def show_summary(summary: Sequence[Summary]) -> None:
+    """A line per kind of question."""
+    show(f"\nHow well it found and answered all {summary[-1].questions} questions", style="bold")
+    titles = ["kind", "questions", f"found@{MEASURED_HITS}", "MRR", "answered", "“don't know”"]
+    show_table(titles, [_row(line) for line in summary], right=range(1, len(titles)))
+    show_prose(_LEGEND, style="dim")
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    recall, rank = ("–" if value is None else f"{value:.2f}" for value in (summary.recall, summary.reciprocal_rank))
+    return summary.kind, str(summary.questions), recall, rank, str(summary.right), str(summary.unknown)
+
+
+def plain_result(question: DemoQuestion, answer: Answer, result: DemoResult) -> dict[str, object]:
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "question": question.question,
+        "answer": answer.text,
+        "sources": [list(hit.fact.sources) for hit in answer.sources],
+        "recall": result.recall,
+        "reciprocal_rank": result.reciprocal_rank,
+        "is_right": result.is_right,
+    }

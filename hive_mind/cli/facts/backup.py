@@ -20,7 +20,7 @@ from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import database_path, is_kept
-from hive_mind.runtime.erasure.copies import note_copy
+from hive_mind.runtime.copies import note_copy
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:

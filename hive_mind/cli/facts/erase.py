@@ -18,14 +18,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.erasure.erasing_at_home import (
-    Erased,
-    erase_from_agents,
-    erase_from_copies,
-    erase_from_letters,
-    look_for_residue,
-)
-from hive_mind.runtime.erasure.receipts import Receipt, is_own, kept, now_ms, read, signed
+from hive_mind.runtime.erasing import Erased, erase_from_agents, erase_from_copies, erase_from_letters, look_for_residue
+from hive_mind.runtime.receipts import Receipt, is_own, kept, now_ms, read, signed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
 

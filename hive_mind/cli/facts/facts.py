@@ -46,8 +46,8 @@ from hive_mind.model.bounds import BOUNDS, OF_A_LIST
 from hive_mind.model.content import SOURCE
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import LIMIT
-from hive_mind.replacing import replacing
 from hive_mind.runtime.settings import Settings
+from hive_mind.safe_files import replacing
 
 if TYPE_CHECKING:
     from hive_mind.memory.transfer.importing import Imported, Unindexed
@@ -313,7 +313,7 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
         )
     if file != STDIN:
         refuse_replacing(Path(file), force=force)
-    from hive_mind.runtime.erasure.copies import note_copy
+    from hive_mind.runtime.copies import note_copy
     from hive_mind.runtime.wiring import opened_store
 
     settings = for_copying(settings_for(at.home), at.agent)

@@ -13,7 +13,7 @@ from hive_mind.cli.output import progress, say, say_refused, show
 from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.replacing import READABLE, write_whole
+from hive_mind.safe_files import READABLE, write_whole
 
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source

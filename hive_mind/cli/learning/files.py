@@ -16,8 +16,8 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from hive_mind.cli.running import CommandError
+from hive_mind.counted import printable
 from hive_mind.errors import InvalidInput
-from hive_mind.printable import printable
 
 if TYPE_CHECKING:
     # Commands that read no texts come here too.
@@ -43,7 +43,7 @@ def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
             if real not in found_paths or found_paths[real].is_symlink():
                 found_paths[real] = file
     if not found_paths and not may_be_none:
-        from hive_mind.runtime.texts.documents.reading import suffixes
+        from hive_mind.runtime.texts.document import suffixes
         from hive_mind.runtime.texts.text_files import TEXT_SUFFIXES
 
         suffixes_learned = " ".join((*TEXT_SUFFIXES, *suffixes()))

@@ -20,8 +20,8 @@ from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORD
 from hive_mind.cognition.answering.definition import title_of
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import degree_in, is_german, measured_in, met_in, phrases_of, with_phrases
-from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.statements import is_question
+from hive_mind.cognition.temporal import moments
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import terms_in, tokenize

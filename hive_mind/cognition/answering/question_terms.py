@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX, Kind, intent_of
 from hive_mind.cognition.answering.subject import Name
 from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, phrase_terms, without_phrases
-from hive_mind.cognition.dates.temporal import moments
+from hive_mind.cognition.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.model.figures import figures_in
 from hive_mind.model.ids import HAN

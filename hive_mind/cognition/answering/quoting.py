@@ -27,11 +27,11 @@ from hive_mind.cognition.answering.relevance import (
 )
 from hive_mind.cognition.answering.subject import only_asks
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
-from hive_mind.cognition.dates.iso import readable
-from hive_mind.cognition.dates.temporal import relative_moments
-from hive_mind.cognition.extraction.log_patterns import is_note
+from hive_mind.cognition.extraction.exchanges import is_note
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.cognition.iso import readable
+from hive_mind.cognition.temporal import relative_moments
 from hive_mind.memory.disputes import corrections_of, dispute_text, later_first, replaces
 from hive_mind.memory.editions import former_note
 from hive_mind.model.fact import Fact

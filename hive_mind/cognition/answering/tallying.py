@@ -17,8 +17,8 @@ from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.definition import title_of
 from hive_mind.cognition.answering.quoting import quotation
 from hive_mind.cognition.answering.wordings import met_in
-from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.cognition.temporal import moments
 from hive_mind.counted import IN_A_LINE, counted
 from hive_mind.model.aggregation import Aggregated, Aggregation, moment_ms
 from hive_mind.model.aggregation import Kind as AggregationKind

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hive_mind.cognition.dates.iso import CLOCK_PATTERN, compiled, is_iso, time_of
-from hive_mind.cognition.dates.temporal import moments, normalised
 from hive_mind.cognition.extraction.blocks import Block, Layout
 from hive_mind.cognition.extraction.logs import stamp_time
+from hive_mind.cognition.iso import CLOCK_PATTERN, compiled, is_iso, time_of
+from hive_mind.cognition.temporal import moments, normalised
 from hive_mind.model.content import Content
 
 # The date of a text is near its beginning, in a short line.

@@ -8,7 +8,7 @@ marked (a level, the form of syslog) is a log line wherever it stands; one with 
 import re
 from dataclasses import dataclass
 
-from hive_mind.cognition.dates.temporal import normalised
+from hive_mind.cognition.temporal import normalised
 from hive_mind.regex import regex
 
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"

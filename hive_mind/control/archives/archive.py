@@ -32,17 +32,16 @@ from hive_mind.control.state import FleetFolder, FleetState, fleet_lock
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.resettlement import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.memory.transfer.examining import Lines
 from hive_mind.memory.transfer.importing import import_all
+from hive_mind.memory.transfer.transfer import Lines
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import sync_folder, write_whole
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.members.generations import Moved, settle, snapshot_of
-from hive_mind.runtime.members.snapshot_lines import lines_of, snapshot_in
+from hive_mind.runtime.members.generations import Moved, lines_of, settle, snapshot_in, snapshot_of
 from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory, unindexed
 from hive_mind.runtime.workers.config import HiveConfig, read_config
+from hive_mind.safe_files import sync_folder, write_whole
 
 _NODE = "archive"
 _COMPLETE = "complete"

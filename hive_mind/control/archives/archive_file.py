@@ -3,7 +3,7 @@
     manifest.yaml              as it was applied last
     agents/<name>.jsonl        an agent's memory, as `hive-mind facts export` writes it
     agents/<name>.sources      digests of the files it has learned, by path
-    hive.jsonl                 what the hive holds, as `runtime/members/snapshot_lines.py` writes it
+    hive.jsonl                 what the hive holds, as `runtime/members/generations.py` writes it
     archive.json               what this is, and the digests
 
 Names never become paths before they were checked, and nothing is read further than it may be long.
@@ -24,7 +24,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import PrivateKey, is_signed, key_id
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
-from hive_mind.replacing import replacing
+from hive_mind.safe_files import replacing
 
 VERSION = 1
 MANIFEST, HIVE, ABOUT = "manifest.yaml", "hive.jsonl", "archive.json"

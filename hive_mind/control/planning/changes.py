@@ -21,7 +21,7 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judgment import JudgedBy, ModelReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.sensitive import credential_in
-from hive_mind.model.setting import Setting
+from hive_mind.model.bounds import Setting
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.triggers import TriggerConfig
 from hive_mind.runtime.workers.config import (

@@ -32,11 +32,10 @@ from hive_mind import backends
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import Child, begin, end_all, open_log, own_folder, read_own
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.file_lock import is_locked
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import write_whole
 from hive_mind.runtime.process_identity import Identity, identity_of, is_running, use_of
 from hive_mind.runtime.workers.config import BusConfig
+from hive_mind.safe_files import is_locked, write_whole
 
 # A log of a million messages is read in a second or two; a slow disk may take its time.
 STARTS_WITHIN_S = 60.0

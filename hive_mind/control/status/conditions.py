@@ -13,8 +13,8 @@ from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.status.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
-from hive_mind.control.waiting import behind, is_ready
-from hive_mind.control.waiting import behind as late_nodes
+from hive_mind.control.surroundings import behind, is_ready
+from hive_mind.control.surroundings import behind as late_nodes
 from hive_mind.counted import IN_A_LINE, counted, first_of
 from hive_mind.hive.heartbeats import HiveClockSettings
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Room, WorkerStatus

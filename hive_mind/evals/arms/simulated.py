@@ -38,7 +38,7 @@ from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequ
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.members.host import Borrowed
 from hive_mind.runtime.node.base import RunnerSettings
-from hive_mind.runtime.node.requests import Requests
+from hive_mind.runtime.node.intake import Requests
 from hive_mind.runtime.wiring import vector_arms
 from hive_mind.sim import Weather
 from hive_mind.sim.machine import START_MS, Fate, Network, Packet, Schedule

@@ -33,7 +33,7 @@ from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.sharing.sharing import fact_of
+from hive_mind.memory.sharing import fact_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered, SearchResult
@@ -46,7 +46,7 @@ from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.host import Borrowed
 from hive_mind.runtime.node.base import RunnerSettings, system_clock
-from hive_mind.runtime.node.requests import ByDomain
+from hive_mind.runtime.node.intake import ByDomain
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 

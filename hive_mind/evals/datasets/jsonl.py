@@ -41,7 +41,7 @@ from hive_mind.evals.datasets.base import (
     shaped,
 )
 from hive_mind.regex import regex
-from hive_mind.replacing import write_whole
+from hive_mind.safe_files import write_whole
 
 Id = Annotated[str, msgspec.Meta(min_length=1)]
 Judgement = Annotated[int, msgspec.Meta(ge=-1)]

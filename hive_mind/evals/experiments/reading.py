@@ -40,10 +40,9 @@ from hive_mind.evals.experiments.form import (
     arms_in,
     faults_in,
 )
-from hive_mind.forms.form import Form
+from hive_mind.forms.form import Finding, Form, Tree
+from hive_mind.forms.form import Path as FormPath
 from hive_mind.forms.reading import in_order, located, read, text_of, validated
-from hive_mind.forms.tree import Finding, Tree
-from hive_mind.forms.tree import Path as FormPath
 from hive_mind.hive.topology.spec import readers
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.suggestions import did_you_mean

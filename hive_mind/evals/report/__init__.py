@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import hive_mind.evals.report.findings as findings
 import hive_mind.evals.report.selecting as selecting
+from hive_mind.counted import in_one_line
 from hive_mind.drawing import declarations
 from hive_mind.evals import metrics
 from hive_mind.evals.experiments import Arm, Fault, Row, Timing
@@ -34,9 +35,8 @@ from hive_mind.evals.report.selecting import (
 from hive_mind.evals.running import MeasuredRun, read_run
 from hive_mind.evals.scorecard import CellCard, Scorecard, read_scorecard
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.printable import in_one_line
-from hive_mind.replacing import READABLE, write_whole
 from hive_mind.retrieval.files import writable
+from hive_mind.safe_files import READABLE, write_whole
 
 # Spreadsheets look behind white space, and take these for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")

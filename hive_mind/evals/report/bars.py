@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
+from hive_mind.counted import in_one_line
 from hive_mind.drawing import COLOURS, MARKERS
 from hive_mind.drawing.pictures import as_part, as_png, canvas
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report.selecting import Plot, Setting, categories_of, cell_name, counted, number, shown_by_category, size
 from hive_mind.evals.scorecard import CellCard
-from hive_mind.printable import in_one_line
 
 _LEGEND_LINE = 0.21
 _FILLS = {"in-process": "full", "redis": "bottom", "simulator": "none"}

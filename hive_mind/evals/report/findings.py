@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup, escape
 
-from hive_mind.counted import first_of
+from hive_mind.counted import first_of, printable
 from hive_mind.evals.experiments import Arm, Row
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report import selecting
@@ -35,7 +35,6 @@ from hive_mind.evals.report.selecting import (
 from hive_mind.evals.scorecard import CellCard, Scorecard
 from hive_mind.measure import Estimate, share_ruled_out
 from hive_mind.measure.differences import JUDGED_MIN, Difference
-from hive_mind.printable import printable
 
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""

@@ -9,6 +9,7 @@ One question put to one arm, scored, and written as a row: with nothing in it th
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,18 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answering import FILE as TOKENS
 from hive_mind.evals.answering import Answerer, GivenAnswer, ModelJudge, RunBudget, fact_judge, open_answerer, since
+from hive_mind.evals.arms import memory_arm, trained_fleet
 from hive_mind.evals.arms.base import Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import by_texts, candidate_of, firsts_of, texts_found, worded
+from hive_mind.evals.arms.methods import newness_of, search_in
+from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
 from hive_mind.evals.experiments import ArmKind, Cell, CellReport, Experiment, Learned, Row, Timing
 from hive_mind.evals.metrics import GROUNDED, Figures, answered_figures, lacks_verdict, score, shown_scores
 from hive_mind.evals.running import NOTES, asked_of, row_id
 from hive_mind.evals.running.folder import CellFolder, Pen, as_json
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
+from hive_mind.hive.topology.spec import SINGLE, SPECS
 from hive_mind.llm.base import Usage
 from hive_mind.measure.results import cohesion
 from hive_mind.memory.intake import statement
@@ -34,6 +39,36 @@ from hive_mind.model.query import Hit
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 from hive_mind.tracing import span
+
+_ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
+
+
+async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
+    """The arm, which has learned the scope. Raises `InvalidInput` for a cell that can't be."""
+    if (module := _ELSEWHERE.get(cell.arm.place)) is not None:
+        # Brokers and simulators are loaded only where they are wanted.
+        opened: OpenArm = await import_module(f"hive_mind.evals.arms.{module}").open_arm(cell, scope, means)
+        return opened
+    refuse(cell, means)
+    search = search_in(cell.retrieval.mode, newness_of(scope.documents))
+    if cell.arm.kind in SPECS:
+        return await trained_fleet.open_arm(cell, scope, means, search)
+    if cell.arm.kind == SINGLE:
+        return await memory_arm.open_arm(cell, scope, means, search)
+    match cell.arm.kind:
+        case "running":
+            return await memory_arm.open_running(cell, scope, means, search)
+        case "routed":
+            return await trained_fleet.open_routed(cell, scope, means, search)
+        case "seed-federated":
+            return await trained_fleet.open_seed_federated(cell, scope, means)
+        case "bm25":
+            return memory_arm.bm25(scope, means.progress)
+        case "random":
+            return memory_arm.chance(scope, cell.seed)
+        case _:
+            return memory_arm.full_context(scope)
+
 
 # More digits than a reader needs, and fewer than the order of a sum can change.
 _DIGITS = 6
@@ -209,7 +244,6 @@ async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Opened
 
 async def _ask_all(order: CellOrder, dataset: Dataset, opened: _Opened, folder: CellFolder) -> Learned:
     """Ask the unasked questions. Everything is learned again: the cost of learning is part of the report."""
-    from hive_mind.evals.arms.opening import open_arm
 
     before: Sequence[str] = [row.question for row in folder.answered()]
     means, answerer, judge = opened

@@ -26,10 +26,9 @@ from hive_mind import __version__
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments import CellReport, Experiment, Row, Timing
 from hive_mind.evals.running import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
-from hive_mind.file_lock import try_lock
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import write_whole
 from hive_mind.retrieval.files import writable
+from hive_mind.safe_files import try_lock, write_whole
 
 # The means behind rows: in words, and the setting of each.
 _MEANS = {

@@ -31,7 +31,7 @@ _BEGINS, _LEARNS, _ASKS = 2.0, 0.002, 0.01
 _NODE = 0.15
 
 # Every cell opens an arm.
-_ARMS = "hive_mind.evals.arms.opening"
+_ARMS = "hive_mind.evals.running.cell"
 
 
 def weight_of(cell: Cell, documents: int, questions: int) -> float:

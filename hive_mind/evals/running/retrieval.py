@@ -25,8 +25,8 @@ from hive_mind.hive.topology.spec import is_shared
 from hive_mind.measure import Estimate
 from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.replacing import PassingFolder
 from hive_mind.runtime.settings import Settings
+from hive_mind.safe_files import PassingFolder
 
 ScopeName = Literal["per-conversation", "pooled"]
 

@@ -22,10 +22,10 @@ from hive_mind.hive.policy.admission import subject_of
 from hive_mind.hive.policy.registry import ENTRIES_OF_ONE_MAX, Registry
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings
+from hive_mind.model.bounds import SHARE, Setting
 from hive_mind.model.erasure import Erasures, looked_through, read_key
 from hive_mind.model.evidence import Assertion, Dot, HiveFact, Sealed, Stamp
 from hive_mind.model.ids import DEFAULT_TENANT
-from hive_mind.model.setting import SHARE, Setting
 
 HOUR_MS = 3_600_000
 DECAY_PER_HOUR = 0.01

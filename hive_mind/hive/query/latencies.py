@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Annotated
 
-from hive_mind.model.setting import Setting
+from hive_mind.model.bounds import Setting
 
 
 @dataclass(frozen=True)

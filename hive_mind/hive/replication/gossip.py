@@ -10,7 +10,7 @@ from typing import Annotated
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now
-from hive_mind.model.setting import Setting
+from hive_mind.model.bounds import Setting
 from hive_mind.ranking.pipeline import TRUST_MAX
 
 # Drawing again until trust accepts: at the lowest weight one draw in ten is accepted, so this many almost never all fail.

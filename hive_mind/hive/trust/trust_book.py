@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from hive_mind.hive.policy.admission import rater_of, subject_of
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.trust.contradiction import individually
+from hive_mind.model.bounds import Setting
 from hive_mind.model.evidence import Assertion, Provenance
-from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import TRUST_MAX
 
 TRUST_DEFAULT = 1.0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from hive_mind.model.setting import SHARE, Setting
+from hive_mind.model.bounds import SHARE, Setting
 
 RuleName = Literal[
     "ignore-instructions",

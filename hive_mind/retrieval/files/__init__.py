@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hive_mind import replacing
+from hive_mind import safe_files
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.file_lock import try_lock
+from hive_mind.safe_files import try_lock
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -19,7 +19,7 @@ def write_whole(path: Path, text: str) -> None:
     Raises `InvalidInput` where it can't be written.
     """
     with writable(path):
-        replacing.write_whole(path, text.encode(), replacing.READABLE)
+        safe_files.write_whole(path, text.encode(), safe_files.READABLE)
 
 
 def append_line(path: Path, line: str) -> None:
@@ -35,7 +35,7 @@ def append_line(path: Path, line: str) -> None:
         file.write(line.encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
-    replacing.sync_folder(path.parent)
+    safe_files.sync_folder(path.parent)
 
 
 @contextmanager

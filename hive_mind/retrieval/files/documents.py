@@ -16,8 +16,8 @@ from struct import Struct
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from hive_mind.counted import whole_characters
 from hive_mind.errors import InvalidInput
-from hive_mind.printable import whole_characters
 from hive_mind.retrieval.indexing import heading_of
 
 # Files that are documents, by how their names end.

@@ -17,7 +17,7 @@ from types import TracebackType
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.memory.opening import NewVectorArm
-from hive_mind.memory.refining.cross_encoders import of_this_process
+from hive_mind.memory.reranking import of_this_process
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.ranking.vector import Vector
 from hive_mind.retrieval.files.configuration import Collection, Method, RetrievalConfig, TextForm

@@ -27,7 +27,7 @@ from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.identity.epochs import Cipher, Signing
-from hive_mind.identity.keyring import KeySeal
+from hive_mind.identity.keys import KeySeal
 from hive_mind.journal.base import Journal
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -37,8 +37,8 @@ from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.members.member import AppMessageLog, RunningMember
 from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.runner import NodeRunner
+from hive_mind.runtime.routes import encrypted
 from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, quoting_reader, vector_arms

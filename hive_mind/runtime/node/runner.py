@@ -37,9 +37,8 @@ from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
 from hive_mind.runtime.node.effect_executor import SUFFIX, Cause, EffectExecutor, Envelopes, InHand, SharedListener
-from hive_mind.runtime.node.intake import Intake
+from hive_mind.runtime.node.intake import Intake, Requests
 from hive_mind.runtime.node.outgoing import Alarm, Bell
-from hive_mind.runtime.node.requests import Requests
 from hive_mind.runtime.routes import Lines
 
 __all__ = ["NodeRunner", "RunnerSettings", "system_clock"]

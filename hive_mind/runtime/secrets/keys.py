@@ -18,11 +18,20 @@ from urllib.parse import quote, unquote
 
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.identity.epochs import EpochKeys, Mode, Signing, handed_out
-from hive_mind.identity.keyring import Keyring
-from hive_mind.identity.keys import KEY_BYTES, REVOKED_MAX, Certificate, Epoch, PrivateKey, Revocations, Revoked, issued, read
+from hive_mind.identity.keys import (
+    KEY_BYTES,
+    REVOKED_MAX,
+    Certificate,
+    Epoch,
+    Keyring,
+    PrivateKey,
+    Revocations,
+    Revoked,
+    issued,
+    read,
+)
 from hive_mind.model.aggregation import DAY_MS
-from hive_mind.private import private_folder
-from hive_mind.replacing import write_whole
+from hive_mind.safe_files import private_folder, write_whole
 
 DAYS = 365
 """How long a certificate holds where nothing else is said."""

@@ -18,8 +18,8 @@ from hive_mind.credentials.base import CredentialStore, Secret, is_name
 from hive_mind.credentials.key import FileKey, GivenKey, KeyPlace, KeyringKey
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
-from hive_mind.replacing import write_whole
 from hive_mind.runtime.settings import Settings, secret, variable
+from hive_mind.safe_files import write_whole
 
 # A prompt or a key is no longer; more is a file that was named by mistake.
 FILE_BYTES_MAX = 1 << 20

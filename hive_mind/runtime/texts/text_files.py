@@ -11,8 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from hive_mind.regex import regex
-from hive_mind.runtime.texts.document import Document, Unreadable
-from hive_mind.runtime.texts.documents.reading import format_of, read_apart, suffixes
+from hive_mind.runtime.texts.document import Document, Unreadable, format_of, read_apart, suffixes
 from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 

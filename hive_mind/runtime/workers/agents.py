@@ -13,7 +13,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import OnEvent
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError
-from hive_mind.memory.sharing.sharing import is_due
+from hive_mind.memory.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.workers.agent_runs import AgentRuns

@@ -22,9 +22,9 @@ from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.judge.judgment import ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.bounds import Setting
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.query import ANSWERING, Answering
-from hive_mind.model.setting import Setting
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.triggers import TriggerConfig
 from hive_mind.runtime.settings import Settings

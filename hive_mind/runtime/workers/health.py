@@ -62,7 +62,7 @@ from hive_mind.errors import (
     InvalidInput,
 )
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.observing.metrics import WorkerCollector, exposition
+from hive_mind.runtime.metrics import WorkerCollector, exposition
 from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR

@@ -22,18 +22,17 @@ from aiohttp import web
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.file_lock import is_deleted
-from hive_mind.replacing import write_whole
-from hive_mind.runtime.observing.logs import JsonLines
-from hive_mind.runtime.observing.telemetry import send_spans
+from hive_mind.runtime.logs import JsonLines
 from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redaction_of
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import Settings, secret, set_variables
+from hive_mind.runtime.telemetry import send_spans
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.health import is_loopback, serve_worker
 from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import open_worker
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
+from hive_mind.safe_files import is_deleted, write_whole
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, SourceNote
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import write_whole
+from hive_mind.safe_files import write_whole
 
 _log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.members.host import all_of
 from hive_mind.runtime.members.member import Report, RunningMember
 from hive_mind.runtime.members.plan import plan_of
-from hive_mind.runtime.observing.metrics import NodeFigures
+from hive_mind.runtime.metrics import NodeFigures
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted
-from hive_mind.replacing import PassingFolder
+from hive_mind.safe_files import PassingFolder
 from hive_mind.sqlite.file import translating
 from hive_mind.sqlite.log import is_unwritable
 from hive_mind.store.graph import questions

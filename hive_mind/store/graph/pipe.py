@@ -27,9 +27,8 @@ from typing import Any, cast
 
 import msgspec
 
-from hive_mind.file_lock import lock, try_lock
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import publish
+from hive_mind.safe_files import lock, publish, try_lock
 from hive_mind.store.graph.questions import VERSION
 
 if sys.platform != "win32":

@@ -24,8 +24,7 @@ from msgspec.structs import astuple
 from hive_mind.errors import BackendError, DatabaseUnreadable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.private import private_folder
-from hive_mind.replacing import replacing
+from hive_mind.safe_files import private_folder, replacing
 from hive_mind.sqlite import log_path, mend, replace_database
 from hive_mind.sqlite.file import connect_for_reading, create, owned, remove, transaction, translating, unreadable
 from hive_mind.sqlite.log import Value, refuse_damaged_log, rows

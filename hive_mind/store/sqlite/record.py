@@ -26,10 +26,10 @@ from zlib import crc32
 from msgspec.structs import astuple
 
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseLocked
-from hive_mind.file_lock import is_locked
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
+from hive_mind.safe_files import is_locked
 from hive_mind.sqlite import lock_path, log_path
 from hive_mind.sqlite.file import File, connect_for_reading, owned, translating, unreadable
 from hive_mind.sqlite.log import read_log

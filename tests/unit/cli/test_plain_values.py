@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hive_mind.cli.plain_values import PlainValues
+from hive_mind.cli.app import PlainValues
 
 
 class Form(StrEnum):

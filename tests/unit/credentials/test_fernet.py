@@ -12,7 +12,7 @@ from hive_mind import backends
 from hive_mind.credentials.base import CredentialStore
 from hive_mind.credentials.key import FileKey, GivenKey, new_key
 from hive_mind.errors import BackendError, BackendNotInstalled, CredentialUnreadable, InvalidInput
-from hive_mind.replacing import write_whole
+from hive_mind.safe_files import write_whole
 from tests.unit.credentials.stores import file_of, revealed, store_in
 
 KEPT = {"redis": "another-1", "tickets": "sw0rdfish-7"}

@@ -12,7 +12,7 @@ from keyring.errors import KeyringLocked
 
 from hive_mind.credentials.key import FileKey, GivenKey, KeyPlace, KeyringKey, new_key
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, CredentialUnreadable
-from hive_mind.replacing import write_whole
+from hive_mind.safe_files import write_whole
 from tests.unit.credentials.stores import revealed, store_in
 
 

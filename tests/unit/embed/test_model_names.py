@@ -16,7 +16,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.embed.sentence_transformers import Prompts, identity_of, prompts_of
 from hive_mind.errors import BackendUnavailable
-from hive_mind.memory.refining.cross_encoders import CrossEncoders
+from hive_mind.memory.reranking import CrossEncoders
 
 BGE = "Represent this sentence for searching relevant passages: "
 

@@ -5,8 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.keyring import EXPIRED, FORGED, REVOKED, SEAL_BYTES, UNKNOWN, UNSIGNED, Keyring, KeySeal
-from hive_mind.identity.keys import Certificate, PrivateKey, Revocations, Revoked, issued, read
+from hive_mind.identity.keys import (
+    EXPIRED,
+    FORGED,
+    REVOKED,
+    SEAL_BYTES,
+    UNKNOWN,
+    UNSIGNED,
+    Certificate,
+    Keyring,
+    KeySeal,
+    PrivateKey,
+    Revocations,
+    Revoked,
+    issued,
+    read,
+)
 
 ROOT, ADA, BOB = (PrivateKey(bytes([number]) * 32) for number in range(3))
 DAY_MS = 24 * 3600 * 1000

@@ -12,7 +12,7 @@ from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 from hive_mind.hive.trust.signature import row
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.sharing.sharing import fact_of
+from hive_mind.memory.sharing import fact_of
 from hive_mind.model.aggregation import moment_ms
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement
 from hive_mind.model.fact import Fact, Sharing, is_about

@@ -11,8 +11,8 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable
-from hive_mind.memory.refining import cross_encoders
-from hive_mind.memory.refining.reranking import reranked
+from hive_mind.memory import reranking
+from hive_mind.memory.reranking import reranked
 from hive_mind.model.query import ComponentScores, Contributions, Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
@@ -51,7 +51,7 @@ def test_it_adds_to_those_it_looked_at_and_leaves_the_others_behind_in_their_ord
 @pytest.mark.parametrize(("model", "looks"), [("ms-marco-MiniLM", 0), ("mmarco-mMiniLMv2", 1), ("bge-reranker-v2-m3", 1)])
 async def test_a_model_of_english_does_not_look_at_questions_in_other_languages(model: str, looks: int):
     encoder = Reading(last_first)
-    cross_encoders.of_this_process().put(model, encoder)
+    reranking.of_this_process().put(model, encoder)
     ranking = RankingSettings(rerank=4, rerank_model=model)
 
     async with Home().memory(ranking=ranking) as memory:
@@ -131,7 +131,7 @@ async def test_one_that_can_not_be_had_is_one_line_for_all_memories_of_a_process
         loads.append(model)
         raise BackendUnavailable("rerank", "there is no such model; name another")
 
-    monkeypatch.setattr(cross_encoders, "_load", gone)
+    monkeypatch.setattr(reranking, "_load", gone)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             async with Home().memory(ranking=ranking) as memory:
@@ -151,7 +151,7 @@ async def test_a_model_is_loaded_once_when_the_first_memory_wakes_and_never_on_t
         loads.append((model, threading.current_thread() is threading.main_thread()))
         return Reading()
 
-    monkeypatch.setattr(cross_encoders, "_load", load)
+    monkeypatch.setattr(reranking, "_load", load)
     async with Home().memory(ranking=ranking), Home().memory(ranking=ranking):
         assert loads == [(ranking.rerank_model, False)]
     async with Home().memory(ranking=RankingSettings(rerank_model="unwanted")):

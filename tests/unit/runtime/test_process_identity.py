@@ -13,9 +13,9 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from hive_mind.file_lock import is_locked
 from hive_mind.runtime import process_identity
 from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_running, send, use_of
+from hive_mind.safe_files import is_locked
 from tests.servers.children import Child
 
 Running = subprocess.Popen[bytes]

@@ -12,7 +12,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.memory.opening import RequestsDone
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.runtime.inquiry.asked_agent import PutAgain
+from hive_mind.runtime.inquiry import PutAgain
 from tests.builders import Home
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."

@@ -61,7 +61,7 @@ async def test_a_fact_far_down_is_said_to_be_ranked_below_with_its_place(tmp_pat
         assert (told["step"], told["place"]) == ("ranked below", place)
         assert told["last"]["score"] > told["hit"]["score"]
 
-        monkeypatch.setattr("hive_mind.runtime.inquiry.evidence_calls._PLACES_MAX", 5)
+        monkeypatch.setattr("hive_mind.runtime.inquiry._PLACES_MAX", 5)
         told = await worker.call("ada", "why_not", question="Which pump runs?", text=kept[-1]["fact_id"], limit=2)
         assert (told["step"], told["place"], told["hit"]) == ("ranked below", 0, None)
         assert "not among the first 5" in told["told"]

@@ -2,7 +2,7 @@
 
 from hive_mind.bus.base import Envelope, type_of
 from hive_mind.model.messages import Encrypted, Message, Receipt
-from hive_mind.runtime.erasure.copies import quotes
+from hive_mind.runtime.copies import quotes
 
 
 def test_what_nobody_can_look_into_is_meant_whatever_is_to_be_erased() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.settling import settle
+from hive_mind.off_loop import settle
 from hive_mind.sqlite.worker import Worker
 
 

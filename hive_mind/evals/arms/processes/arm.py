@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hive_mind.control.platforms import local
 from hive_mind.control.platforms.base import Platform, Running
-from hive_mind.control.waiting import Patience, until
+from hive_mind.control.surroundings import Patience, until
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.evals.arms.base import ArmResult, Cost, Means

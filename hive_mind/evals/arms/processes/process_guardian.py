@@ -19,8 +19,8 @@ from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.process_files import processes_in
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, ConfigError, HiveError
 from hive_mind.model.decoding import json_decoder
-from hive_mind.replacing import PassingFolder
 from hive_mind.runtime.workers.config import BusConfig
+from hive_mind.safe_files import PassingFolder
 
 _SERVER_WITHIN_S = 90.0
 _GONE_WITHIN_S = 60.0

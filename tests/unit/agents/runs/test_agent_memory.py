@@ -10,8 +10,8 @@ import pytest
 
 from hive_mind.agents.runs.run_tools import AgentMemory, RunFiles
 from hive_mind.errors import InvalidInput
-from hive_mind.replacing import PART
 from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX
+from hive_mind.safe_files import PART
 from tests.servers.forked import Forked
 
 WRITES = 40

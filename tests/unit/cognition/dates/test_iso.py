@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.dates.iso import end_us, readable
+from hive_mind.cognition.iso import end_us, readable
 
 
 @pytest.mark.parametrize(

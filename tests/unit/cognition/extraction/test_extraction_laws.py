@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.sentences import CODE_CHARS_MAX, SENTENCE_CHARS_MAX
+from hive_mind.cognition.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.model import ids
 from hive_mind.model.ids import canonical

@@ -8,9 +8,9 @@ from typing import Any
 
 from hive_mind.embed.base import Embedder, Matrix
 from hive_mind.evals.arms.base import ArmResult, Means
-from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Learned, Retrieval
+from hive_mind.evals.running.cell import open_arm
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords

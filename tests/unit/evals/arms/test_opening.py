@@ -7,8 +7,8 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
+from hive_mind.evals.running.cell import open_arm
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 from tests.unit.evals.arms.notes import NoVectors, drawn, told

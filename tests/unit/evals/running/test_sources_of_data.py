@@ -8,10 +8,10 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled
 from hive_mind.evals.experiments import Arm, DataSource, Retrieval, cell_of
 from hive_mind.evals.running import cut, dataset_of, row_id, unknown_ids
+from hive_mind.evals.running.cell import open_arm
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 

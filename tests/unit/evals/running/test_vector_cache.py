@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Matrix, rounded_unit_rows
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.demo import demo_dataset
 from hive_mind.evals.experiments import Arm, DataSource, Retrieval, cell_of
+from hive_mind.evals.running.cell import open_arm
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors, passages_of, queries_of, stored
 from hive_mind.runtime.settings import Settings
 

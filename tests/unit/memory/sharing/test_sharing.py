@@ -7,7 +7,7 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Held
 from hive_mind.memory.intake import confirmed, retracting
-from hive_mind.memory.sharing.sharing import (
+from hive_mind.memory.sharing import (
     answered,
     fact_of,
     is_due,
@@ -17,7 +17,7 @@ from hive_mind.memory.sharing.sharing import (
     roots_to_offer,
     taken_back,
 )
-from hive_mind.memory.transfer.examining import read_records
+from hive_mind.memory.transfer.transfer import read_records
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from tests.builders import Home, fact, lines_of

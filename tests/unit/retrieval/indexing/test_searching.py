@@ -9,7 +9,7 @@ import pytest
 from benchmarks.identifiers import identifiers
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.refining import cross_encoders
+from hive_mind.memory import reranking
 from hive_mind.retrieval.files.workspace import beyond_a_memory, ranking_settings
 from hive_mind.retrieval.indexing.searching import Candidate, reranked, selected
 from tests.builders import BagOfWords
@@ -287,7 +287,7 @@ class Longest:
 
 
 def test_a_second_look_orders_the_best_again(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cross_encoders, "_load", lambda _: Longest())
+    monkeypatch.setattr(reranking, "_load", lambda _: Longest())
 
     found = search(folder, rerank={"model": "longest", "top_n": 4})
 
@@ -312,9 +312,9 @@ def candidate(id: str, score: float, **fields) -> Candidate:
 
 
 def test_logits_and_shares_keep_their_order():
-    assert cross_encoders._shares([-3.0, 0.5, 4.0]) == sorted(cross_encoders._shares([-3.0, 0.5, 4.0]))
-    assert cross_encoders._shares([0.2, 0.9]) == [0.2, 0.9]
-    assert cross_encoders._shares([float("nan"), 1e9])[0] < 0.1
+    assert reranking._shares([-3.0, 0.5, 4.0]) == sorted(reranking._shares([-3.0, 0.5, 4.0]))
+    assert reranking._shares([0.2, 0.9]) == [0.2, 0.9]
+    assert reranking._shares([float("nan"), 1e9])[0] < 0.1
 
 
 def test_who_was_not_looked_at_again_stays_behind():

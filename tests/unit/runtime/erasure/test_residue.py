@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.erasure import copies
-from hive_mind.runtime.erasure.copies import has_residue, needles
+from hive_mind.runtime import copies
+from hive_mind.runtime.copies import has_residue, needles
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.model.evidence import Assertion, Stamp, Statement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Appointment, RegistryEntry
-from hive_mind.runtime.members.snapshot_lines import LINE_BYTES_MAX, lines_of, snapshot_in
+from hive_mind.runtime.members.generations import LINE_BYTES_MAX, lines_of, snapshot_in
 from tests.hives import assertion
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=20)

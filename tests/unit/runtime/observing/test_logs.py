@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hive_mind.runtime.observing.logs import log_as_json
+from hive_mind.runtime.logs import log_as_json
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hive_mind.bus.base import BusHealth
 from hive_mind.errors import BackendError
+from hive_mind.runtime import metrics
+from hive_mind.runtime.metrics import HiveCollector, NodeFigures
 from hive_mind.runtime.node.base import BOUNDS_S, Histogram, Timings
-from hive_mind.runtime.observing import metrics
-from hive_mind.runtime.observing.metrics import HiveCollector, NodeFigures
 
 
 def figures() -> NodeFigures:

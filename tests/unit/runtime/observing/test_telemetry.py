@@ -4,13 +4,13 @@ import sys
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.observing.telemetry import send_spans
+from hive_mind.runtime.telemetry import send_spans
 
 
 def test_spans_go_to_stderr_and_the_last_ones_are_not_lost() -> None:
     program = (
         "from hive_mind import tracing\n"
-        "from hive_mind.runtime.observing.telemetry import send_spans\n"
+        "from hive_mind.runtime.telemetry import send_spans\n"
         "stop = send_spans('console', 'agent-1')\n"
         "with tracing.span('search_memory', {'hive.found': 3}): pass\n"
         "stop()"

@@ -11,7 +11,7 @@ from hive_mind.credentials.base import Secret
 from hive_mind.credentials.key import new_key
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendUnavailable, CredentialUnreadable
-from hive_mind.runtime.observing.logs import JsonLines
+from hive_mind.runtime.logs import JsonLines
 from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redacted_status, redaction_of
 from hive_mind.runtime.secrets.references import credentials_of
 from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, WorkerConfig

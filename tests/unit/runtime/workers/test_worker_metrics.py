@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.judge.calibration import JudgeTally
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
-from hive_mind.runtime.observing.metrics import WorkerCollector
+from hive_mind.runtime.metrics import WorkerCollector
 from hive_mind.runtime.workers.status import WorkerStatus
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction

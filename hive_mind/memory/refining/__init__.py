@@ -1,1 +1,0 @@
-"""Optional steps of a search before and after its first ranking, by setting."""

@@ -1,1 +1,0 @@
-"""Facts an agent and its hive have in common."""

@@ -1,1 +1,0 @@
-"""Erasing everywhere: in memories, journals, copies; and the receipt."""

@@ -1,1 +1,0 @@
-"""Metrics, spans and logs."""
