@@ -70,6 +70,7 @@ OF_NO_TEXT = (
     "editions.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document "
     "replies.asked_patiently replies.found_reply replies.refusal "
+    "contradiction.fused contradiction.vote "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
     "second_hop.as_asked_once second_hop.expanded editions.edits_of editions.original_of editions.sources_of "
     "likelihood.evidence_of likelihood.likelihoods "
