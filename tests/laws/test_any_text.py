@@ -54,10 +54,10 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 # Reading, extracting, judging at the gate, ranking, quoting and disputing.
 ROOMS = (
     "cognition.answering cognition.dates cognition.extraction cognition.extractive cognition.replies memory.gate memory.entities "
-    "memory.disputes memory.intake memory.aggregating memory.worth_knowing memory.editions "
+    "memory.disputes memory.intake memory.asking memory.worth_knowing memory.editions "
     "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.weights ranking.form ranking.related "
     "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.replies model.ids "
-    "model.fact printable"
+    "model.fact counted"
 ).split()
 # What a text that no reader can use, and a statement that says nothing, are answered with.
 REFUSALS = (HiveError, UnusableReplyError)
@@ -65,8 +65,8 @@ REFUSALS = (HiveError, UnusableReplyError)
 OF_NO_TEXT = (
     "iso.compiled iso.month_number iso.time_of iso.value_of iso.written_day iso.written_month iso.written_quarter "
     "iso.written_week iso.written_weekend iso.written_year tallying.collected_answer quoting.strong "
-    "quoting.chosen quoting.names_only aliases.answering_names aggregating.aggregated_of "
-    "aggregating.first_of aggregating.shown_of aggregating.statistics_of aggregating.together intake.take_in intake.superseding "
+    "quoting.chosen quoting.names_only aliases.answering_names asking.aggregated_of "
+    "asking.first_of asking.shown_of asking.statistics_of asking.together intake.take_in intake.superseding "
     "editions.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
     "text_files.read_bytes text_files.read_text text_files.read_document "
     "replies.asked_patiently replies.found_reply replies.refusal "
