@@ -10,7 +10,7 @@ import docx
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.unit.runtime.texts.documents import made
+from tests.unit.runtime.texts import made
 
 # What each file says, by the word to look for.
 SAID = {

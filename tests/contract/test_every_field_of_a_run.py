@@ -376,7 +376,7 @@ ELSEWHERE = {
     "spec.description": "for people: `hive-mind worker list`",
     "spec.rules.metadata": "for people and for `rules approve`; tests/unit/judge/test_rules.py",
     "spec.rules.on": "a worker's rules are about outputs; tests/acceptance/test_judged_runs.py",
-    "spec.contextTokens": "tests/unit/agents/runs/test_executor.py, tests/unit/runs/test_compaction.py",
+    "spec.contextTokens": "tests/unit/agents/runs/test_executor.py, tests/unit/runs/test_files.py",
     **{
         f"{place}health.{name}": "tests/unit/judge/test_health.py"
         for place in ("spec.", "spec.goal.")
