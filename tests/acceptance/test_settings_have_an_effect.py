@@ -63,7 +63,7 @@ SEEN: dict[str, tuple[str, str, Callable[[HiveMind], str]]] = {
     "answering": (
         "careful",
         "eager",
-        lambda hive_mind: str(quoting_reader(Settings.from_environment(hive_mind.environment))._reader._quoting),
+        lambda hive_mind: str(quoting_reader(Settings.from_environment(hive_mind.environment))._quoting),
     ),
     "console_hosts": ("a.example", "b.example", setting("console_hosts")),
 }

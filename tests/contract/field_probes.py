@@ -95,6 +95,7 @@ SETTINGS = Story(
         lifecycle={"forget": False, "ttlHours": 48, "decayPerHour": 0.5, "gcPeriodS": 30},
         trust={"moderators": ["ada"], "halfLifeDays": 7, "quarantineBelow": 0.25, "quotaPerAgent": 500},
         retrieval=FIRST_RANKING,
+        answering="careful",
     ),
     fixed(
         agents=[{"name": "ada"}, {"name": "bob"}],
@@ -110,6 +111,7 @@ SETTINGS = Story(
         lifecycle={"forget": True, "ttlHours": 12, "decayPerHour": 0.25, "gcPeriodS": 9},
         trust={"moderators": ["bob"], "halfLifeDays": 14, "quarantineBelow": 0.5, "quotaPerAgent": 700},
         retrieval=SECOND_RANKING,
+        answering="eager",
         platform={"kind": "inprocess", "stopTimeoutS": 7},
     ),
     {
@@ -144,6 +146,7 @@ SETTINGS = Story(
             (1_000, 1_000, 1_000),
             (3_000, 3_000, 3_000),
         ),
+        "spec.answering": Sight(lambda f: f.agent()._agent.reader._quoting.answering, "careful", "eager"),
         "spec.platform.stopTimeoutS": Sight(lambda f: stop_timeout_s(f), 20, 7),
     },
 )

@@ -53,8 +53,8 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 
 # Reading, extracting, judging at the gate, ranking, quoting and disputing.
 ROOMS = (
-    "cognition.answering cognition.dates cognition.extraction cognition.extractive cognition.replies memory.gate memory.entities "
-    "memory.disputes memory.intake memory.asking memory.worth_knowing memory.editions "
+    "cognition.answering cognition.iso cognition.temporal cognition.extraction cognition.extractive cognition.replies "
+    "memory.gate memory.entities memory.disputes memory.intake memory.asking memory.worth_knowing memory.editions "
     "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.weights ranking.form ranking.related "
     "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.replies model.ids "
     "model.fact counted"
