@@ -19,7 +19,7 @@ def json_decoder(kind: type[T]) -> Callable[[bytes | str], T]: ...
 @overload
 def json_decoder(kind: Any) -> Callable[[bytes | str], Any]: ...
 def json_decoder(kind: Any) -> Callable[[bytes | str], Any]:
-    """A function that reads JSON as this type. It raises `DecodeError` of msgspec and `UnicodeDecodeError`."""
+    """A function that reads JSON as this type. Raises `DecodeError` of msgspec, before 0.23 also `UnicodeDecodeError`."""
     with _LOCK:
         return _json_decoder(kind)
 
@@ -42,6 +42,14 @@ def converted(value: Any, kind: Any, hook: Hook = None) -> Any:
     """Plain lists, dicts and values as this type. Raises `ValidationError` of msgspec."""
     with _LOCK:
         return msgspec.convert(value, kind, dec_hook=hook)
+
+
+def is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 @cache

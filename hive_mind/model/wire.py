@@ -33,7 +33,7 @@ def decode(data: bytes) -> Message:
         raise WireError(f"version {data[0]} of the wire format is not known here, only {VERSION}: upgrade this member")
     try:
         return _decode(data[1:])
-    # Not only DecodeError: text that is no UTF-8 raises UnicodeDecodeError, brackets in brackets RecursionError.
+    # Not only DecodeError: before msgspec 0.23 no UTF-8 raises UnicodeDecodeError, and brackets in brackets RecursionError.
     except (ValueError, RecursionError) as error:
         raise WireError(f"malformed message: {error}") from error
 

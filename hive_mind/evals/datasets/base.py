@@ -21,7 +21,7 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
-from hive_mind.model.decoding import converted, json_decoder
+from hive_mind.model.decoding import converted, is_utf8, json_decoder
 from hive_mind.regex import regex
 
 
@@ -273,6 +273,7 @@ class Corpus:
 T = TypeVar("T")
 # Python's reader, which sees keys that come twice, takes seconds for more; files of that size are published ones.
 _CHECKED_BYTES_MAX = 64_000_000
+_NO_UTF8 = "not UTF-8; save the file as UTF-8"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -335,10 +336,8 @@ def decoded(line: bytes, shape: type[T], place: str) -> T:
     """One JSON line as the given shape. `place` is "FILE, line N". Raises `InvalidInput`."""
     try:
         value = json_decoder(shape)(line)
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{place}: not UTF-8; save the file as UTF-8") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidInput(f"{place}: {error}; correct this line") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{place}: {f'{error}; correct this line' if is_utf8(line) else _NO_UTF8}") from error
     _refuse_repeated_keys(line, place)
     return value
 
@@ -386,7 +385,7 @@ def _text(path: Path, body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
+        raise InvalidInput(f"{path}, line {line}: {_NO_UTF8}") from error
 
 
 def _what_is_wrong(path: Path, body: bytes, exception: Exception) -> str:

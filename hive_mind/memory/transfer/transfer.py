@@ -24,7 +24,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.memory.recall import KnownFacts
 from hive_mind.model.content import Episode
-from hive_mind.model.decoding import converted, json_decoder
+from hive_mind.model.decoding import converted, is_utf8, json_decoder
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, Relation, Sharing
 from hive_mind.model.ids import ID_CHARACTERS, canonical, episode_id, fact_id
@@ -158,7 +158,7 @@ def record_of(line: bytes | str) -> Record:
     try:
         line_read: _Line = _decode(line.encode() if isinstance(line, str) else line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        why = str(error) if isinstance(line, str) or _is_text(line) else "is no UTF-8: save it as UTF-8"
+        why = str(error) if isinstance(line, str) or is_utf8(line) else "is no UTF-8: save it as UTF-8"
         raise InvalidInput(why[:PROBLEM_CHARACTERS_MAX]) from error
     match line_read:
         case _FactLine():
@@ -217,14 +217,6 @@ def _fact(line: _FactLine) -> Fact:
 def _episode(line: _EpisodeLine) -> Episode:
     identity = _matched(line.id, episode_id(line.text, line.source))
     return Episode(identity, line.text, line.source, line.said_at, line.learned_at_us, line.speaker, line.title, line.summary)
-
-
-def _is_text(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _matched(id_given: str, computed: str) -> str:
