@@ -18,7 +18,7 @@ _ENDLESS = {("broker",), ("controller",), ("mcp",), ("serve",), ("simulate",), (
 TOO_LONG = "n" * 300
 
 
-def calls() -> Iterator[list[str]]:
+def calls(place_named: str) -> Iterator[list[str]]:
     """Each command with each of its paths, and "x" for whatever else it needs."""
     for path, command in below(get_command(app)):
         if hasattr(command, "list_commands") or path in _ENDLESS or path[:1] == ("agent",):
@@ -26,23 +26,26 @@ def calls() -> Iterator[list[str]]:
         hints = inspect.signature(command.callback, eval_str=True).parameters
         for place in command.params:
             if place.name in hints and _is_path(hints[place.name].annotation):
-                yield [*path, *(word for other in command.params for word in _words(other, place))]
+                yield [*path, *(word for other in command.params for word in _words(other, place, place_named))]
 
 
 def _is_path(hint: Any) -> bool:
     return hint is Path or any(map(_is_path, typing.get_args(hint)))
 
 
-def _words(parameter: Any, place: Any) -> list[str]:
+def _words(parameter: Any, place: Any, place_named: str) -> list[str]:
     if parameter is not place and not parameter.required:
         return []
-    text = TOO_LONG if parameter is place else "x"
+    text = place_named if parameter is place else "x"
     return [parameter.opts[0], text] if parameter.opts[0].startswith("-") else [text]
 
 
-def test_a_path_that_no_system_takes_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", [TOO_LONG, "loop/x", "astray/x"], ids=["too long", "a link to itself", "a link to nothing"])
+def test_a_path_that_no_system_takes_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     monkeypatch.chdir(tmp_path)
-    tried = list(calls())
+    Path("loop").symlink_to("loop")
+    Path("astray").symlink_to("nowhere")
+    tried = list(calls(place))
     assert len(tried) > 80
     for words in tried:
         ended = CliRunner().invoke(
