@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, described_in, reworded
-from hive_mind.cognition.answering.elimination import may_be_eliminated, names_in_full
 from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
 from hive_mind.cognition.answering.tallying import (
@@ -36,10 +35,6 @@ from hive_mind.off_loop import off_loop
 CHARACTERS_MAX = 40_000
 """Each is looked at by some 150 expressions. Thirty facts of a sentence or two have six thousand, and thirty of documentation,
 with what stands before them, 31,000 at most (of 400 questions)."""
-
-_NAMED_TIMES = 2
-"""Of twice as many facts the further ones are only looked at for what a thing with a name of several words is asked for: thirteen
-questions more of 948 (`benchmarks.answers --generated`, seeds 1 to 3) than of thirty."""
 
 
 class ReadingLimit:
@@ -145,11 +140,7 @@ class AnsweringSteps:
 
     async def _all_of(self, query: Query, texts: Sequence[str], reading: ReadingLimit) -> SearchResult:
         queries = [replace(query, text=text, also=other_words(text)) for text in texts]
-        # A thing's answer may have none of the question's other words, and then many facts that name the thing come before it.
-        queries[0] = replace(queries[0], limit=query.limit * (_NAMED_TIMES if names_in_full(query.text) else 1))
         first, *further = await asyncio.gather(*map(self.memory.search_facts, queries))
-        beyond = [hit for hit in first[query.limit :] if may_be_eliminated(query.text, hit.fact)]
-        first = first.with_hits([*first[: query.limit], *beyond])
         for result in further:
             first = _together(first, result)
         return reading.within(first)

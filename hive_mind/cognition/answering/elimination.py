@@ -95,22 +95,22 @@ _FORMS = (
 @ornament(lambda *_: [])
 def few_that_hold(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """The only hits about the thing asked about that hold what is asked for; none where that tells nothing."""
-    names = names_in_full(question)
+    names = _names_in_full(question)
     if not names or sum(_share_named(names, hit.fact) == 1.0 for hit in hits) < _ABOUT_MIN:
         return []
     meant = about_what_is_named(question, hits)
-    holding = [hit for hit in hits if hit.fact.id in meant and may_be_eliminated(question, hit.fact)]
+    holding = [hit for hit in hits if hit.fact.id in meant and _may_be_eliminated(question, hit.fact)]
     return holding if len(holding) <= _HOLDING_MAX else []
 
 
 @ornament(lambda *_: False)
-def may_be_eliminated(question: str, fact: Fact) -> bool:
+def _may_be_eliminated(question: str, fact: Fact) -> bool:
     """Whether a fact is about the thing that a question names in full, and holds what few texts do and the question wants."""
-    names = names_in_full(question)
+    names = _names_in_full(question)
     return bool(names) and _holds_form(question, fact) and _share_named(names, fact) > 0.0
 
 
-def names_in_full(question: str) -> list[Name]:
+def _names_in_full(question: str) -> list[Name]:
     """The names of several words in a question, and its identifiers: of a thing that has one memory may hold much."""
     terms = asked_of(question)
     return [name for name in terms.named if len(name) > 1] + [frozenset({code}) for code in terms.identifiers]

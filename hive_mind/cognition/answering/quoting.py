@@ -180,8 +180,8 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
     as_in_memory, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
     judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings)
-    # Nothing tells which of them is meant, so at "careful" none is quoted.
-    few = few_that_hold(as_in_memory, now) if settings.answering != "careful" else []
+    # Nothing tells whether any of them is meant: for the owner of a thing it takes its painter.
+    few = few_that_hold(as_in_memory, now) if settings.answering == "eager" else []
     if not judged and not few:
         return not_known(hits)
     terms = asked_of(as_in_memory)

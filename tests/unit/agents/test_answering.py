@@ -5,7 +5,6 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import CHARACTERS_MAX, AnsweringSteps
 from hive_mind.cognition.answering.intent import Kind
-from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.gathered import Question
@@ -113,18 +112,3 @@ async def test_of_ordinary_facts_all_are_read():
             reader,
         ).answer_question("How many pumps are there?")
         assert (len(reader.asked[-1][1]), answer.note) == (30, "")
-
-
-async def test_what_is_said_of_a_thing_in_other_words_is_looked_for_among_more_facts():
-    leader = "Tariq Ilves has the last word on Steel Python."
-    async with Home().memory() as memory:
-        await memory.store_facts([said(f"Who leads? Steel Python, Steel Python, number {n}.") for n in range(40)], "ines")
-        kept = await memory.store_fact("general", leader)
-        answer = await LearningAgent("a", memory, ExtractiveReader()).answer_question("Who leads Steel Python?")
-
-        reader = ScriptedReader()
-        await LearningAgent("a", memory, reader).answer_question("Who leads Steel Python?")
-        _, hits = reader.asked[-1]
-    assert len(hits) == 31
-    assert hits[-1].fact == kept
-    assert [hit.fact for hit in answer.sources] == [kept]
