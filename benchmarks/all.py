@@ -8,7 +8,6 @@ Takes about an hour on two cores the first time: half of it embedding sentences 
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import parser_of
@@ -17,40 +16,34 @@ WITHOUT_DATA = (
     "learn store fleet fleet_of_processes conditions review signal_weights crdt placement gossip trust tail journal ledger runs "
     "bus bus_query hive"
 ).split()
-WITH_DATA = (
-    "search ann asked_again retrieval repeated distraction answers deciding retrieval_collection retrieval_quality".split()
-)
-FIRST: dict[str, Callable[[Path], list[str]]] = {
-    "evidence": lambda cache: ["--json", str(cache / "evidence.json")],
-    "growth": lambda cache: ["--out", str(cache / "growth")],
+# Which folders each takes besides the data.
+WITH_DATA = dict.fromkeys(("search", "retrieval", "distraction"), ("cache",)) | {
+    **dict.fromkeys(("asked_again", "repeated", "answers", "deciding"), ()),
+    "retrieval_collection": ("scratch",),
+    "retrieval_quality": ("cache", "scratch"),
 }
-WITHOUT_CACHE, WITH_SCRATCH = (
-    ("asked_again", "repeated", "answers", "deciding", "retrieval_collection"),
-    ("retrieval_collection", "retrieval_quality"),
-)
 
 
 def main() -> int:
     parser = parser_of(__doc__, "data")
     parser.add_argument("--cache", type=Path, default=Path(".cache/benchmarks"), help="folder for embeddings")
     options = parser.parse_args()
-    given = ["--data", str(options.data)] if options.data.is_dir() else []
-    failed = [
-        name for name, more in FIRST.items() if not succeeded(name, *given, "--cache", str(options.cache), *more(options.cache))
-    ]
-    failed += [name for name in WITHOUT_DATA if not succeeded(name)]
-    if not options.data.is_dir():
-        print(f"\nno data in {options.data}: left out {', '.join(WITH_DATA)}; name its folder with --data", file=sys.stderr)
-        return 1
     with tempfile.TemporaryDirectory() as scratch:
-        for name in WITH_DATA:
-            cache = [] if name in WITHOUT_CACHE else ["--cache", str(options.cache)]
-            room = ["--scratch", scratch] if name in WITH_SCRATCH else []
-            if not succeeded(name, *given, *cache, *room):
-                failed.append(name)
+        folders = {"cache": ["--cache", str(options.cache)], "scratch": ["--scratch", scratch]}
+        data = ["--data", str(options.data)] if options.data.is_dir() else []
+        wanted = {
+            "evidence": [*data, *folders["cache"], "--json", str(options.cache / "evidence.json")],
+            "growth": [*data, *folders["cache"], "--out", str(options.cache / "growth")],
+            **dict.fromkeys(WITHOUT_DATA, ()),
+        }
+        if data:
+            wanted |= {name: [*data, *(word for kind in kinds for word in folders[kind])] for name, kinds in WITH_DATA.items()}
+        failed = [name for name, arguments in wanted.items() if not succeeded(name, *arguments)]
+    if not data:
+        print(f"\nno data in {options.data}: left out {', '.join(WITH_DATA)}; name its folder with --data", file=sys.stderr)
     if failed:
         print(f"\nfailed: {', '.join(failed)}", file=sys.stderr)
-    return bool(failed)
+    return bool(failed or not data)
 
 
 def succeeded(name: str, *arguments: str) -> bool:

@@ -9,19 +9,18 @@ were not, but they were watched, so they are a check and no blind test.
 A third world is generated: `--generated SEED` asks the questions of a corpus of 1,000 turns of 20 agents, whose labels say which
 words an answer must have. What is tuned is tuned on seeds 1 to 3.
 
-    python -m benchmarks.answers [--data DATA] [--generated SEED] [--embed MODEL] [--output json]
+    python -m benchmarks.answers [--data DATA] [--generated SEED] [--embed MODEL] [--json FILE]
 """
 
 import argparse
 import asyncio
-import json
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from benchmarks.harness import parser_of
+from benchmarks.harness import Row, parser_of, told
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
@@ -40,94 +39,55 @@ CHOSEN_ON = frozenset(("26", "30", "41"))
 QUOTES = 3
 
 
-@dataclass
-class Tally:
-    """Counts; shares are worked out at the end so that tallies can be added."""
-
-    questions: int = 0
-    answered: int = 0
-    evidence: int = 0
-    quotes: int = 0
-    adversarial: int = 0
-    adversarial_declined: int = 0
-    others: int = 0
-    others_declined: int = 0
-
-    def __add__(self, other: "Tally") -> "Tally":
-        mine, theirs = asdict(self), asdict(other)
-        return Tally(**{name: mine[name] + theirs[name] for name in mine})
-
-    def shares(self) -> dict[str, float]:
-        return {
-            "questions": self.questions,
-            "answered": percent(self.answered, self.questions),
-            f"evidence among the first {QUOTES} quotes": percent(self.evidence, self.questions),
-            "quotes per answer": round(self.quotes / max(1, self.answered), 2),
-            "other conversation's questions": self.others,
-            "other conversation's declined": percent(self.others_declined, self.others),
-            "adversarial questions": self.adversarial,
-            "adversarial declined": percent(self.adversarial_declined, self.adversarial),
-        }
+def shares(tally: Counter[str]) -> dict[str, float]:
+    """Of counts, which can be added."""
+    return {
+        "questions": tally["questions"],
+        "answered": percent(tally["answered"], tally["questions"]),
+        f"evidence among the first {QUOTES} quotes": percent(tally["evidence"], tally["questions"]),
+        "quotes per answer": tally["quotes"] / max(1, tally["answered"]),
+        "other conversation's questions": tally["others"],
+        "other conversation's declined": percent(tally["others declined"], tally["others"]),
+        "adversarial questions": tally["adversarial"],
+        "adversarial declined": percent(tally["adversarial declined"], tally["adversarial"]),
+    }
 
 
-@dataclass
-class Kind:
-    """The demo's questions of one kind. `declined` is right for the unanswerable and a miss for all others."""
-
-    questions: int = 0
-    right: int = 0
-    declined: int = 0
-
-
-@dataclass
-class Demo:
-    """All kinds, those that can be answered together, and the others."""
-
-    kinds: dict[str, Kind] = field(default_factory=dict)
-
-    def add(self, kind: str, is_right: bool, is_known: bool) -> None:
-        together = "unanswerable" if kind == "unanswerable" else "answerable together"
-        for name in dict.fromkeys((kind, together)):
-            row = self.kinds.setdefault(name, Kind())
-            row.questions += 1
-            row.right += is_right
-            row.declined += not is_known
+async def asked_its_own(agent: LearningAgent, scope: Scope) -> Counter[str]:
+    tally, turns = Counter[str](), {document.id: fact_of(document) for document in scope.documents}
+    for question in scope.questions:
+        answer = await agent.answer_question(question.text)
+        if question.category == "adversarial":
+            tally.update({"adversarial": 1, "adversarial declined": not answer.is_known})
+            continue
+        relevant = {turns[turn] for turn, judged in question.relevant.items() if judged > 0}
+        is_quoted = any(hit.fact.id in relevant for hit in answer.sources[:QUOTES])
+        tally.update({"questions": 1, "answered": answer.is_known, "evidence": is_quoted, "quotes": len(answer.sources)})
+    return tally
 
 
-class Conversation:
-    """One conversation in a memory of its own, every turn a fact."""
+async def asked_those_of(agent: LearningAgent, scope: Scope, other: Scope) -> Counter[str]:
+    tally, exchanged = Counter[str](), exchange(other, scope)
+    for question in other.questions:
+        if question.category != "adversarial":
+            answer = await agent.answer_question(exchanged(question.text))
+            tally.update({"others": 1, "others declined": not answer.is_known})
+    return tally
 
-    def __init__(self, scope: Scope, agent: LearningAgent) -> None:
-        self.scope, self.agent = scope, agent
-        self.turns = {document.id: fact_of(document) for document in scope.documents}
-        self.speakers = sorted({document.speaker for document in scope.documents})
 
-    async def learn(self) -> None:
-        worded = [d for d in self.scope.documents if any(character.isalnum() for character in d.text)]
-        await self.agent.memory.store_facts([candidate_of(document) for document in worded], source=self.scope.name)
+async def keep_turns(agent: LearningAgent, scope: Scope, source: str = "") -> None:
+    """Every turn that has a word, as a fact of this source or of its own."""
+    worded = [turn for turn in scope.documents if any(map(str.isalnum, turn.text))]
+    for own, turns in groupby(worded, key=lambda turn: source or turn.source):
+        await agent.memory.store_facts([candidate_of(turn) for turn in turns], source=own)
 
-    async def asked_its_own(self) -> Tally:
-        tally = Tally()
-        for question in self.scope.questions:
-            answer = await self.agent.answer_question(question.text)
-            if question.category == "adversarial":
-                tally += Tally(adversarial=1, adversarial_declined=not answer.is_known)
-                continue
-            relevant = {self.turns[turn] for turn, judged in question.relevant.items() if judged > 0}
-            found = any(hit.fact.id in relevant for hit in answer.sources[:QUOTES])
-            tally += Tally(questions=1, answered=answer.is_known, evidence=found, quotes=len(answer.sources))
-        return tally
 
-    async def asked_those_of(self, other: "Conversation") -> Tally:
-        tally = Tally()
-        ours = dict(zip(other.speakers, self.speakers, strict=True))
-        names = re.compile(rf"\b(?:{'|'.join(map(re.escape, ours))})\b")
-        for question in other.scope.questions:
-            if question.category != "adversarial":
-                exchanged = names.sub(lambda match: ours[match.group()], question.text)
-                answer = await self.agent.answer_question(exchanged)
-                tally += Tally(others=1, others_declined=not answer.is_known)
-        return tally
+def exchange(other: Scope, scope: Scope) -> Callable[[str], str]:
+    """Puts the speakers of one conversation in place of another's."""
+    theirs, ours = (sorted({turn.speaker for turn in some.documents}) for some in (other, scope))
+    names = re.compile(rf"\b(?:{'|'.join(map(re.escape, theirs))})\b")
+    named = dict(zip(theirs, ours, strict=True))
+    return lambda text: names.sub(lambda match: named[match.group()], text)
 
 
 def fact_of(document: Document) -> str:
@@ -138,46 +98,58 @@ def percent(part: int, whole: int) -> float:
     return round(100 * part / whole, 1) if whole else 0.0
 
 
+def settings_with(model: str) -> Settings:
+    """An agent that also searches by meaning with this model; by words alone without one."""
+    return Settings(store="memory", embed="sentence_transformers" if model else "none", embed_model=model)
+
+
 def agent_named(name: str, settings: Settings, embedder: Embedder) -> LearningAgent:
     return LearningAgent(name, memory_with(settings, name, embedder), ExtractiveReader())
 
 
-async def demo_table(settings: Settings, embedder: Embedder) -> Demo:
-    table = Demo()
+async def demo_rows(settings: Settings, embedder: Embedder) -> list[Row]:
+    """By kind, and those that can be answered together. `declined` is right for the unanswerable and a miss for all others."""
+    tallies: dict[str, Counter[str]] = defaultdict(Counter)
     agent = agent_named("demo", settings, embedder)
     for content in documents():
         await agent.learn_from_content(content)
     for question in questions():
         result = outcome(question, (), await agent.answer_question(question.question))
-        table.add(question.kind, result.is_right, result.is_known)
-    return table
+        for kind in {question.kind, "unanswerable" if question.kind == "unanswerable" else "answerable together"}:
+            tallies[kind].update({"questions": 1, "right": result.is_right, "declined": not result.is_known})
+    return [{"what": f"demo, {kind}", **tally} for kind, tally in tallies.items()]
 
 
-async def locomo_tables(data: Path, settings: Settings, embedder: Embedder) -> dict[str, Tally]:
+async def locomo_rows(data: Path, settings: Settings, embedder: Embedder) -> list[Row]:
     scopes = load_locomo(data / "locomo").scopes
-    held = [Conversation(scope, agent_named(f"conversation-{scope.name}", settings, embedder)) for scope in scopes]
-    tables: dict[str, Tally] = {}
+    tallies: dict[str, Counter[str]] = {}
     # Each is asked the next one's questions, the last one the first one's.
-    for conversation, other in pairwise([*held, held[0]]):
-        await conversation.learn()
-        tally = await conversation.asked_its_own()
-        if other is not conversation:
-            tally += await conversation.asked_those_of(other)
-        tables[conversation.scope.name] = tally
-    return tables | together(tables)
+    for scope, other in pairwise([*scopes, scopes[0]]):
+        agent = agent_named(f"conversation-{scope.name}", settings, embedder)
+        await keep_turns(agent, scope, scope.name)
+        tallies[scope.name] = await asked_its_own(agent, scope)
+        if other is not scope:
+            tallies[scope.name] += await asked_those_of(agent, scope, other)
+    parts = {
+        "chosen on": [name for name in tallies if name in CHOSEN_ON],
+        "held out": [name for name in tallies if name not in CHOSEN_ON],
+        "all": list(tallies),
+    }
+    tallies |= {part: sum((tallies[name] for name in names), Counter()) for part, names in parts.items()}
+    return [{"what": f"LoCoMo, {name}", **shares(tally)} for name, tally in tallies.items()]
 
 
-async def generated_table(seed: int, settings: Settings, embedder: Embedder) -> dict[str, float]:
+async def generated_row(seed: int, settings: Settings, embedder: Embedder) -> Row:
     """Shares of the answerable questions of a generated corpus, in percent, and of those that nothing answers."""
     (scope,) = generate(1_000, 20, seed).scopes
     agent = agent_named(scope.name, settings, embedder)
-    for source, turns in groupby(scope.documents, key=lambda document: document.source):
-        await agent.memory.store_facts([candidate_of(turn) for turn in turns], source=source)
-    told = [(one, await agent.answer_question(one.text)) for one in scope.questions]
-    known = [(one, answer.is_known, answered_figures(one, GivenAnswer(answer.text, answer.is_known))) for one, answer in told]
+    await keep_turns(agent, scope)
+    answers = [(one, await agent.answer_question(one.text)) for one in scope.questions]
+    known = [(one, answer.is_known, answered_figures(one, GivenAnswer(answer.text, answer.is_known))) for one, answer in answers]
     asked = [(is_known, figures) for one, is_known, figures in known if one.is_answerable]
     rest = [is_known for one, is_known, _ in known if not one.is_answerable]
     return {
+        "what": f"generated, seed {seed}",
         "questions": len(asked),
         "answered": percent(sum(is_known for is_known, _ in asked), len(asked)),
         "with all required words": percent(sum(figures["required_hit"] == 1 for _, figures in asked), len(asked)),
@@ -187,56 +159,27 @@ async def generated_table(seed: int, settings: Settings, embedder: Embedder) -> 
     }
 
 
-def together(tables: dict[str, Tally]) -> dict[str, Tally]:
-    def added(names: Sequence[str]) -> Tally:
-        return sum((tables[name] for name in names), Tally())
-
-    chosen = [name for name in tables if name in CHOSEN_ON]
-    held_out = [name for name in tables if name not in CHOSEN_ON]
-    return {"chosen on": added(chosen), "held out": added(held_out), "all": added(list(tables))}
-
-
-async def measured(options: argparse.Namespace) -> tuple[Demo, dict[str, Tally], dict[str, float]]:
-    settings = Settings(
-        store="memory", embed="sentence_transformers" if options.embed else "none", embed_model=options.embed or ""
-    )
+async def measured(options: argparse.Namespace) -> list[Row]:
+    settings = settings_with(options.embed or "")
     embedder = await open_embedder(settings)
     try:
-        demo = await demo_table(settings, embedder)
-        made = await generated_table(options.generated, settings, embedder) if options.generated is not None else {}
-        return demo, await locomo_tables(options.data, settings, embedder) if options.data else {}, made
+        rows = await demo_rows(settings, embedder)
+        if options.generated is not None:
+            rows.append(await generated_row(options.generated, settings, embedder))
+        return rows + (await locomo_rows(options.data, settings, embedder) if options.data else [])
     finally:
         await embedder.close()
 
 
-def show(demo: Demo, locomo: dict[str, Tally]) -> None:
-    print(f"{'demo':<22}{'questions':>10}{'right':>10}{'declined':>10}")
-    for kind, row in demo.kinds.items():
-        print(f"{kind:<22}{row.questions:>10}{row.right:>10}{row.declined:>10}")
-    if not locomo:
-        return
-    print(f"\n{'LoCoMo (%)':<36}" + "".join(f"{name:>11}" for name in locomo))
-    columns = [tally.shares() for tally in locomo.values()]
-    for name in columns[0]:
-        print(f"{name:<36}" + "".join(f"{column[name]:>11}" for column in columns))
-
-
 def main() -> None:
-    parser = parser_of(__doc__, "output")
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--data", type=Path, help="folder with locomo/; without it only the demo is measured")
     parser.add_argument("--generated", type=int, metavar="SEED", help="also a generated corpus of this seed")
     parser.add_argument(
         "--embed", metavar="MODEL", help="also search by meaning, with this sentence-transformers model or folder"
     )
     options = parser.parse_args()
-    demo, locomo, made = asyncio.run(measured(options))
-    if options.output == "json":
-        shares = {name: tally.shares() for name, tally in locomo.items()}
-        print(json.dumps({"demo": asdict(demo)["kinds"], "locomo": shares, "generated": made}, indent=1))
-    else:
-        show(demo, locomo)
-        for name, value in made.items():
-            print(f"generated: {name:<30}{value:>8}")
+    told(asyncio.run(measured(options)), options.json)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often must a member of a hive be asked a second time, because its own statistics misled it about what is wanted?
 
-    python -m benchmarks.asked_again --data DATA [--output json]
+    python -m benchmarks.asked_again --data DATA [--json FILE]
 
 LoCoMo's turns and SciFact's abstracts are dealt to agents, each a member by itself, and asked for the best ten by words. A member
 is asked again if by the statistics of all it may have left out what belongs among them; "had more" are those that then gave
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import Row, parser_of, show, tell
+from benchmarks.harness import Row, parser_of, told
 from hive_mind.evals.arms.keeping import deal_by
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
@@ -106,14 +106,8 @@ def row(data: Path, name: str, deal: str, agents: int) -> Row:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--data", type=Path, required=True, help="folder with scifact.corpus.jsonl and locomo/")
-    options = parser.parse_args()
-    rows = [row(options.data, *way) for way in WAYS]
-    if options.output == "json":
-        show(rows, "json")
-    else:
-        any(map(tell, rows))
+    options = parser_of(__doc__, "data", "json").parse_args()
+    told((row(options.data, *way) for way in WAYS), options.json)
 
 
 if __name__ == "__main__":

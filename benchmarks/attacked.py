@@ -4,7 +4,7 @@ Three members of a sharded hive, each fact on one of them, over a Redis server o
 They prove who they are (`identity: require`). The stranger is a process of its own; it says all that a hive of its own says
 which believes everybody, unsigned, that many times a second. Both are measured in turn.
 
-    python -m benchmarks.attacked [--questions 200] [--rounds 3] [--rates 100,500] [--output json]
+    python -m benchmarks.attacked [--questions 200] [--rounds 3] [--rates 100,500] [--json FILE]
 """
 
 import argparse
@@ -14,23 +14,18 @@ import sys
 import tempfile
 import time
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
 
 import msgspec
 
 from benchmarks.bus_brokers import bus_at
-from benchmarks.harness import parser_of, show
+from benchmarks.harness import parser_of, told, waits_ms
 from benchmarks.hive import Prose, promotions
-from hive_mind.bus.base import EventBus
-from hive_mind.embed.none import NoEmbedder
-from hive_mind.runtime.members.host import open_member
+from benchmarks.identity import members, shared
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
-from hive_mind.runtime.settings import Settings
 from tests.attacking import addressed, said_in_a_twin
 from tests.servers.redis_server import RedisServer
 
@@ -53,49 +48,25 @@ async def attack(url: str, rate: int) -> None:
         await asyncio.sleep(max(0.0, _PERIOD_S - (time.monotonic() - since)))
 
 
-@asynccontextmanager
-async def members(folder: Path, url: str) -> AsyncIterator[list[RunningMember]]:
-    """They know some facts, and have told each other."""
-    keys, found, buses = KeyFolder(folder / "keys", HIVE), list[RunningMember](), list[EventBus]()
-    keys.found()
-    for name in NAMES:
-        keys.issue(name)
-    try:
-        for name in NAMES:
-            buses.append(await bus_at(url))
-            proof = Proof("require", keys.path, name)
-            plan = MemberPlan(name, url, hive=HIVE, topology="sharded", replicas=1, members=NAMES, partitions=64, proof=proof)
-            found.append(await open_member(Settings(home=folder, ann="exact"), plan, NoEmbedder(), buses[-1]))
-        for one in found:
-            await one.until_ready(60, lambda _: None)
-        for batch in promotions(Prose(1), "ada", FACTS, with_vectors=False):
-            await found[0].runner.promote(batch)
-        # Nothing tells when all of them have everything.
-        while any(one.is_busy for one in found):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-        yield found
-    finally:
-        for one in found:
-            await one.close()
-        for bus in buses:
-            await bus.close(drain_s=0)
+def plan_of(name: str, url: str) -> MemberPlan:
+    return MemberPlan(name, url, hive=HIVE, topology="sharded", replicas=1, members=NAMES, partitions=64)
 
 
 async def asked(member: RunningMember, questions: int) -> tuple[list[float], int]:
     """Milliseconds of each question; and how many answers were not complete."""
-    times, partial = list[float](), 0
-    for number in range(questions):
-        since = time.perf_counter()
-        found = await member.memory.search_facts(Prose(number).words(4)[0], 5)
-        times.append(1000 * (time.perf_counter() - since))
-        partial += found.completeness < 1.0
-    return times, partial
+    shares = list[float]()
+
+    async def ask(number: int) -> None:
+        shares.append((await member.memory.search_facts(Prose(number).words(4)[0], 5)).completeness)
+
+    return await waits_ms(ask, range(questions)), sum(share < 1.0 for share in shares)
 
 
 async def measured(url: str, folder: Path, rates: Sequence[int], questions: int, rounds: int) -> list[dict[str, float]]:
     times: dict[int, list[float]] = {rate: [] for rate in (0, *rates)}
     partial, refused = dict.fromkeys(times, 0), dict.fromkeys(times, 0.0)
-    async with members(folder, url) as found:
+    async with members(folder, [plan_of(name, url) for name in NAMES], is_proven=True) as found:
+        await shared(found, promotions(Prose(1), "ada", FACTS, with_vectors=False))
         await asked(found[-1], 20)
         for _ in range(rounds):
             for rate, so_far in times.items():
@@ -130,7 +101,7 @@ async def started(url: str, rate: int) -> asyncio.subprocess.Process:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = parser_of(__doc__, "output", questions=200, rounds=3)
+    parser = parser_of(__doc__, "json", questions=200, rounds=3)
     parser.add_argument("--rates", default="100,500", help="messages of the stranger a second")
     parser.add_argument("--attack", default="", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -140,7 +111,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     with RedisServer() as server, tempfile.TemporaryDirectory() as folder:
         rows = asyncio.run(measured(server.url, Path(folder), rates, given.questions, given.rounds))
-    show(rows, given.output, lambda row: "  ".join(f"{name} {value:,.1f}" for name, value in row.items()))
+    told(rows, given.json)
 
 
 if __name__ == "__main__":

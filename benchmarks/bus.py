@@ -10,10 +10,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from itertools import count
 from statistics import median
+from typing import Any
 
 from benchmarks import bus_brokers
 from benchmarks.bus_brokers import BATCH, HIVE, Broker
-from benchmarks.harness import Row, parser_of, seconds, show, waits_ms
+from benchmarks.harness import Row, figure, latency, parser_of, seconds, show, waits_ms
 from hive_mind.bus.base import Delivery, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.errors import BackendNotInstalled
 from hive_mind.model.messages import Receipt
@@ -48,9 +49,9 @@ class Listener:
         return taken
 
 
-async def listener(bus: EventBus, name: str) -> Listener:
+async def listener(bus: EventBus, name: str, **more: Any) -> Listener:
     made = Listener()
-    made.inbox = await bus.subscribe(Subscription(HIVE, name), made.ring)
+    made.inbox = await bus.subscribe(Subscription(HIVE, name, **more), made.ring)
     return made
 
 
@@ -118,15 +119,13 @@ async def measured(back_end: str, opened: Callable[[], AbstractAsyncContextManag
         client = await listener(broker.bus, "client")
         answering = asyncio.create_task(answer(broker.bus, await listener(broker.bus, "server")))
         await replies(broker.bus, client, 20)
-        times = sorted(await replies(broker.bus, client, 500))
+        rows += latency(f"{back_end}: request and reply", await replies(broker.bus, client, 500))
         answering.cancel()
-        rows.append(row(back_end, "request and reply, p50", times[250], "ms"))
-        rows.append(row(back_end, "request and reply, p99", times[495], "ms"))
     return rows
 
 
 def row(back_end: str, what: str, value: float, unit: str) -> Row:
-    return {"bus": back_end, "what": what, "value": value, "unit": unit}
+    return figure(f"{back_end}: {what}", value, unit)
 
 
 def main() -> None:
@@ -139,7 +138,7 @@ def main() -> None:
             rows += asyncio.run(measured(back_end, getattr(bus_brokers, back_end)))
         except (BackendNotInstalled, ModuleNotFoundError) as error:
             print(f"{back_end}: left out ({error})")
-    show(rows, options.output, lambda one: f"{one['bus']:<12} {one['what']:<50} {one['value']:>12,.2f} {one['unit']}")
+    show(rows, options.output)
 
 
 if __name__ == "__main__":

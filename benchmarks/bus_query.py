@@ -2,7 +2,7 @@
 
 Twenty nodes that hold a twentieth of the facts each, or sixty of which three hold the same, in one process with one event loop
 and a Redis server beside it. "ask" is both rounds of questions, "search" a whole search of an agent: ask, merge, rank, fetch.
-Hybrid, with 384-d vectors. `python -m benchmarks.bus_query [--only redis] [--questions 200] [--output json]`.
+Hybrid, with 384-d vectors. `python -m benchmarks.bus_query [--only redis] [--questions 200] [--json FILE]`.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from benchmarks.bus_brokers import bus_at
-from benchmarks.harness import Row, p50_p95, parser_of, show, waits_ms
+from benchmarks.harness import Row, p50_p95, parser_of, told, waits_ms
 from benchmarks.hive import Prose, RandomVectors, promotions
 from hive_mind.bus.base import EventBus
 from hive_mind.hive.membership import MembershipSettings
@@ -135,22 +135,11 @@ def rows_of(case: Case, questions: int) -> list[Row]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output", questions=200)
+    parser = parser_of(__doc__, "json", questions=200)
     parser.add_argument("--only", choices=BACK_ENDS, help="one back end")
     options = parser.parse_args()
-    cases = [case for case in CASES if options.only in (None, case.bus)]
-    rows: list[Row] = []
-    for case in cases:
-        rows += (found := rows_of(case, options.questions))
-        if options.output == "table":
-            show(found, line=line)
-    if options.output == "json":
-        show(rows, "json")
-
-
-def line(row: Row) -> str:
-    times = "   ".join(f"{name} {row[key]:>7.2f} ms" for name, key in (("p50", "p50_ms"), ("p95", "p95_ms"), ("CPU", "cpu_ms")))
-    return f"{row['case']:<62} {row['what']:<7} {times}"
+    cases = (case for case in CASES if options.only in (None, case.bus))
+    told((row for case in cases for row in rows_of(case, options.questions)), options.json)
 
 
 if __name__ == "__main__":

@@ -3,24 +3,22 @@
 CPU time of merging two replicas of 100,000 facts and of one new fact, what a set remembers of all that was ever removed, what
 one change takes on the wire, and bytes and messages of finding the differences of two large sets.
 
-    python -m benchmarks.crdt [--facts 100000] [--dots 1000000] [--json FILE]
+    python -m benchmarks.crdt [--facts 100000] [--dots 1000000] [--output json]
 """
 
 import gc
 import json
-import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import msgspec
 
-from benchmarks.harness import parser_of, tell, write
+from benchmarks.harness import Row, cpu_ms, figure, shown
 from hive_mind.crdt.context import Context, pack
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.crdt.reconcile import DotIndex, reconcile, whole
-from hive_mind.model.evidence import Dot, dot
+from hive_mind.model.evidence import dot
 from hive_mind.model.messages import Span
 
 RUNS = 15
@@ -30,25 +28,9 @@ KEY = bytes(range(16))
 _encoded = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(frozen=True)
-class Row:
-    """One figure and what it must not exceed (None: no bound was set)."""
-
-    what: str
-    figure: float
-    unit: str
-    bound: float | None = None
-
-
-def cpu_ms(work: Callable[[], object]) -> float:
-    started = time.process_time_ns()
-    work()
-    return (time.process_time_ns() - started) / 1e6
-
-
-def p50_ms(prepare: Callable[[], Callable[[], object]], runs: int = RUNS) -> float:
-    """`prepare` makes what one run works on; only the run counts."""
-    return statistics.median(cpu_ms(prepare()) for _ in range(runs))
+def bounded(what: str, value: float, unit: str, bound: float) -> Row:
+    """A figure and what it must not exceed."""
+    return figure(f"{what}; at most {bound:,}", value, unit)
 
 
 def fact_ids(count: int, chance: Random) -> list[str]:
@@ -67,21 +49,16 @@ def merge_rows(count: int, chance: Random) -> Iterator[Row]:
     here: ORSet[str] = ORSet("here")
     here.add_all(fact_ids(count, chance))
     twin = as_received(here, "twin")
-    yield Row(f"merge, {count:,} each, identical", p50_ms(lambda: lambda: here.merge(twin)), "ms CPU", 5)
-    yield Row("merge, 2 % different", merging(here, changed(twin, count // 100, chance)), "ms CPU", 8)
+    yield bounded(f"merge, {count:,} each, identical", cpu_ms(here.merge, [twin] * RUNS), "ms CPU", 5)
+    yield bounded("merge, 2 % different", merging(here, changed(twin, count // 100, chance)), "ms CPU", 8)
     other: ORSet[str] = ORSet("other")
     other.add_all(fact_ids(count, chance))
-    yield Row("merge, nothing in common", merging(here, other), "ms CPU", 70)
-    yield Row("apply one new fact", one_new(here, other, 200), "ms CPU", 0.1)
-    yield Row("add one fact", p50_ms(lambda: lambda: here.add("new"), 200), "ms CPU")
+    yield bounded("merge, nothing in common", merging(here, other), "ms CPU", 70)
+    yield bounded("apply one new fact", cpu_ms(here.apply, [other.add(f"new {n}") for n in range(200)]), "ms CPU", 0.1)
 
 
 def merging(here: ORSet[str], other: ORSet[str]) -> float:
-    def prepare() -> Callable[[], object]:
-        replica = here.copy("replica")
-        return lambda: replica.merge(other)
-
-    return p50_ms(prepare)
+    return cpu_ms(lambda replica: replica.merge(other), (here.copy("replica") for _ in range(RUNS)))
 
 
 def changed(replica: ORSet[str], count: int, chance: Random) -> ORSet[str]:
@@ -92,35 +69,27 @@ def changed(replica: ORSet[str], count: int, chance: Random) -> ORSet[str]:
     return replica
 
 
-def one_new(here: ORSet[str], other: ORSet[str], runs: int) -> float:
-    deltas = iter([other.add(f"new {number}") for number in range(runs)])
-
-    def prepare() -> Callable[[], object]:
-        delta = next(deltas)
-        return lambda: here.apply(delta)
-
-    return p50_ms(prepare, runs)
-
-
 # ── bytes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def size_rows(count: int, chance: Random) -> Iterator[Row]:
+    yield bounded(f"metadata after {count:,} adds and removals, packed", churned_bytes(count, chance), "B", 100)
+    replica: ORSet[str] = ORSet("replica")
+    replica.add_all(fact_ids(count, chance))
+    (fact_id,) = fact_ids(1, chance)
+    add, remove = packed_delta(replica.add(fact_id)), packed_delta(replica.remove(fact_id))
+    yield bounded("one add, with the 16 bytes of the fact's id", len(add), "B", 40)
+    yield bounded("one removal", len(remove), "B", 16)
+
+
+def churned_bytes(count: int, chance: Random) -> int:
+    """What a set remembers of as many adds and removals."""
     churned: ORSet[str] = ORSet("churned")
     ids = fact_ids(1_000, chance)
     for number in range(count):
         churned.add(ids[number % len(ids)])
         churned.remove(ids[number % len(ids)])
-    yield Row(f"metadata after {count:,} adds and removals, packed", len(packed_context(churned.context)), "B", 100)
-    yield Row("the same as JSON, with everything else", len(json.dumps(churned.to_dict())), "B")
-    replica: ORSet[str] = ORSet("replica")
-    replica.add_all(fact_ids(count, chance))
-    (fact_id,) = fact_ids(1, chance)
-    add, remove = packed_delta(replica.add(fact_id)), packed_delta(replica.remove(fact_id))
-    yield Row("one add, with the 16 bytes of the fact's id", len(add), "B", 40)
-    yield Row("one removal", len(remove), "B", 16)
-    full = len(packed_delta(Delta(replica.live))) + len(packed_context(replica.context))
-    yield Row(f"full state of {count:,} for each byte of an add", full / len(add), "B")
+    return len(packed_context(churned.context))
 
 
 def packed_context(context: Context) -> bytes:
@@ -142,27 +111,17 @@ def sync_rows(count: int, chance: Random) -> Iterator[Row]:
     each = count * 10 // 9 // ACTORS
     dots = [dot(actor, number) for actor in actors for number in range(1, each + 1) if chance.random() < 0.9]
     chance.shuffle(dots)
-    yield Row(f"sort {len(dots):,} dots for reconciliation", p50_ms(lambda: lambda: DotIndex(dots, KEY), 5), "ms CPU")
-    few = dots[:100]
-    yield Row("fingerprint of 100 dots", p50_ms(lambda: lambda: DotIndex(few, KEY).fingerprint(), 200), "ms CPU")
     fresh = [dot(actors[3], each + 1 + number) for number in range(1_000)]
     spread = [dot(actor, each + 1 + number) for actor in actors for number in range(1_000 // ACTORS)]
     lost = set(chance.sample(dots, 1_000))
-    yield from exchange_rows("1,000 fresh of one actor", [*dots, *fresh], dots, 15_000)
-    yield from exchange_rows(f"1,000 fresh of {ACTORS} actors", [*dots, *spread], dots, 15_000)
-    yield from exchange_rows(f"500 fresh on each side of {ACTORS} actors", [*dots, *spread[::2]], [*dots, *spread[1::2]], 15_000)
-    yield from exchange_rows("1,000 anywhere", dots, [found for found in dots if found not in lost], None)
-    yield from exchange_rows("one", [*dots, fresh[0]], dots, None)
-
-
-def exchange_rows(what: str, here: Sequence[Dot], there: Sequence[Dot], bytes_max: float | None) -> Iterator[Row]:
-    sides = DotIndex(here, KEY), DotIndex(there, KEY)
-    started = time.process_time_ns()
-    messages, size = exchange(*sides)
-    spent_ms = (time.process_time_ns() - started) / 1e6
-    yield Row(f"differing in {what}", size, "B", bytes_max)
-    yield Row("  messages, one way, all of them", messages, "", None if bytes_max is None else 8)
-    yield Row("  both sides' work on sorted dots", spent_ms, "ms CPU")
+    for what, here, there in (
+        ("1,000 fresh of one actor; at most 15,000", [*dots, *fresh], dots),
+        (f"1,000 fresh of {ACTORS} actors; at most 15,000", [*dots, *spread], dots),
+        ("1,000 anywhere", dots, [known for known in dots if known not in lost]),
+    ):
+        messages, size = exchange(DotIndex(here, KEY), DotIndex(there, KEY))
+        yield figure(f"of {len(dots):,}, differing in {what}", size, "B")
+        yield figure("  messages, one way, all of them", messages, "")
 
 
 def exchange(here: DotIndex, there: DotIndex) -> tuple[int, int]:
@@ -181,23 +140,11 @@ def exchange(here: DotIndex, there: DotIndex) -> tuple[int, int]:
     return messages + 2, size
 
 
-def measure(facts: int, dots: int) -> Iterator[Row]:
-    chance = Random(20)
-    yield from merge_rows(facts, chance)
-    yield from size_rows(facts, chance)
-    for count in sorted({100_000, dots}):
-        yield from sync_rows(count, chance)
-
-
-def main() -> None:
-    options = parser_of(__doc__, "json", facts=100_000, dots=1_000_000).parse_args()
+async def measured(_: Path, facts: int, dots: int) -> list[Row]:
     gc.freeze()
-    results = []
-    for row in measure(options.facts, options.dots):
-        results.append(asdict(row))
-        tell(results[-1])
-    write(options.json, {"rows": results})
+    chance = Random(20)
+    return [*merge_rows(facts, chance), *size_rows(facts, chance), *sync_rows(dots, chance)]
 
 
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured, facts=100_000, dots=1_000_000)

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import learning
-from benchmarks.answers import agent_named, fact_of
-from benchmarks.harness import parser_of, write
+from benchmarks.answers import agent_named, exchange, fact_of, keep_turns, percent, settings_with
+from benchmarks.harness import json_lines, parser_of, tell, write
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering import likelihood
@@ -41,13 +41,11 @@ from hive_mind.cognition.answering.likelihood import FACTS_MIN, FIGURES, evidenc
 from hive_mind.cognition.answering.quoting import QuotingSettings, not_known, quoted_answer
 from hive_mind.cognition.answering.relevance import RelevanceSettings, Relevant, relevant
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import load_locomo
 from hive_mind.evals.generating import generate
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Answering, Hit
-from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
 # Beyond the best of them, facts are about something else; more would outweigh those that matter.
@@ -128,10 +126,6 @@ class Memory:
         return Asked(self.name, part, kind, reader.question, reader.hits, tuple(gold), frozenset(evidence))
 
 
-def lines(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def sample(questions: Sequence[dict], most: int) -> list[dict]:
     return sorted(questions, key=lambda one: zlib.crc32(one["_id"].encode()))[:most]
 
@@ -156,11 +150,9 @@ async def articles(name: str, corpus: list[dict], questions: list[dict], part_of
 async def conversations(data: Path, most: int, new) -> list[Asked]:
     asked = []
     scopes = load_locomo(data / "locomo").scopes
-    speakers = {scope.name: sorted({document.speaker for document in scope.documents}) for scope in scopes}
     for scope, other in pairwise([*scopes, scopes[0]]):
         memory = new("locomo")
-        worded_turns = [turn for turn in scope.documents if any(map(str.isalnum, turn.text))]
-        await memory.agent.memory.store_facts([candidate_of(turn) for turn in worded_turns], source=scope.name)
+        await keep_turns(memory.agent, scope, scope.name)
         turns = {document.id: fact_of(document) for document in scope.documents}
         share = most // len(scopes)
         for kind in ("answerable", "adversarial"):
@@ -168,12 +160,10 @@ async def conversations(data: Path, most: int, new) -> list[Asked]:
             for one in random.Random(0).sample(some, min(share, len(some))):
                 evidence = [turns[turn] for turn, judged in one.relevant.items() if judged > 0]
                 asked.append(await memory.ask(one.text, scope.name, kind, (), evidence))
-        exchanged = dict(zip(speakers[other.name], speakers[scope.name], strict=True))
-        names = re.compile(rf"\b(?:{'|'.join(map(re.escape, exchanged))})\b")
+        exchanged = exchange(other, scope)
         some = [one for one in other.questions if one.category != "adversarial"]
         for one in random.Random(1).sample(some, min(share, len(some))):
-            text = names.sub(lambda match, to=exchanged: to[match.group()], one.text)
-            asked += [await memory.ask(text, scope.name, "ood")]
+            asked += [await memory.ask(exchanged(one.text), scope.name, "ood")]
     return asked
 
 
@@ -182,8 +172,7 @@ async def generated(most: int, new) -> list[Asked]:
     for seed in (1, 2):
         (scope,) = generate(1_000, 20, seed).scopes
         memory = new("generated")
-        for source, turns in groupby(scope.documents, key=lambda document: document.source):
-            await memory.agent.memory.store_facts([candidate_of(turn) for turn in turns], source=source)
+        await keep_turns(memory.agent, scope)
         facts = {document.id: fact_of(document) for document in scope.documents}
         for one in random.Random(0).sample(list(scope.questions), min(most, len(scope.questions))):
             evidence = [facts[turn] for turn, judged in one.relevant.items() if judged > 0 and turn in facts]
@@ -204,11 +193,6 @@ async def own_texts(new) -> list[Asked]:
     return asked
 
 
-def settings_with(model: str) -> Settings:
-    """An agent that also searches by meaning with this model; by words alone without one."""
-    return Settings(store="memory", embed="sentence_transformers" if model else "none", embed_model=model)
-
-
 async def recorded(data: Path, most: int, model: str) -> list[Asked]:
     settings = settings_with(model)
     embedder = await open_embedder(settings)
@@ -216,8 +200,8 @@ async def recorded(data: Path, most: int, model: str) -> list[Asked]:
     def new(name: str) -> Memory:
         return Memory(name, agent_named(name, settings, embedder))
 
-    corpus = {name: lines(data / f"{name}.corpus.jsonl") for name in ("squad2/dev", "xquad/en", "hotpotqa")}
-    questions = {name: lines(data / f"{name}.queries.jsonl") for name in corpus}
+    corpus = {name: json_lines(data / f"{name}.corpus.jsonl") for name in ("squad2/dev", "xquad/en", "hotpotqa")}
+    questions = {name: json_lines(data / f"{name}.queries.jsonl") for name in corpus}
     # Five paragraphs in a row are of one article.
     article = {one["_id"]: str(number // 5) for number, one in enumerate(corpus["xquad/en"])}
     for one in questions["xquad/en"]:
@@ -327,10 +311,6 @@ def curve(asked: Sequence[Asked]) -> Iterator[dict[str, object]]:
         yield {name: percent(sum(value), len(value)) if isinstance(value, list) else value for name, value in row.items()}
 
 
-def percent(part: int, whole: int) -> float:
-    return round(100 * part / whole, 1) if whole else 0.0
-
-
 async def documented(folders: dict[str, Path], questions: list[dict], answering: Answering, model: str) -> None:
     """Of questions about folders of documents: the first quote holds what is expected, another does, none; rightly declined."""
     settings = settings_with(model)
@@ -371,7 +351,7 @@ def measured(options: argparse.Namespace) -> None:
         print(f"{'as' if weights == in_use else 'unlike'} calibration.py", flush=True)
     rows = [row for answering in LEAST_ODDS for row in figures(held_out, answering)]
     for row in [*rows, *(curve(held_out) if options.curve else ())]:
-        print(row, flush=True)
+        tell(row)
     if options.second_look:
         model = MsMarco(fetched(options.second_look))
         if options.calibrate:
@@ -397,7 +377,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.documentation:
         folders = {name: Path(folder) for name, _, folder in (one.partition("=") for one in options.documentation)}
-        asyncio.run(documented(folders, lines(options.questions), options.answering, options.embed))
+        asyncio.run(documented(folders, json_lines(options.questions), options.answering, options.embed))
     elif options.data:
         measured(options)
     else:

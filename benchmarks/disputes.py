@@ -7,12 +7,11 @@
 expect. `--wrong` shows the pairs of `development` that are decided wrongly.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.harness import parser_of
+from benchmarks.harness import json_lines, parser_of
 from hive_mind.hive.trust.contradiction import conflicts
 from hive_mind.model.evidence import Statement
 
@@ -46,7 +45,7 @@ class Figures(NamedTuple):
 
 
 def pairs(part: str) -> list[Pair]:
-    return [Pair(**json.loads(line)) for line in (FOLDER / f"{part}.jsonl").read_text("utf-8").splitlines()]
+    return [Pair(**row) for row in json_lines(FOLDER / f"{part}.jsonl")]
 
 
 def is_disputed(pair: Pair) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import parser_of, tell, write
 from benchmarks.quality import sets
 from benchmarks.retrieval import Prepared, Variant, prepared_scopes, weighted
 from hive_mind.model.probe import Anchors, Probe
@@ -115,10 +115,7 @@ def main() -> None:
                 row[signal] = with_interval(tables, column)
                 row[f"{signal} mean wrong/right"] = (float(wrong[:, column].mean()), float(right[:, column].mean()))
             rows.append(row)
-            told = "  ".join(f"{s} {row[s][0]:.2f} [{row[s][1]:.2f}, {row[s][2]:.2f}]" for s in SIGNALS)
-            print(f"{name:10} {chosen_by:10} {len(wrong):6} wrong {len(right):5} right  {told}", flush=True)
-            means = "  ".join(f"{s} {wrong[:, c].mean():.2f}/{right[:, c].mean():.2f}" for c, s in enumerate(SIGNALS, start=1))
-            print(f"{'':10} mean of wrong / right: {means}", flush=True)
+            tell(row)
     write(options.json, rows)
 
 

@@ -7,17 +7,15 @@ waking up. Every agent has its own record, its index and 384-d vectors. `--outpu
 import asyncio
 import multiprocessing
 import random
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks.harness import Row, figure, parser_of, show, waits_ms
+from benchmarks.harness import Row, figure, shown, waits_ms
 from hive_mind import backends
 from hive_mind.embed.base import Matrix, rounded_unit_rows
 from hive_mind.memory.cognitive import CognitiveMemory
@@ -71,17 +69,24 @@ async def fill(folder: Path, agents: Sequence[str], facts: int) -> None:
         await made.close()
 
 
-async def measure(folder: Path, agents: Sequence[str], facts: int, large: int) -> list[Row]:
+async def measured(folder: Path, agents: int, facts: int, large: int) -> list[Row]:
+    names = [str(n) for n in range(agents)]
+    with multiprocessing.get_context("spawn").Pool(1) as filler:
+        filler.apply(fill_now, (folder, names, facts))
+        filler.apply(fill_now, (folder, ["large"], large))
+    return await measured_awake_and_asleep(folder, names, facts, large)
+
+
+def fill_now(folder: Path, agents: Sequence[str], facts: int) -> None:
+    asyncio.run(fill(folder, agents, facts))
+
+
+async def measured_awake_and_asleep(folder: Path, agents: Sequence[str], facts: int, large: int) -> list[Row]:
     fleet = [memory(folder, agent) for agent in agents]
-    base, start = resident_mb(), perf_counter()
-    for one in fleet:
-        await one.get_fact("")
-    open_s, awake = perf_counter() - start, resident_mb()
+    base = resident_mb()
+    open_s, awake = sum(await waits_ms(lambda one: one.get_fact(""), fleet)) / 1e3, resident_mb()
     found = sum([await finds_all(one, agent, facts) for one, agent in zip(fleet, agents, strict=True)])
-    start = perf_counter()
-    for one in fleet:
-        await one.sleep()
-    sleep_s, asleep = perf_counter() - start, resident_mb()
+    sleep_s, asleep = sum(await waits_ms(lambda one: one.sleep(), fleet)) / 1e3, resident_mb()
     found_again = sum([await finds_all(one, agent, facts) for one, agent in zip(fleet, agents, strict=True)])
     for one in fleet:
         await one.close()
@@ -112,24 +117,5 @@ async def waking_ms(one: CognitiveMemory) -> float:
     return float(np.median(times))
 
 
-def main() -> None:
-    options = parser_of(__doc__, "output", agents=100, facts=100, large=1_000).parse_args()
-    agents = [str(n) for n in range(options.agents)]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        filler = multiprocessing.get_context("spawn").Process(
-            target=_fill_in_process, args=(folder, agents, options.facts, options.large)
-        )
-        filler.start()
-        filler.join()
-        rows = asyncio.run(measure(folder, agents, options.facts, options.large))
-    show(rows, options.output)
-
-
-def _fill_in_process(folder: Path, agents: Sequence[str], facts: int, large: int) -> None:
-    asyncio.run(fill(folder, agents, facts))
-    asyncio.run(fill(folder, ["large"], large))
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured, agents=100, facts=100, large=1_000)

@@ -11,13 +11,12 @@ at: 7 and 0 were decided wrongly. `masked_fresh` was counted when what that show
 `--wrong` shows the sentences of `development` that are decided wrongly.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.harness import parser_of
+from benchmarks.harness import json_lines, parser_of
 from hive_mind.memory.gate.promotion import decide
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Fact
@@ -50,8 +49,8 @@ class Figures(NamedTuple):
 
 
 def sentences(part: str) -> list[Sentence]:
-    lines = (FOLDER / f"{part}.jsonl").read_text("utf-8").splitlines()
-    return [Sentence(row["kind"], row["language"], row["text"].replace(BREAK, "")) for row in map(json.loads, lines)]
+    rows = json_lines(FOLDER / f"{part}.jsonl")
+    return [Sentence(row["kind"], row["language"], row["text"].replace(BREAK, "")) for row in rows]
 
 
 def is_kept(sentence: Sentence) -> bool:

@@ -9,14 +9,14 @@ the floor is what the facts themselves take, once per member that did not write 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import log2
 from random import Random
 
 import msgspec
 
 from benchmarks.crowd import Crowd, Member
-from benchmarks.harness import parser_of, tell, write
+from benchmarks.harness import parser_of, told
 from hive_mind.hive.replication.gossip import GossipSettings
 
 PERIOD_MS = GossipSettings().period_ms
@@ -171,11 +171,7 @@ def main() -> None:
     parser = parser_of(__doc__, "json", seeds=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 50, 100, 200, 1000])
     options = parser.parse_args()
-    results = []
-    for trial in trials(options.sizes, options.seeds):
-        results.append(asdict(trial))
-        tell(results[-1])
-    write(options.json, {"rows": results})
+    told(trials(options.sizes, options.seeds), options.json)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,11 @@ of 20,000 entities, some of which are mentioned often; each derives from one of 
 Questions are asked through `Graph`; the way to its process and back is in the figures of Cypher.
 """
 
-import asyncio
 import random
-import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from time import perf_counter
 
-from benchmarks.harness import Row, figure, latency, parser_of, show, waits_ms
+from benchmarks.harness import Row, figure, latency, seconds, shown, waits_ms
 from hive_mind import backends
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
@@ -20,7 +17,7 @@ from hive_mind.model.ids import entity_id, episode_id, fact_id
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link
 from hive_mind.store.graph import Graph
 
-FACTS, QUESTIONS, WRITTEN = 100_000, 200, 5_000
+QUESTIONS, WRITTEN = 200, 5_000
 
 
 def fact(number: int, episodes: int) -> Fact:
@@ -98,29 +95,16 @@ async def measured(folder: Path, facts: int) -> list[Row]:
     store: FactStore = await backends.load("store", "sqlite").open(record)
     await fill(store, facts)
     async with Graph(record) as graph:
-        start = perf_counter()
-        await graph.query("RETURN 1")
-        rows: list[Row] = [figure(f"make it of {facts:,} facts", perf_counter() - start, "s")]
+        rows: list[Row] = [figure(f"make it of {facts:,} facts", await seconds(graph.query("RETURN 1")), "s")]
         rows += await asked(graph, facts)
         await store.write([AddFact(fact(facts, 1))])
-        start = perf_counter()
-        await graph.query("RETURN 1")
-        rows.append(figure("make it again after a write", perf_counter() - start, "s"))
+        rows.append(figure("make it again after a write", await seconds(graph.query("RETURN 1")), "s"))
     async with Graph(record) as graph:
-        start = perf_counter()
-        await graph.query("RETURN 1")
-        rows.append(figure("open it, digest checked", (perf_counter() - start) * 1e3, "ms"))
+        rows.append(figure("open it, digest checked", await seconds(graph.query("RETURN 1")) * 1e3, "ms"))
     await store.close()
     rows.append(figure("file", (folder / "graph.kuzu").stat().st_size / 1e6, "MB"))
     return rows
 
 
-def main() -> None:
-    options = parser_of(__doc__, "output", facts=FACTS).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = asyncio.run(measured(Path(folder), options.facts))
-    show(rows, options.output)
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured, facts=100_000)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -42,11 +43,12 @@ def parser_of(about: str | None, *shared: str, **counts: int) -> argparse.Argume
     return parser
 
 
-def shown(about: str | None, measured: Callable[[Path], Coroutine[Any, Any, Sequence[Row]]]) -> None:
-    """All of a benchmark that has no options of its own: measured in a new folder."""
-    output = parser_of(about, "output").parse_args().output
+def shown(about: str | None, measured: Callable[..., Coroutine[Any, Any, Sequence[Row]]], **counts: int) -> None:
+    """All of a benchmark whose options are numbers: measured with them in a new folder."""
+    options = vars(parser_of(about, "output", **counts).parse_args())
+    output = options.pop("output")
     with tempfile.TemporaryDirectory() as folder:
-        show(asyncio.run(measured(Path(folder))), output)
+        show(asyncio.run(measured(Path(folder), **options)), output)
 
 
 def figure(what: str, value: float, unit: str) -> Row:
@@ -63,24 +65,37 @@ def p50_p95(times_ms: Sequence[float]) -> Row:
     return {"p50_ms": p50, "p95_ms": p95}
 
 
-def show(rows: Sequence[Row], output: str = "table", line: Callable[[Row], str] | None = None) -> None:
-    """As JSON, or a line for each row: of a figure its name, value and unit."""
+def show(rows: Sequence[Row], output: str = "table") -> None:
+    """Figures as JSON, or a line for each: its name, value and unit."""
     if output == "json":
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
     width = max((len(str(row.get("what"))) for row in rows), default=0)
     for row in rows:
-        print(line(row) if line else f"{row['what']:<{width}} {row['value']:>12,.2f} {row['unit']}", flush=True)
+        print(f"{row['what']:<{width}} {row['value']:>12,.2f} {row['unit']}", flush=True)
+
+
+def told(rows: Iterable[Mapping[str, Any] | Any], file: Path | None = None) -> None:
+    """Each row, a mapping or a dataclass, as a line as soon as it is there; all of them as JSON, where somebody asked for it."""
+    plain = []
+    for row in rows:
+        plain.append(dict(row) if isinstance(row, Mapping) else asdict(row))
+        tell(plain[-1])
+    write(file, plain)
 
 
 def tell(row: Mapping[str, object]) -> None:
     """A row as a line, at once: text as it is, figures behind their names."""
-    figures = (f"{name} {number(value)}" for name, value in row.items() if isinstance(value, int | float))
+    figures = (f"{name} {number(value)}" for name, value in row.items() if isinstance(value, int | float | list | tuple))
     print(" ".join(str(value) for value in row.values() if isinstance(value, str)), *figures, sep="   ", flush=True)
 
 
-def number(value: float) -> str:
-    """Three digits, as people write them."""
+def number(value: Any) -> str:
+    """Three digits, as people write them; of several figures, each so."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(number, value))}]"
+    if isinstance(value, str):
+        return value
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{float(f'{value:.3g}'):.6f}".rstrip("0").rstrip(".")
@@ -133,10 +148,20 @@ async def waits_ms(
     return times
 
 
-async def seconds(work: Awaitable[object]) -> float:
-    began_s = time.perf_counter()
+async def seconds(work: Awaitable[object], clock: Callable[[], float] = time.perf_counter) -> float:
+    began_s = clock()
     await work
-    return time.perf_counter() - began_s
+    return clock() - began_s
+
+
+async def batched_per_s(work: Callable[[Sequence[T]], Awaitable[object]], things: Sequence[T], batch: int = 100) -> float:
+    """How many a second where each call takes a batch of them, one call after another."""
+    batches = [things[first : first + batch] for first in range(0, len(things), batch)]
+    return len(things) / (sum(await waits_ms(work, batches)) / 1e3)
+
+
+def json_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def durable_sqlite(path: Path, table: str) -> sqlite3.Connection:

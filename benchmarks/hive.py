@@ -4,7 +4,7 @@ Sharing: facts a second, in CPU time, into one node: kept in memory; findable to
 of a whole search of an agent, all nodes together, and how long it takes when all members but one are silent. Facts are words as
 frequent as in a language, with random unit vectors.
 
-    python -m benchmarks.hive [--scale 0.1] [--only promote flat federated sharded silent] [--output json]
+    python -m benchmarks.hive [--scale 0.1] [--only promote flat federated sharded silent] [--json FILE]
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import Row, p50_p95, parser_of, show, tell, waits_ms
+from benchmarks.harness import Row, p50_p95, parser_of, told, waits_ms, write
 from hive_mind.embed.base import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
@@ -206,7 +206,7 @@ async def silent_rows(agents: int, facts: int) -> list[Row]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "output")
+    parser = parser_of(__doc__, "json")
     parser.add_argument("--scale", type=float, default=1.0, help="times as many facts")
     parser.add_argument("--only", nargs="+", choices=["promote", "flat", "federated", "sharded", "silent"])
     options = parser.parse_args()
@@ -222,10 +222,8 @@ def main() -> None:
     for name, part in parts.items():
         if options.only is None or name in options.only:
             rows += (made := asyncio.run(part()))  # type: ignore[arg-type]
-            if options.output == "table":
-                any(map(tell, made))
-    if options.output == "json":
-        show(rows, "json")
+            told(made)
+    write(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,19 @@ of all.
 """
 
 import asyncio
-import json
-import sys
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
-from benchmarks.harness import parser_of
+from benchmarks.bus_brokers import bus_at
+from benchmarks.harness import Row, figure, seconds, shown, waits_ms
 from benchmarks.hive import Prose, promotions
-from hive_mind.bus.memory import MemoryBus
+from hive_mind.bus.base import EventBus
 from hive_mind.embed.none import NoEmbedder
+from hive_mind.hive.effects import Promotion
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed, sealed
 from hive_mind.hive.settings import HiveSettings
@@ -43,7 +45,7 @@ def facts(count: int) -> list[Assertion]:
     ]
 
 
-def signing(folder: Path, count: int) -> dict[str, float]:
+def signing(folder: Path, count: int) -> list[Row]:
     """Seals a second, made and checked, and what each adds to a fact."""
     keys = KeyFolder(folder, "hive")
     keys.found()
@@ -60,68 +62,66 @@ def signing(folder: Path, count: int) -> dict[str, float]:
     checked_s = time.process_time() - since
     assert len(checked) == count
     bare: Sequence[Sealed] = [sealed(UNSEALED, "all", dot, one) for dot, one in zip(dots, some, strict=True)]
-    return {
-        "seals made /s": count / made_s,
-        "seals checked /s": count / checked_s,
-        "bytes a fact": len(made[0].seal) - len(bare[0].seal),
-    }
+    return [
+        figure("seals made", count / made_s, "/s"),
+        figure("seals checked", count / checked_s, "/s"),
+        figure("bytes a fact", len(made[0].seal) - len(bare[0].seal), "B"),
+    ]
 
 
-async def sharing(folder: Path, count: int, names: Sequence[str], *, is_proven: bool) -> dict[str, float]:
-    """Facts a second until all members find them, and CPU milliseconds of a question."""
-    keys = KeyFolder(folder / "keys", "hive")
+@asynccontextmanager
+async def members(folder: Path, plans: Sequence[MemberPlan], *, is_proven: bool) -> AsyncIterator[list[RunningMember]]:
+    """Of one hive: with a bus each, or all with the one in memory; they see each other."""
+    keys = KeyFolder(folder / "keys", plans[0].hive)
     if is_proven:
         keys.found()
-        for name in names:
-            keys.issue(name)
-    bus, members = MemoryBus(), list[RunningMember]()
-    try:
-        for name in names:
-            proof = Proof("require", keys.path, name) if is_proven else None
-            plan = MemberPlan(name, "memory", members=tuple(names), nodes=_ANY_NUMBER, proof=proof)
-            members.append(await open_member(Settings(home=folder), plan, NoEmbedder(), bus))
-        for one in members:
-            await one.until_ready(60, lambda _: None)
+    async with AsyncExitStack() as stack:
+        found, buses = list[RunningMember](), dict[str, EventBus]()
+        for plan in plans:
+            if is_proven:
+                keys.issue(plan.name)
+                plan = replace(plan, proof=Proof("require", keys.path, plan.name))
+            place = plan.bus if plan.bus == "memory" else plan.name
+            if place not in buses:
+                buses[place] = await bus_at(plan.bus)
+                stack.push_async_callback(buses[place].close, drain_s=0)
+            found.append(await open_member(Settings(home=folder, ann="exact"), plan, NoEmbedder(), buses[place]))
+            stack.push_async_callback(found[-1].close)
+        for member in found:
+            await member.until_ready(60, lambda _: None)
+        yield found
+
+
+async def shared(found: Sequence[RunningMember], batches: Iterable[Sequence[Promotion]]) -> None:
+    for batch in batches:
+        await found[0].runner.promote(batch)
+    # Nothing tells when all of them have everything.
+    while any(member.is_busy or member.member.node.replica.is_behind for member in found):  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+
+
+async def sharing(folder: Path, count: int, names: Sequence[str], *, is_proven: bool) -> list[Row]:
+    """Facts a second until all members find them, and CPU milliseconds of a question."""
+    word = "proven" if is_proven else "off"
+    plans = [MemberPlan(name, "memory", members=tuple(names), nodes=_ANY_NUMBER) for name in names]
+    async with members(folder / f"{word}{len(names)}", plans, is_proven=is_proven) as found:
         # To make them up is no part of what is measured.
         batches = list(promotions(Prose(1), "ada", count, with_vectors=False))
-        since = time.process_time()
-        for batch in batches:
-            await members[0].runner.promote(batch)
-        # Nothing tells when all of them have everything.
-        while any(one.is_busy or one.member.node.replica.is_behind for one in members):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-        shared_s = time.process_time() - since
-        since = time.process_time()
-        for number in range(QUESTIONS):
-            await members[-1].memory.search_facts(Prose(number).words(4)[0], 5)
-        asked_s = time.process_time() - since
-        return {
-            f"facts /s, {len(names)} of them": count / shared_s,
-            f"question ms, {len(names)} of them": 1000 * asked_s / QUESTIONS,
-        }
-    finally:
-        for one in members:
-            await one.close()
-        await bus.close(drain_s=0)
+        shared_s = await seconds(shared(found, batches), time.process_time)
+        words = [Prose(number).words(4)[0] for number in range(QUESTIONS)]
+        asked_ms = await waits_ms(lambda text: found[-1].memory.search_facts(text, 5), words, time.process_time_ns)
+    return [
+        figure(f"facts shared by {len(names)}, {word}", count / shared_s, "/s"),
+        figure(f"question, {len(names)} of them, {word}", sum(asked_ms) / QUESTIONS, "ms"),
+    ]
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Measure and print."""
-    parser = parser_of(__doc__, "output", facts=5_000)
-    given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = signing(Path(folder) / "signing", given.facts)
-        for is_proven in (False, True):
-            word = "proven" if is_proven else "off"
-            for names in (NAMES[:1], NAMES):
-                found = asyncio.run(sharing(Path(folder) / f"{word}{len(names)}", given.facts, names, is_proven=is_proven))
-                rows |= {f"{name}, {word}": value for name, value in found.items()}
-    if given.output == "json":
-        print(json.dumps(rows))
-        return
-    for name, value in rows.items():
-        print(f"{name:32} {value:12,.2f}")
+async def measured(folder: Path, facts: int) -> list[Row]:
+    rows = signing(folder / "signing", facts)
+    for is_proven, names in product((False, True), (NAMES[:1], NAMES)):
+        rows += await sharing(folder, facts, names, is_proven=is_proven)
+    return rows
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    shown(__doc__, measured, facts=5_000)

@@ -7,11 +7,10 @@ yardstick, because absolute times depend on the disk. Records are as large as an
 import asyncio
 import os
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.harness import Row, figure, insert_ms, latency, seconds, shown, waits_ms
+from benchmarks.harness import Row, batched_per_s, figure, insert_ms, latency, seconds, shown, waits_ms
 from hive_mind import backends
 from hive_mind.hive.effects import Put
 from hive_mind.journal.base import Journal
@@ -29,40 +28,23 @@ def scattered(number: int, rng: random.Random) -> Put:
     return Put("facts", rng.randbytes(16) + number.to_bytes(4, "big"), os.urandom(VALUE_BYTES))
 
 
-async def in_hundreds(journal: Journal, records: Sequence[Put]) -> float:
-    """Records per second."""
-    start = perf_counter()
-    for first in range(0, len(records), 100):
-        await journal.write(records[first : first + 100])
-    return len(records) / (perf_counter() - start)
-
-
-async def at_once(journal: Journal, records: Sequence[Put]) -> float:
-    """Writes per second when all are handed in together."""
-    return len(records) / await seconds(asyncio.gather(*(journal.write([one]) for one in records)))
-
-
 async def measured(folder: Path) -> list[Row]:
     rng = random.Random(1)
     opener = backends.load("journal", "sqlite").open
     journal: Journal = await opener(folder / "node.sqlite")
     single = await waits_ms(lambda new: journal.write([new]), [record(n) for n in range(1000)])
     inserted = [(new.key, new.value) for new in map(record, range(300))]
+    insert = insert_ms(folder, "record(key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID", inserted)
+    ordered = await batched_per_s(journal.write, [record(n) for n in range(1000, 21_000)])
+    in_no_order = await batched_per_s(journal.write, [scattered(n, rng) for n in range(10_000)])
+    at_once_s = await seconds(asyncio.gather(*(journal.write([record(n)]) for n in range(30_000, 34_000))))
     rows: list[Row] = [
-        figure(
-            "SQLite alone, one insert, p50",
-            insert_ms(folder, "record(key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID", inserted),
-            "ms",
-        ),
+        figure("SQLite alone, one insert, p50", insert, "ms"),
         *latency("one write", single),
         figure("one write after another", len(single) / sum(single) * 1e3, "/s"),
-        figure("records in writes of 100", await in_hundreds(journal, [record(n) for n in range(1000, 21_000)]), "/s"),
-        figure(
-            "records in writes of 100, keys in no order",
-            await in_hundreds(journal, [scattered(n, rng) for n in range(10_000)]),
-            "/s",
-        ),
-        figure("4000 single writes at once", await at_once(journal, [record(n) for n in range(30_000, 34_000)]), "/s"),
+        figure("records in writes of 100", ordered, "/s"),
+        figure("records in writes of 100, keys in no order", in_no_order, "/s"),
+        figure("4000 single writes at once", 4000 / at_once_s, "/s"),
     ]
     await journal.close()
     return rows + await loading(folder / "load.sqlite")
@@ -73,9 +55,7 @@ async def loading(path: Path) -> list[Row]:
     opener = backends.load("journal", "sqlite").open
     journal: Journal = await opener(path)
     records = [record(n) for n in range(LOADED)]
-    start = perf_counter()
-    await journal.write(records)
-    written_s = perf_counter() - start
+    written_s = await seconds(journal.write(records))
     await journal.close()
     start = perf_counter()
     journal = await opener(path)

@@ -10,19 +10,17 @@ FOLDER has `xx.corpus.jsonl` and `xx.queries.jsonl` for each language. Figures a
 time a question, `entries` the occurrences that an index holds for each sentence.
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import numpy as np
 import Stemmer
 
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import Row, json_lines, parser_of, told
 from benchmarks.quality import K, columns, mean
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.inverted import Bm25Index
@@ -69,20 +67,16 @@ class Collection:
 def collection(data: Path, language: str) -> Collection:
     sentences: list[str] = []
     places: dict[str, range] = {}
-    for row in rows_of(data / f"{language}.corpus.jsonl"):
+    for row in json_lines(data / f"{language}.corpus.jsonl"):
         parts = [part.strip() for part in SENTENCE_END.split(row["text"]) if part and part.strip()]
         places[row["_id"]] = range(len(sentences), len(sentences) + len(parts))
         sentences += parts
     questions = []
-    for row in rows_of(data / f"{language}.queries.jsonl"):
+    for row in json_lines(data / f"{language}.queries.jsonl"):
         near = [number for paragraph in row["qrels"] for number in places[paragraph]]
         if relevant := frozenset(str(number) for number in near if row["meta"]["answer"] in sentences[number]):
             questions.append((row["text"], relevant))
     return Collection(sentences, questions)
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def words(text: str) -> list[str]:
@@ -126,18 +120,16 @@ def figures(texts: Collection, indexed: Callable[[str], dict[str, float]], asked
 
 
 def main() -> None:
-    parser = parser_of(__doc__, "json")
-    parser.add_argument("--data", type=Path, required=True, help="folder with xx.corpus.jsonl and xx.queries.jsonl")
-    options = parser.parse_args()
-    rows = []
-    for path in sorted(options.data.glob("*.corpus.jsonl")):
+    options = parser_of(__doc__, "data", "json").parse_args()
+    told(measured(options.data), options.json)
+
+
+def measured(data: Path) -> Iterator[Row]:
+    for path in sorted(data.glob("*.corpus.jsonl")):
         language = path.name.partition(".")[0]
-        texts = collection(options.data, language)
+        texts = collection(data, language)
         for way, (indexed, asked) in ways(language).items():
-            row = {name: round(value, 2) for name, value in figures(texts, indexed, asked).items()}
-            rows.append({"language": language, "way": way, "sentences": len(texts.sentences), **row})
-            print(rows[-1], flush=True)
-    write(options.json, rows)
+            yield {"language": language, "way": way, "sentences": len(texts.sentences), **figures(texts, indexed, asked)}
 
 
 if __name__ == "__main__":

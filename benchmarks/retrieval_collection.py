@@ -9,30 +9,24 @@ Vectors are random: enough to measure time, useless to measure quality, which be
 
 import asyncio
 import gc
-import json
 import random
 import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fleet import RandomEmbedder
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import parser_of, seconds, told
 from benchmarks.sentences import bodies_in, questions_in
-from hive_mind import backends
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.memory.intake import new_fact
-from hive_mind.model.content import Candidate
 from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.runtime.settings import Settings
-from hive_mind.store.base import AddFact
 
 FOLDERS = 10
 # Without a filter, half of it, a tenth.
@@ -67,55 +61,28 @@ def write_documents(folder: Path, bodies: Sequence[str]) -> None:
         path.write_text(body, "utf-8")
 
 
-@dataclass
-class Clock:
-    """Seconds between entering and leaving."""
-
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-
-    def __enter__(self) -> "Clock":
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.wall_s, self.cpu_s = time.perf_counter() - self._wall, time.process_time() - self._cpu
-
-
 async def indexing(workspace: Workspace, folder: Path, count: int) -> dict[str, float]:
     plain = RetrievalConfig(name="plain", collection="bench", retrieval={"method": "keyword"})
     index = await open_index(workspace, COLLECTION, Settings(), NoEmbedder())
-    with Clock() as first:
-        done = await index.update()
-    with Clock() as loading:
-        await index.search("the first one", plain)
+    first_s = await seconds(index.update())
+    load_s = await seconds(index.search("the first one", plain))
     await index.close()
     change(folder, count // 100)
     # As a command does: a process that has nothing in RAM. Collecting what the first index left is no part of it.
     gc.collect()
     index = await open_index(workspace, COLLECTION, Settings(), NoEmbedder())
-    with Clock() as again:
-        changed = await index.update()
+    again_s = await seconds(index.update())
     await index.search("the first one", plain)
     change(folder, count // 100, "once more ")
-    with Clock() as warm:
-        await index.update()
+    warm_s = await seconds(index.update())
     await index.close()
     return {
-        "chunks": done.chunks,
-        "changed": changed.changed,
-        "index_s": first.wall_s,
-        "index_cpu_s": first.cpu_s,
-        "load_s": loading.wall_s,
-        "load_cpu_s": loading.cpu_s,
-        "chunks_per_s_durable": done.chunks / first.wall_s,
-        "chunks_per_s_durable_and_searchable": done.chunks / (first.wall_s + loading.wall_s),
-        "chunks_per_cpu_s_durable_and_searchable": done.chunks / (first.cpu_s + loading.cpu_s),
-        "again_s": again.wall_s,
-        "again_cpu_share": again.cpu_s / first.cpu_s,
-        "again_share": again.wall_s / first.wall_s,
-        "again_loaded_s": warm.wall_s,
-        "again_loaded_share": warm.wall_s / (first.wall_s + loading.wall_s),
+        "chunks_per_s_durable": count / first_s,
+        "chunks_per_s_durable_and_searchable": count / (first_s + load_s),
+        "again_s": again_s,
+        "again_share": again_s / first_s,
+        "again_loaded_s": warm_s,
+        "again_loaded_share": warm_s / (first_s + load_s),
     }
 
 
@@ -137,7 +104,7 @@ async def asking(workspace: Workspace, questions: Sequence[str]) -> list[dict[st
                 await index.search(question, configs[0])
         for asked in ("first", "again"):
             times, scored = await timed(index, configs, questions)
-            rows += told(method, asked, times, scored)
+            rows += by_share(method, asked, times, scored)
     await index.close()
     return rows
 
@@ -163,7 +130,7 @@ async def timed(
     return times, scored
 
 
-def told(method: str, asked: str, times: NDArray[np.float64], scored: NDArray[np.float64]) -> list[dict[str, object]]:
+def by_share(method: str, asked: str, times: NDArray[np.float64], scored: NDArray[np.float64]) -> list[dict[str, object]]:
     """A row for each share. The ratio is the median of each question's own to the same question without a filter."""
     ratios = np.median(times / times[:, :1], axis=0)
     return [
@@ -180,17 +147,6 @@ def told(method: str, asked: str, times: NDArray[np.float64], scored: NDArray[np
     ]
 
 
-async def kuzu(folder: Path, bodies: Sequence[str]) -> dict[str, float]:
-    """The same chunks into the store that keeps agents' facts."""
-    facts = [new_fact(Candidate(body, "", 0.8), "bench", 0) for body in bodies]
-    store = await backends.load("store", "sqlite").open(folder / "memory.sqlite")
-    with Clock() as writing:
-        for start in range(0, len(facts), 500):
-            await store.write([AddFact(fact) for fact in facts[start : start + 500]])
-    await store.close()
-    return {"chunks": len(facts), "chunks_per_s": len(facts) / writing.wall_s, "cpu_s": writing.cpu_s}
-
-
 def main() -> None:
     options = parser_of(__doc__, "data", "scratch", "json", documents=10_000).parse_args()
     shutil.rmtree(options.scratch / "collection", ignore_errors=True)
@@ -201,13 +157,10 @@ def main() -> None:
     # A file that changed less than a second ago is read again, as its times could not show another change.
     time.sleep(1.5)
     workspace = Workspace.open(folder)
-    found: dict[str, object] = {"kuzu": asyncio.run(kuzu(folder, bodies[:3000]))}
-    found["indexing"] = asyncio.run(indexing(workspace, folder, options.documents))
+    indexed = asyncio.run(indexing(workspace, folder, options.documents))
     questions = list(dict.fromkeys(questions_in(options.data)))
     random.Random(7).shuffle(questions)
-    found["asking"] = asyncio.run(asking(workspace, questions[:QUESTIONS]))
-    print(json.dumps(found, indent=1))
-    write(options.json, found)
+    told([indexed, *asyncio.run(asking(workspace, questions[:QUESTIONS]))], options.json)
 
 
 if __name__ == "__main__":

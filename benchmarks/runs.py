@@ -7,11 +7,10 @@ memory and CPU of 1,000 that are parked.
 import asyncio
 import gc
 import resource
-import tempfile
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time, process_time_ns
 
-from benchmarks.harness import Row, parser_of, show
+from benchmarks.harness import Row, figure, seconds, shown, waits_ms
 from hive_mind import backends
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
@@ -80,23 +79,17 @@ async def question_ms(folder: Path) -> tuple[float, float]:
         text = "\n".join(f"Pump {number} of hall {number % 7} has a pressure of {number} bar." for number in range(FACTS))
         await agent.learn_from_content(Content(text, "log"))
         asked = [Question(f"Which pressure has pump {number}?") for number in range(QUESTIONS)]
-        spent = []
-        for answered in (agent.answer_question, agent.pursue):
-            start = process_time()
-            for one in asked:
-                await answered(one)
-            spent.append((process_time() - start) * 1e3 / len(asked))
-    return spent[0], spent[1]
+        spent = [await waits_ms(answered, asked, process_time_ns) for answered in (agent.answer_question, agent.pursue)]
+    return sum(spent[0]) / QUESTIONS, sum(spent[1]) / QUESTIONS
 
 
 async def resume_ms(folder: Path) -> tuple[float, int]:
     """From a closed run to its state, and how many steps that were."""
     ledger = await opened(folder / "turns.sqlite")
-    start = perf_counter()
-    state = await RunJournal(ledger, "turns").load()
-    spent = (perf_counter() - start) * 1e3
+    loading = asyncio.ensure_future(RunJournal(ledger, "turns").load())
+    spent_s = await seconds(loading)
     await ledger.close()
-    return spent, state.seq
+    return 1e3 * spent_s, loading.result().seq
 
 
 async def parked(folder: Path) -> tuple[float, float]:
@@ -124,28 +117,20 @@ async def _park(parts: RunParts, name: str) -> None:
     assert (await executor.drive()).is_waiting
 
 
-async def measured() -> list[Row]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        turn = await turn_ms(folder)
-        resumed, steps = await resume_ms(folder)
-        megabytes, idle = await parked(folder)
-        at_once, as_run = await question_ms(folder)
+async def measured(folder: Path) -> list[Row]:
+    turn = await turn_ms(folder)
+    resumed, steps = await resume_ms(folder)
+    megabytes, idle = await parked(folder)
+    at_once, as_run = await question_ms(folder)
     return [
-        {"what": "a turn without a model, CPU ms", "measured": round(turn, 2), "at most": 5.0},
-        {"what": f"a question to {FACTS:,} facts, at once, CPU ms", "measured": round(at_once, 2), "at most": 5.0},
-        {"what": "the same as a run, CPU ms", "measured": round(as_run, 2), "at most": 25.0},
-        {"what": f"a run of {steps:,} steps taken up, ms", "measured": round(resumed, 1), "at most": 100.0},
-        {"what": f"{PARKED:,} parked runs, MB", "measured": round(megabytes, 1), "at most": 20.0},
-        {"what": f"{PARKED:,} parked runs, CPU ms per s", "measured": round(idle, 1), "at most": 1.0},
+        figure("a turn without a model, CPU; at most 5", turn, "ms"),
+        figure(f"a question to {FACTS:,} facts, at once, CPU; at most 5", at_once, "ms"),
+        figure("the same as a run, CPU; at most 25", as_run, "ms"),
+        figure(f"a run of {steps:,} steps taken up; at most 100", resumed, "ms"),
+        figure(f"{PARKED:,} parked runs; at most 20", megabytes, "MB"),
+        figure(f"{PARKED:,} parked runs, CPU; at most 1", idle, "ms/s"),
     ]
 
 
-def main() -> None:
-    """Measure and print."""
-    output = parser_of(__doc__, "output").parse_args().output
-    show(asyncio.run(measured()), output, lambda row: f"{row['what']:45} {row['measured']:>8} (at most {row['at most']:g})")
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured)

@@ -2,8 +2,9 @@
 
 CPU time per question at several sizes: the index of hive-mind (keyword, vector, hybrid, adding one fact), numpy's own matrix
 product, bm25s, SQLite FTS5, and Kuzu's own full-text and HNSW indexes, in one run on the same sentences, vectors and questions.
+Of each vector index alone: how many of the true ten nearest it finds, and the CPU seconds of building it.
 
-    python -m benchmarks.search --data DATA --cache FOLDER [--sizes 1000 10000 100000] [--json FILE]
+    python -m benchmarks.search --data DATA --cache FOLDER [--sizes 1000 10000 100000] [--vectors-only] [--json FILE]
 
 Kuzu's indexes are built up to `--kuzu-max` facts only: its HNSW takes minutes beyond.
 """
@@ -11,17 +12,21 @@ Kuzu's indexes are built up to `--kuzu-max` facts only: its HNSW takes minutes b
 import asyncio
 import sqlite3
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 
 import kuzu
+import numpy as np
 
-from benchmarks.harness import Row, cpu_times_ms, p50_p95, parser_of, tell, write
+from benchmarks.harness import Row, cpu_times_ms, p50_p95, parser_of, told
 from benchmarks.sentences import Rows, Texts, collect, vectors
 from benchmarks.table.searching import Ask, asking, by_bm25s, by_fts5, filled
+from hive_mind import backends
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.content import Candidate
 from hive_mind.ranking.form import weighted_terms
@@ -60,6 +65,21 @@ def hive_mind_rows(corpus: Corpus) -> Iterator[Row]:
         yield timed(f"add one, {arm}", corpus, lambda number, add=add: add(new[number].id, terms[number], rows[number]))
 
 
+def vector_rows(corpus: Corpus) -> Iterator[Row]:
+    """Each vector index alone, beside a plain product that is independent of them."""
+    rows, questions = corpus.rows, corpus.question_rows
+    truth = [set(np.argsort(-(rows @ question), kind="stable")[:10].tolist()) for question in questions]
+    for name in backends.known("ann"):
+        began_s = time.process_time()
+        index = backends.load("ann", name).open(rows.shape[1])
+        for position, row in enumerate(rows):
+            index.add(position, row)
+        build_s, found = time.process_time() - began_s, list[set[int]]()
+        took = cpu_times_ms(lambda question, index=index, found=found: found.append(set(index.top(question, 10)[0])), questions)
+        recall = mean(len(nearest & top) / 10 for nearest, top in zip(truth, found, strict=True))
+        yield {"what": f"{name} alone", "facts": len(rows), "recall_at_10": recall, **p50_p95(took), "build_s": build_s}
+
+
 def other_rows(corpus: Corpus) -> Iterator[Row]:
     texts = corpus.texts
     yield timed("numpy product alone", corpus, lambda number: corpus.rows @ corpus.question_rows[number])
@@ -92,7 +112,10 @@ def kuzu_rows(corpus: Corpus) -> Iterator[Row]:
         database.close()
 
 
-def measure(corpus: Corpus, kuzu_max: int) -> Iterator[Row]:
+def measure(corpus: Corpus, kuzu_max: int, *, is_vectors_only: bool) -> Iterator[Row]:
+    yield from vector_rows(corpus)
+    if is_vectors_only:
+        return
     yield from hive_mind_rows(corpus)
     yield from other_rows(corpus)
     if len(corpus.rows) <= kuzu_max:
@@ -102,15 +125,13 @@ def measure(corpus: Corpus, kuzu_max: int) -> Iterator[Row]:
 def main() -> None:
     parser = parser_of(__doc__, "data", "cache", "json", kuzu_max=10_000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--vectors-only", action="store_true", help="the vector indexes alone")
     options = parser.parse_args()
     texts = collect(options.data)
     question_rows, rows = asyncio.run(vectors(texts, options.cache))
-    results = []
-    for size in options.sizes:
-        for row in measure(Corpus(replace(texts, passages=texts.passages[:size]), rows[:size], question_rows), options.kuzu_max):
-            tell(row)
-            results.append(row)
-    write(options.json, {"rows": results})
+    corpora = (Corpus(replace(texts, passages=texts.passages[:size]), rows[:size], question_rows) for size in options.sizes)
+    found = (measure(corpus, options.kuzu_max, is_vectors_only=options.vectors_only) for corpus in corpora)
+    told((row for some in found for row in some), options.json)
 
 
 if __name__ == "__main__":

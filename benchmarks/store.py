@@ -6,14 +6,12 @@ yardstick, because absolute times depend on the disk.
 
 import asyncio
 import random
-import tempfile
-from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
-from benchmarks.harness import Row, durable_sqlite, figure, latency, parser_of, seconds, show, waits_ms, wall_times_ms
+from benchmarks.harness import Row, batched_per_s, durable_sqlite, figure, latency, seconds, shown, waits_ms, wall_times_ms
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id, episode_id, fact_id, vector_key
@@ -38,116 +36,76 @@ def with_relations(number: int, rng: random.Random) -> list[Change]:
     """A fact, its new episode and two of 200 entities."""
     fact, text = a_fact(number), f"Report {number}: all pumps were looked at and one was not as it should be."
     episode = Episode(episode_id(text, "log"), text, "log", "", number)
-    entities = [f"Hall {rng.randrange(200)}" for _ in range(2)]
-    made: list[Change] = [AddFact(fact), AddEpisode(episode), Link(Relation.DERIVES_FROM, fact.id, episode.id)]
-    for name in entities:
-        made += [AddEntity(entity_id(name), name), Link(Relation.MENTIONS, fact.id, entity_id(name))]
-    return made
+    changes: list[Change] = [AddFact(fact), AddEpisode(episode), Link(Relation.DERIVES_FROM, fact.id, episode.id)]
+    for name in [f"Hall {rng.randrange(200)}" for _ in range(2)]:
+        changes += [AddEntity(entity_id(name), name), Link(Relation.MENTIONS, fact.id, entity_id(name))]
+    return changes
 
 
-async def per_second(store: FactStore, writes: list[list[Change]], batch: int = 100) -> float:
-    """Facts per second when `batch` facts are one write."""
-    start = perf_counter()
-    for first in range(0, len(writes), batch):
-        await store.write([change for changes in writes[first : first + batch] for change in changes])
-    return len(writes) / (perf_counter() - start)
+async def per_second(store: FactStore, facts: list[list[Change]]) -> float:
+    """Facts per second when a hundred facts are one write."""
+    return await batched_per_s(lambda batch: store.write([change for changes in batch for change in changes]), facts)
 
 
-async def in_new_store(folder: Path, work: Callable[[FactStore], Awaitable[list[Row]]]) -> list[Row]:
-    store = await record.open(folder / f"{random.getrandbits(64)}.sqlite")
-    try:
-        return await work(store)
-    finally:
-        await store.close()
-
-
-async def plain(store: FactStore) -> list[Row]:
+async def keeping(store: FactStore) -> list[Row]:
+    rng, choices = np.random.default_rng(1), random.Random(1)
+    related = "fact, episode, 2 entities, 3 edges"
     rows = latency("one fact, durable", await waits_ms(store.write, [[AddFact(a_fact(n))] for n in range(500)]))
     speed = await per_second(store, [[AddFact(a_fact(n))] for n in range(1000, 9000)])
-    at_once = 4000 / await seconds(asyncio.gather(*(store.write([AddFact(a_fact(n))]) for n in range(10_000, 14_000))))
-    return [
-        *rows,
-        figure("facts in writes of 100", speed, "/s"),
-        figure("4000 single writes at once", at_once, "/s"),
-    ]
+    rows.append(figure("facts in writes of 100", speed, "/s"))
+    at_once = await seconds(asyncio.gather(*(store.write([AddFact(a_fact(n))]) for n in range(10_000, 14_000))))
+    rows.append(figure("4000 single writes at once", 4000 / at_once, "/s"))
+    speed = await per_second(store, [with_vector(n, rng) for n in range(20_000, 24_000)])
+    rows.append(figure(f"facts with {DIMENSION}-d vectors in writes of 100", speed, "/s"))
+    rows += latency(related, await waits_ms(store.write, [with_relations(n, choices) for n in range(30_000, 30_300)]))
+    speed = await per_second(store, [with_relations(n, choices) for n in range(31_000, 34_000)])
+    return [*rows, figure(f"{related}, in writes of 100", speed, "/s")]
 
 
-async def vectors(store: FactStore) -> list[Row]:
-    rng = np.random.default_rng(1)
-    speed = await per_second(store, [with_vector(n, rng) for n in range(4000)])
-    return [figure(f"facts with {DIMENSION}-d vectors in writes of 100", speed, "/s")]
-
-
-async def relations(store: FactStore) -> list[Row]:
-    rng = random.Random(1)
-    name = "fact, episode, 2 entities, 3 edges"
-    rows = latency(name, await waits_ms(store.write, [with_relations(n, rng) for n in range(300)]))
-    speed = await per_second(store, [with_relations(n, rng) for n in range(1000, 4000)])
-    return [*rows, figure(f"{name}, in writes of 100", speed, "/s")]
-
-
-async def waking(folder: Path, count: int) -> list[Row]:
+async def waking(path: Path, count: int) -> list[Row]:
     """Write `count` facts with vectors, close, and load everything from the file again."""
-    path, rng = folder / f"wake{count}.sqlite", np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     store = await record.open(path)
-    for first in range(0, count, 500):
-        await store.write([change for n in range(first, first + 500) for change in with_vector(n, rng)])
-    start = perf_counter()
+    await per_second(store, [with_vector(number, rng) for number in range(count)])
+    closed_s = await seconds(store.close())
+    opened = asyncio.ensure_future(record.open(path))
+    opened_s = await seconds(opened)
+    store = opened.result()
+
+    async def load() -> None:
+        loaded = sum([len(batch) async for batch in store.facts()])
+        assert loaded + sum([len(batch) async for batch in store.vectors(MODEL)]) == 2 * count
+
+    loaded_s = await seconds(load())
     await store.close()
-    closed = perf_counter()
-    store = await record.open(path)
-    opened = perf_counter()
-    loaded = sum([len(batch) async for batch in store.facts()])
-    loaded += sum([len(batch) async for batch in store.vectors(MODEL)])
-    done = perf_counter()
-    await store.close()
-    assert loaded == 2 * count
     return [
-        figure(f"{count} facts: close", (closed - start) * 1e3, "ms"),
-        figure(f"{count} facts: open", (opened - closed) * 1e3, "ms"),
-        figure(f"{count} facts: load facts and vectors", (done - opened) * 1e3, "ms"),
-        figure(f"{count} facts: file", path.stat().st_size / 1e6, "MB"),
+        figure(f"{count} facts: close", closed_s * 1e3, "ms"),
+        figure(f"{count} facts: open", opened_s * 1e3, "ms"),
+        figure(f"{count} facts: load facts and vectors", loaded_s * 1e3, "ms"),
+        figure(f"{count} facts: file", path.stat().st_size / 1e6, "MB"),  # noqa: ASYNC240 - nothing else runs
     ]
 
 
-def sqlite(folder: Path) -> list[Row]:
-    """One fact per commit, and commits of 100, in SQLite with a write-ahead log and full synchronisation."""
-    connection = durable_sqlite(
-        folder / "yardstick.sqlite", "fact(id TEXT PRIMARY KEY, content TEXT, concept TEXT, confidence REAL)"
-    )
-    insert = "INSERT INTO fact VALUES (?, ?, ?, ?)"
-    values = [(f.id, f.content, f.concept, f.confidence) for f in map(a_fact, range(8500))]
-    times = wall_times_ms(lambda row: connection.execute(insert, row), values[:500])
-    start = perf_counter()
-    for first in range(500, 8500, 100):
-        connection.execute("BEGIN")
-        connection.executemany(insert, values[first : first + 100])
-        connection.execute("COMMIT")
-    speed = 8000 / (perf_counter() - start)
-    connection.close()
-    return [*latency("SQLite: one row, durable", times), figure("SQLite: rows in commits of 100", speed, "/s")]
+def sqlite(path: Path) -> list[Row]:
+    """One fact per commit in SQLite with a write-ahead log and full synchronisation."""
+    facts = [(f.id, f.content, f.concept, f.confidence) for f in map(a_fact, range(500))]
+    with closing(durable_sqlite(path, "fact(id TEXT PRIMARY KEY, content TEXT, concept TEXT, confidence REAL)")) as connection:
+        return latency(
+            "SQLite: one row, durable",
+            wall_times_ms(lambda row: connection.execute("INSERT INTO fact VALUES (?, ?, ?, ?)", row), facts),
+        )
 
 
-async def measure(folder: Path, sizes: list[int]) -> list[Row]:
-    rows: list[Row] = []
-    for work in (plain, vectors, relations):
-        rows += await in_new_store(folder, work)
-    for size in sizes:
-        rows += await waking(folder, size)
-    rows += sqlite(folder)
-    values = {str(row["what"]): float(row["value"]) for row in rows}
-    ratio = values["one fact, durable, p50"] / values["SQLite: one row, durable, p50"]
+async def measured(folder: Path, facts: int) -> list[Row]:
+    store = await record.open(folder / "kept.sqlite")
+    rows = [*await keeping(store), *sqlite(folder / "yardstick.sqlite")]
+    await store.close()
+    for count in (facts // 10, facts):
+        rows += await waking(folder / f"wake{count}.sqlite", count)
+    p50_ms = {str(row["what"]): float(row["value"]) for row in rows}
+    ratio = p50_ms["one fact, durable, p50"] / p50_ms["SQLite: one row, durable, p50"]
     return [*rows, figure("one durable fact, times SQLite's row", ratio, "×")]
 
 
-def main() -> None:
-    parser = parser_of(__doc__, "output")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 10_000], help="facts to wake up with; multiples of 500")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = asyncio.run(measure(Path(folder), arguments.sizes))
-    show(rows, arguments.output)
-
-
 if __name__ == "__main__":
-    main()
+    shown(__doc__, measured, facts=10_000)

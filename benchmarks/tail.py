@@ -1,18 +1,18 @@
 """How long does a question take that a hundred members must answer, when one reply in a hundred is slow?
 
 The model of Dean and Barroso, "The Tail at Scale" (2013), in virtual time with a fixed seed: replies take about 10 ms, 1 % of
-them half a second to one and a half. So the figures are the same everywhere. `python -m benchmarks.tail [--output json]`.
+them half a second to one and a half. So the figures are the same everywhere. `python -m benchmarks.tail [--json FILE]`.
 """
 
 import heapq
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-from benchmarks.harness import parser_of, show
+from benchmarks.harness import parser_of, told
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import Scatter
@@ -113,20 +113,11 @@ def run(scatter: Scatter, members: Members, latencies: Latencies, now_ms: int) -
 
 
 def main() -> None:
-    options = parser_of(__doc__, "output", questions=1_000).parse_args()
-    rows = [
-        tail("nobody asked twice", options.questions, is_patient=True),
-        tail("rivals for the slow", options.questions),
-    ]
-    if options.output == "json":
-        show([asdict(row) for row in rows], "json")
-        return
-    print(f"{'fan-out 100, three replicas':32}{'p50 ms':>8}{'p99 ms':>8}{'extra load':>12}{'in 200 ms':>11}{'complete':>10}")
-    for row in rows:
-        print(
-            f"{row.what:32}{row.p50_ms:>8.0f}{row.p99_ms:>8.0f}{row.extra_load:>12.1%}"
-            f"{row.complete_at_200_ms:>11.1%}{row.complete:>10.1%}"
-        )
+    options = parser_of(__doc__, "json", questions=1_000).parse_args()
+    told(
+        [tail("nobody asked twice", options.questions, is_patient=True), tail("rivals for the slow", options.questions)],
+        options.json,
+    )
 
 
 if __name__ == "__main__":

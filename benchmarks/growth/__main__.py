@@ -1,6 +1,9 @@
-"""Measures what is asked for, keeps it, and draws it."""
+"""How cost grows with facts, with agents and with failures: measured into growth.json, drawn from it into SVG files beside it.
 
-import argparse
+`python -m benchmarks.growth --data DATA --cache FOLDER` measures and draws; `--draw` draws what was measured before. Each plot
+says the command, the machine and the day.
+"""
+
 import os
 import subprocess
 import sys
@@ -10,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import growth
 from benchmarks.evidence import ONE_THREAD
 from benchmarks.figure import machine
 from benchmarks.growth.measuring import DEADLINE_MS, FACTS, MEMBERS, with_agents, with_facts, with_failures
-from benchmarks.growth.points import Line, Plot
+from benchmarks.growth.plots import Line, Plot, draw
+from benchmarks.harness import parser_of
 
 FOLDER = Path(__file__).parent
 TITLES = {
@@ -25,9 +28,7 @@ TITLES = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.growth", description=growth.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, help="folder with *.corpus.jsonl and locomo/")
     parser.add_argument("--cache", type=Path, default=Path(".cache/benchmarks"), help="folder for embeddings")
     parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
@@ -48,8 +49,6 @@ def main() -> int:
         plots[name] = plot_of(name, options.data, options.cache)
         kept = [plots[one] for one in TITLES if one in plots]
         file.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
-    from benchmarks.growth.drawing import draw  # Late: what is kept can be read without matplotlib.
-
     for plot in plots.values():
         print(draw(plot, options.out))
     return 0
@@ -63,7 +62,6 @@ def plot_of(name: str, data: Path | None, cache: Path) -> Plot:
     print(f"measuring {name} …", file=sys.stderr, flush=True)
     ways: dict[str, Callable[[], tuple[Line, ...]]] = {"agents": with_agents, "failures": with_failures}
     if data is not None:
-        cache.mkdir(parents=True, exist_ok=True)
         ways["facts"] = lambda: with_facts(data, cache)
     title, x, is_log = TITLES[name]
     lines = tuple(rounded(line) for line in ways[name]())

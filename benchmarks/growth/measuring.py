@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import cast
 
-from benchmarks.growth.points import Line, lines_of
-from benchmarks.harness import cpu_ms
+from benchmarks.growth.plots import Line, lines_of
+from benchmarks.harness import cpu_ms, waits_ms
 from benchmarks.hive import Prose, fill, fleet_of, search
 from benchmarks.sentences import Rows, collect, vectors
 from benchmarks.table.asking import PATIENT_MS, searches
@@ -104,10 +104,10 @@ async def _failing() -> tuple[Line, ...]:
 
 async def _worst(fleet: Fleet, language: Prose) -> tuple[float, float]:
     """The least that was reached, and the longest that it took, of three questions just after they died."""
-    reached, times = [], []
-    for _ in range(3):
-        began_s = time.perf_counter()
-        found = await search(fleet, " ".join(language.words(8)), "hybrid")
-        times.append(1e3 * (time.perf_counter() - began_s))
-        reached.append(found.completeness)
-    return min(reached), max(times)
+    reached: list[float] = []
+
+    async def ask(_: int) -> None:
+        reached.append((await search(fleet, " ".join(language.words(8)), "hybrid")).completeness)
+
+    times_ms = await waits_ms(ask, range(3))
+    return min(reached), max(times_ms)

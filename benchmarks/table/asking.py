@@ -2,6 +2,9 @@
 
 CPU time of all nodes together. Keyword searches are compared with bm25s over as many texts of the same language in one index,
 hybrid ones with numpy's product over as many vectors, one thread: what nobody can do without, and all in one place.
+
+With 99 of 100 members dead and nobody aware of it: when does an answer come, and does it say how little of the hive it is? Wall
+time, the worst of all questions, the first one included. The limit is the deadline itself: who is silent may still answer.
 """
 
 import asyncio
@@ -11,15 +14,17 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.figure import Figure, Means, Round, beside, side_by_side
-from benchmarks.harness import cpu_ms
-from benchmarks.hive import Prose, fill, fleet_of, warm_times_ms
+from benchmarks.figure import Figure, Means, Round, beside, once, side_by_side
+from benchmarks.harness import cpu_ms, waits_ms
+from benchmarks.hive import Prose, fill, fleet_of, search, warm_times_ms
 from benchmarks.table.searching import by_bm25s
+from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.model.query import Method
 from hive_mind.runtime.members.fleet import Fleet
 
 QUESTIONS = 20
+MEMBERS, FACTS, DEADLINE_MS, MOST_MS = 100, 20, 500, 550
 # Processor time is what counts here, so nobody is silent just because something else has the processor.
 PATIENT_MS = 30_000
 
@@ -72,3 +77,37 @@ def by_product(language: Prose, facts: int) -> tuple[str, Round]:
     rows = np.concatenate([language.vectors(min(10_000, facts - start)) for start in range(0, facts, 10_000)])
     asked = language.vectors(QUESTIONS)
     return "numpy's product over all", lambda: cpu_ms(lambda number: rows @ asked[number], range(QUESTIONS))
+
+
+def silent(means: Means) -> Iterator[Figure]:
+    for topology in ("federated", "sharded"):
+        times, reached, alive = asyncio.run(asked_of_one_alive(topology, means.rounds))
+        name, what = f"silent-{topology}", f"99 of 100 members dead, {topology}"
+        sides = max(times), DEADLINE_MS, tuple(each / DEADLINE_MS for each in times)
+        yield beside(name, f"{what}, deadline 0.5 s: the latest answer", "ms", "the deadline", sides, MOST_MS)
+        what += ": what the answer says it reached"
+        yield once(f"{name}-said", what, 100 * reached, "%", "what is alive", 100 * alive, better="higher", is_exact=True)
+
+
+async def asked_of_one_alive(topology: TopologyName, questions: int) -> tuple[list[float], float, float]:
+    """Milliseconds of each question, what the last answer says it reached, and what share of the hive could be."""
+    language = Prose(7)
+    async with await fleet_of(topology, MEMBERS, language, deadline_ms=DEADLINE_MS) as fleet:
+        await fill(fleet, language, FACTS)
+        first, *others = fleet.nodes
+        for name in others:
+            await fleet.stop(name)
+        completeness: list[float] = []
+
+        async def ask(_: int) -> None:
+            completeness.append((await search(fleet, " ".join(language.words(8)), "hybrid")).completeness)
+
+        return await waits_ms(ask, range(questions)), completeness[-1], share_of(fleet, first)
+
+
+def share_of(fleet: Fleet, node: str) -> float:
+    """What one node holds of everything: one group of all, or its partitions."""
+    topology = fleet.plan.build_topology()
+    if not isinstance(topology, Sharded):
+        return 1 / len(fleet.nodes)
+    return len(topology.held_by(node)) / fleet.plan.partitions

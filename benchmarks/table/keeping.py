@@ -21,12 +21,13 @@ import kuzu
 
 from benchmarks.figure import Figure, Means, Round, beside, side_by_side
 from benchmarks.fleet import memory, statements
-from benchmarks.harness import durable_sqlite, waits_ms, wall_ms
+from benchmarks.harness import batched_per_s, durable_sqlite, waits_ms, wall_ms
 from hive_mind import Settings, open_memory
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import Candidate
 
 BATCHES, BATCH, QUESTIONS = 20, 100, 50
+TABLE = "fact(content TEXT PRIMARY KEY, concept TEXT, confidence REAL)"
 Write = Callable[[Sequence[Candidate]], object]
 
 
@@ -40,7 +41,7 @@ def storing(means: Means) -> Iterator[Figure]:
         def kept(batch: Sequence[Candidate]) -> object:
             return runner.run(opened.store_facts(batch, "bench"))
 
-        with (folder / "raw").open("ab", buffering=0) as raw, closing(rows_in(folder / "rows.sqlite")) as rows:
+        with (folder / "raw").open("ab", buffering=0) as raw, closing(durable_sqlite(folder / "rows.sqlite", TABLE)) as rows:
             peers: dict[str, tuple[str, Write]] = {
                 "record-store": ("the same bytes and fsync", lambda batch: appended(raw.fileno(), batch)),
                 "record-store-sqlite": ("SQLite's rows in commits of as many", lambda batch: inserted(rows, batch)),
@@ -74,10 +75,6 @@ def appended(file: int, batch: Sequence[Candidate]) -> None:
     os.fsync(file)
 
 
-def rows_in(path: Path) -> sqlite3.Connection:
-    return durable_sqlite(path, "fact(content TEXT PRIMARY KEY, concept TEXT, confidence REAL)")
-
-
 def inserted(rows: sqlite3.Connection, batch: Sequence[Candidate]) -> None:
     rows.execute("BEGIN")
     rows.executemany("INSERT INTO fact VALUES (?, ?, ?)", [(one.content, one.concept, one.confidence) for one in batch])
@@ -89,7 +86,7 @@ def searching(means: Means) -> Iterator[Figure]:
         with tempfile.TemporaryDirectory() as name, asyncio.Runner() as runner:
             folder, told = Path(name), statements("memory", facts)
             ours = memory(folder, "memory")
-            runner.run(told_to(ours, told))
+            runner.run(batched_per_s(lambda batch, ours=ours: ours.store_facts(batch, "bench"), told, 500))
             peer = full_text(folder, told)
             questions = [" ".join(random.Random(n).choice(told).content.split()[1:9]) for n in range(QUESTIONS)]
             sides = side_by_side(partial(run_asked, runner, ours, questions), partial(wall_ms, peer, questions), means.rounds)
@@ -100,11 +97,6 @@ def searching(means: Means) -> Iterator[Figure]:
 
 def run_asked(runner: asyncio.Runner, ours: Memory, questions: Sequence[str]) -> float:
     return runner.run(asked(ours, questions))
-
-
-async def told_to(ours: Memory, told: Sequence[Candidate]) -> None:
-    for start in range(0, len(told), 500):
-        await ours.store_facts(told[start : start + 500], "bench")
 
 
 async def asked(ours: Memory, questions: Sequence[str]) -> float:

@@ -10,10 +10,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from benchmarks.bus import Listener, envelope, publish, publish_rate
-from benchmarks.bus_brokers import BATCH, BODY, HIVE, Broker, bus_at
+from benchmarks.bus import Listener, envelope, listener, publish, publish_rate
+from benchmarks.bus_brokers import BATCH, BODY, Broker, bus_at
 from benchmarks.figure import Figure, Means, beside, once, side_by_side
-from hive_mind.bus.base import EventBus, Subscription
 from hive_mind.errors import ConfigError
 from tests.servers.redis_server import RedisServer
 
@@ -52,20 +51,14 @@ async def nobody_misses(server: RedisServer) -> list[Figure]:
     """Ten messages before a member first joins and a hundred after; and fifty while one that joined is away."""
     bus = await bus_at(server.url)
     await publish(bus, [envelope("late") for _ in range(10)])
-    late = await listener(bus, "late")
+    late = await listener(bus, "late", start="earliest")
     await publish(bus, [envelope("late") for _ in range(100)])
     joined = await taken(late, 110)
     await late.inbox.close()
     await publish(bus, [envelope("late") for _ in range(50)])
-    returned = await taken(await listener(bus, "late"), 50)
+    returned = await taken(await listener(bus, "late", start="earliest"), 50)
     await bus.close(drain_s=0)
     return [counted("late", "a late joiner gets", joined, 110), counted("restarted", "a restarted subscriber gets", returned, 50)]
-
-
-async def listener(bus: EventBus, name: str) -> Listener:
-    made = Listener()
-    made.inbox = await bus.subscribe(Subscription(HIVE, name, start="earliest"), made.ring)
-    return made
 
 
 async def taken(one: Listener, wanted: int) -> int:

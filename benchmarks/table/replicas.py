@@ -10,7 +10,7 @@ from math import log2
 from random import Random
 from statistics import median
 
-from benchmarks.crdt import fact_ids, packed_context
+from benchmarks.crdt import churned_bytes, fact_ids
 from benchmarks.figure import Figure, Means, beside, once, side_by_side
 from benchmarks.gossip import spread
 from hive_mind.crdt.orset import ORSet
@@ -60,12 +60,7 @@ def putting(facts: int) -> Callable[[], float]:
 def removing(means: Means) -> Iterator[Figure]:
     """No chance in it: one round says it."""
     del means
-    churned: ORSet[str] = ORSet("churned")
-    ids = fact_ids(1_000, Random(20))
-    for number in range(CHURNED):
-        churned.add(ids[number % len(ids)])
-        churned.remove(ids[number % len(ids)])
-    kept = len(packed_context(churned.context))
+    kept = churned_bytes(CHURNED, Random(20))
     what = f"OR-Set after {CHURNED:,} adds and removals, kept"
     yield once("orset-removed", what, kept, "B", "one dot", DOT_BYTES, 1_000, is_exact=True)
 

@@ -29,7 +29,6 @@ Ask = Callable[[int], object]
 def measured(means: Means) -> Iterator[Figure]:
     if means.data is None:
         raise InvalidInput("needs real sentences: name the folder of the collections with --data")
-    means.cache.mkdir(parents=True, exist_ok=True)
     texts = collect(means.data)
     question_rows, rows = asyncio.run(vectors(texts, means.cache))
     rows = rows[:FACTS]

@@ -2,7 +2,7 @@
 
 The graph only proposes; every proposal is scored again with its exact cosine, so the scores are those of exact search and
 only a neighbour may be missing. Vectors live once, as float16, inside the graph: embedders already round to that, so
-nothing is lost. On random vectors a graph finds little; judge it on real ones (benchmarks/ann.py).
+nothing is lost. On random vectors a graph finds little; judge it on real ones (benchmarks/search.py).
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from hive_mind.ranking.vector import Cosines, Narrow, Positions, Vector, VectorA
 
 @dataclass(frozen=True, slots=True)
 class UsearchSettings:
-    """How dense the graph is and how far a search walks. The figures behind each choice: benchmarks/ann.py."""
+    """How dense the graph is and how far a search walks. The figures behind each choice: benchmarks/search.py."""
 
     # Links per vector. Doubling it costs a fifth of the building speed and did not find more at 20,000 sentences.
     connectivity: int = 16

@@ -1,8 +1,8 @@
 """One SQLite file that keeps a collection's documents, chunks and embeddings: what an index is rebuilt from.
 
 A change is one transaction, so a kill at any moment leaves what was there before, and other processes go on reading meanwhile.
-The store of agents' facts (Kuzu) writes chunks as fast (benchmarks/retrieval_collection.py), but it never takes a fact out,
-which is what a changed document asks for, and lets one process in at a time: nobody could ask while somebody indexes.
+The store of agents' facts never takes a fact out, which is what a changed document asks for, and lets one process in at a time:
+nobody could ask while somebody indexes.
 """
 
 import sqlite3

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.growth.__main__ import FOLDER, TITLES, known
-from benchmarks.growth.points import Line, Plot, lines_of
+from benchmarks.growth.plots import Line, Plot, draw, lines_of
 
 PLOT = Plot(
     "agents",
@@ -25,22 +25,20 @@ def test_lines_are_made_of_what_each_step_measured() -> None:
     )
 
 
-def draw(plot: Plot, folder: Path) -> Path:
+def drawn(plot: Plot, folder: Path) -> bytes:
     pytest.importorskip("matplotlib")
-    from benchmarks.growth.drawing import draw
-
-    return draw(plot, folder)
+    return draw(plot, folder).read_bytes()
 
 
 def test_a_plot_says_what_is_in_it_and_how_it_was_measured(tmp_path: Path) -> None:
-    drawn = draw(PLOT, tmp_path).read_text("utf-8")
+    picture = drawn(PLOT, tmp_path).decode()
     for said in ("More and more agents", "CPU ms", "flat", "a limit", PLOT.command, "a machine, 2026-01-01"):
-        assert said in drawn
-    assert "$" not in drawn
+        assert said in picture
+    assert "$" not in picture
 
 
 def test_the_same_figures_give_the_same_bytes(tmp_path: Path) -> None:
-    assert draw(PLOT, tmp_path).read_bytes() == draw(PLOT, tmp_path).read_bytes()
+    assert drawn(PLOT, tmp_path) == drawn(PLOT, tmp_path)
 
 
 def test_every_plot_was_measured_is_drawn_small_and_shown_with_its_command() -> None:

@@ -1,18 +1,56 @@
-"""A plot as a small SVG file, in light and dark. The same figures give the same bytes."""
+"""The plots: lines of points, under what they were measured, and each as a small SVG file, in light and dark.
 
+The same figures give the same bytes. What is kept can be read without matplotlib.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from matplotlib.axes import Axes
+import msgspec
 
-from benchmarks.growth.points import Line, Plot
 from hive_mind.drawing import COLOURS, SERIES
-from hive_mind.drawing.pictures import as_file, canvas
 
 _FAINT = COLOURS["faint"].light
 
 
+class Line(msgspec.Struct, frozen=True):
+    """One line of a panel; `y` belongs to `x` by position. A peer or a limit is drawn thinner."""
+
+    panel: str
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    is_peer: bool = False
+
+
+class Plot(msgspec.Struct, frozen=True):
+    """One picture; `x` names what grows, and panels stand side by side in the order of their lines."""
+
+    name: str
+    title: str
+    x: str
+    lines: tuple[Line, ...]
+    command: str
+    machine: str
+    date: str
+    is_log: bool = True
+
+
+def lines_of(rows: Sequence[tuple[float, dict[tuple[str, str], float]]], peers: frozenset[str] = frozenset()) -> tuple[Line, ...]:
+    """From what each x gave, by panel and name."""
+    keys = dict.fromkeys(key for _, values in rows for key in values)
+    made = []
+    for panel, name in keys:
+        points = [(x, values[panel, name]) for x, values in rows if (panel, name) in values]
+        made.append(Line(panel, name, tuple(x for x, _ in points), tuple(y for _, y in points), name in peers))
+    return tuple(made)
+
+
 def draw(plot: Plot, folder: Path) -> Path:
     """Gives where it is."""
+    from hive_mind.drawing.pictures import as_file, canvas
+
     panels = list(dict.fromkeys(line.panel for line in plot.lines))
     told = f"{plot.command}\n{plot.machine}, {plot.date}"
     with canvas(4.0, 4.6 * len(panels)) as figure:
@@ -26,7 +64,7 @@ def draw(plot: Plot, folder: Path) -> Path:
     return path
 
 
-def _draw_panel(axis: Axes, panel: str, plot: Plot) -> None:
+def _draw_panel(axis: Any, panel: str, plot: Plot) -> None:
     lines = [line for line in plot.lines if line.panel == panel]
     ours, peers = ([line for line in lines if line.is_peer is wanted] for wanted in (False, True))
     for line, (marker, colour) in zip(ours, SERIES, strict=False):
