@@ -52,7 +52,7 @@ def cpu_us(work: Callable[[], object], runs: int) -> float:
 
 def harm(text: str) -> None:
     with suppress(ConditionError):
-        Condition(text).value(**DATA)
+        Condition(text).put_to(DATA)
 
 
 def harm_ms(text: str) -> float:

@@ -1,0 +1,1 @@
+"""Plots of how cost grows with facts, with agents and with failures."""
