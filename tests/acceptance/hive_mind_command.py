@@ -15,6 +15,11 @@ from tests.servers.children import Child
 from tests.servers.forked import Forked
 
 
+def manifest_of(spec: str) -> str:
+    """A fleet with these lines of a specification, without a brace of its own: it can be formatted."""
+    return f"apiVersion: hive-mind/v1\nkind: Hive\nmetadata:\n  name: harbour\nspec:\n{spec}"
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a call ended."""
@@ -46,6 +51,12 @@ class HiveMind:
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ended(result.exit_code, result.stdout, result.stderr)
+
+    def applies(self, manifest: str, folder: Path) -> None:
+        """`apply` it, which must succeed."""
+        (folder / "fleet.yaml").write_text(manifest)
+        ended = self("apply", "-f", folder / "fleet.yaml")
+        assert ended.code == 0, ended.err
 
     @property
     def environment(self) -> dict[str, str]:

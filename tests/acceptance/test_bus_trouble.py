@@ -9,22 +9,18 @@ import psutil
 import pytest
 from redis import Redis
 
-from tests.acceptance.hive_mind_command import Ended, HiveMind
+from tests.acceptance.hive_mind_command import Ended, HiveMind, manifest_of
 from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 PATIENCE_S, PASSWORD = 30.0, "hunter-2-and-a-half"
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   agents: [{{name: ann}}, {{name: bob}}]
   bus: {{url: "redis://127.0.0.1:{port}", credential: "${{env:BUS_PASSWORD}}"}}
-"""
+""")
 
 
 @pytest.fixture

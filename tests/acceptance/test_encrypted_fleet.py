@@ -17,7 +17,7 @@ from hive_mind.control.controller import HiveController
 from hive_mind.control.platforms.base import Running
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.contract.test_bus_erasing import reached
 from tests.servers.redis_server import RedisServer
 from tests.waiting import wait_until
@@ -32,24 +32,18 @@ FACTS = 200
 WORDS = ("boathouse", "zanzibar", "marmalade", "quicksilver")
 KNOWN = tuple(f"The {word} has berth number {number} of the harbour." for number in range(FACTS // len(WORDS)) for word in WORDS)
 WITHIN_S = 30.0
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   identity: {{mode: require, encryption: {encryption}}}
   promotion: {{confidenceMin: 0.0}}
   agents: [{agents}]
   bus: {bus}
-"""
+""")
 
 
 def apply(fleet: HiveMind, bus: str, folder: Path, names: tuple[str, ...] = NAMES, encryption: str = "true") -> None:
     agents = ", ".join(f"{{name: {name}}}" for name in names)
-    (folder / "fleet.yaml").write_text(FLEET.format(bus=bus, agents=agents, encryption=encryption))
-    ended = fleet("apply", "-f", folder / "fleet.yaml")
-    assert ended.code == 0, ended.err
+    fleet.applies(FLEET.format(bus=bus, agents=agents, encryption=encryption), folder)
 
 
 def say(fleet: HiveMind, agent: str, *texts: str) -> None:

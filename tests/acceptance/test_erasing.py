@@ -13,7 +13,7 @@ import pytest
 from hive_mind.bus.dead_letters import file_of, refusal
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.contract.bus_builders import envelope
 from tests.contract.test_bus_erasing import reached
 from tests.servers.forked import Forked
@@ -23,18 +23,14 @@ ADA = "Ada Lovelace lives at 12 Elm Street in Corrin."
 FERRY = "The ferry to Corrin leaves at nine."
 NAMES = [f"agent{number}" for number in range(5)]
 AWAY = NAMES[-2:]
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   identity: require
   trust: {{moderators: [agent0]}}
   agents:
 {agents}
   bus: "{url}"
-"""
+""")
 
 
 def files_with(text: str, *folders: Path) -> list[str]:
@@ -137,8 +133,7 @@ def test_no_file_stream_or_archive_of_a_fleet_has_it_though_two_were_away(
     sources.mkdir()
     (sources / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
     agents = "\n".join(f"    - {{name: {name}}}" for name in NAMES)
-    (tmp_path / "fleet.yaml").write_text(FLEET.format(url=redis.url, agents=agents))
-    assert fleet("apply", "-f", tmp_path / "fleet.yaml").code == 0
+    fleet.applies(FLEET.format(url=redis.url, agents=agents), tmp_path)
     assert fleet("learn", sources / "notes.txt", "--agent", "agent1").code == 0
     assert "Elm Street" in fleet("ask", "Where does Ada Lovelace live?", "--agent", AWAY[0]).out
     killed = kill(fleet, *AWAY)

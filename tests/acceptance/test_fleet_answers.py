@@ -5,21 +5,17 @@ import signal
 
 import pytest
 
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.acceptance.test_hung_process import stopped
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
 
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: {{kind: sharded, replicas: 1}}
   bus: "{bus}"
   agents: [{{name: ada}}, {{name: bob}}, {{name: cyd}}, {{name: dov}}]
-"""
+""")
 BOATS = "boat,berth,keeper\n" + "".join(f"Boat{number},B{number},Keeper{number}\n" for number in range(24))
 QUESTIONS = {
     "counted": "How many boats are there?",

@@ -5,29 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.acceptance.test_erasing import ADA, FERRY, files_with
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
 
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: {topology}
   trust: {{moderators: [ada]}}
   agents: [{{name: ada}}, {{name: bob}}, {{name: cleo}}]
   bus: "{url}"
-"""
+""")
 TOPOLOGIES = ("flat", "{kind: sharded, replicas: 2}", "{kind: federated, groups: [{name: sea}, {name: land}]}", "flat")
 
 
 def applied(fleet: HiveMind, redis: RedisServer, folder: Path, topology: str) -> None:
-    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, topology=topology))
-    ended = fleet("apply", "-f", folder / "fleet.yaml")
-    assert ended.code == 0, ended.err
+    fleet.applies(FLEET.format(url=redis.url, topology=topology), folder)
 
 
 def generations(fleet: HiveMind) -> list[str]:

@@ -8,16 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {name: harbour}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   agents: [{name: ann}, {name: bob}]
-"""
+""")
 
 
 def test_what_agents_keep_is_for_their_owner_alone(hive_mind: HiveMind, tmp_path: Path) -> None:
@@ -38,8 +34,7 @@ def test_what_agents_keep_is_for_their_owner_alone(hive_mind: HiveMind, tmp_path
 
 @pytest.mark.slow
 def test_a_copied_home_commands_nobody_elses_processes(hive_mind: HiveMind, tmp_path: Path) -> None:
-    (tmp_path / "fleet.yaml").write_text(FLEET)
-    assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
+    hive_mind.applies(FLEET, tmp_path)
     try:
         pids = {one["name"]: one["pid"] for one in hive_mind("status", "-o", "json").json["processes"]}
         shutil.copytree(hive_mind.home, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))

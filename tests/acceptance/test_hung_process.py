@@ -7,22 +7,18 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.acceptance.test_commands_at_once import all_at_once
 from tests.acceptance.test_mcp_lines import greeted, line_of
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
 
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   bus: "{bus}"
   agents: [{{name: ada}}, {{name: bob}}]
-"""
+""")
 QUESTION, QUOTE = "When does the ferry to Corrin leave?", "The ferry to Corrin leaves at nine."
 # No gate lets it out.
 PRIVATE = "The password of the ferry to Corrin is swordfish77."
@@ -44,8 +40,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 def test_a_process_that_hangs_keeps_nobody_waiting(fleet: HiveMind, redis: RedisServer) -> None:
-    (fleet.home.parent / "fleet.yaml").write_text(FLEET.format(bus=redis.url))
-    assert fleet("apply", "-f", fleet.home.parent / "fleet.yaml").code == 0
+    fleet.applies(FLEET.format(bus=redis.url), fleet.home.parent)
     assert fleet("learn", "-", "--source", "table", "--agent", "ada", stdin=QUOTE).code == 0
     assert fleet("learn", "-", "--source", "diary", "--agent", "ada", stdin=PRIVATE).code == 0
     (pid,) = (one["pid"] for one in fleet("status", "-o", "json").json["processes"] if one["name"] == "ada")

@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.acceptance.killing import killed_while_refounding
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
 
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: {{kind: sharded, replicas: {replicas}}}
   identity: require
   agents:
@@ -28,15 +24,13 @@ spec:
     - {{name: cleo}}
     - {{name: dan}}
   bus: "{url}"
-"""
+""")
 FACTS = [f"Pump {number} of the harbour has {number + 2} valves." for number in range(12)]
 
 
 def applied(fleet: HiveMind, redis: RedisServer, folder: Path, replicas: int) -> None:
     (folder / "pumps.txt").write_text("\n\n".join(FACTS))
-    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, replicas=replicas))
-    ended = fleet("apply", "-f", folder / "fleet.yaml")
-    assert ended.code == 0, ended.err
+    fleet.applies(FLEET.format(url=redis.url, replicas=replicas), folder)
 
 
 def listed(fleet: HiveMind) -> dict[str, dict[str, Any]]:

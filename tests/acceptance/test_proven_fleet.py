@@ -14,7 +14,7 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Envelope, EventBus
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.attacking import FALSE, TRUE, addressed, said_in_a_twin
 from tests.sampled import usually
 from tests.servers.redis_server import RedisServer
@@ -24,11 +24,7 @@ pytestmark = pytest.mark.slow
 
 NAMES = ("ada", "bob", "cleo")
 LATER = "Pump 9 was bought in 2019."
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   identity: {identity}
   trust: {{moderators: [ada]}}
@@ -37,7 +33,7 @@ spec:
     - {{name: bob}}
     - {{name: cleo, sources: [pumps.txt]}}
   bus: "{url}"
-"""
+""")
 
 
 @pytest.fixture
@@ -64,9 +60,7 @@ def fleet(guarded: HiveMind, tmp_path: Path) -> HiveMind:
 
 
 def apply(fleet: HiveMind, url: str, folder: Path, identity: str) -> None:
-    (folder / "fleet.yaml").write_text(FLEET.format(url=url, identity=identity))
-    ended = fleet("apply", "-f", folder / "fleet.yaml")
-    assert ended.code == 0, ended.err
+    fleet.applies(FLEET.format(url=url, identity=identity), folder)
 
 
 def condition(fleet: HiveMind) -> dict[str, Any]:

@@ -11,22 +11,18 @@ from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION
 from hive_mind.bus.redis import keys
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
-from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.hive_mind_command import HiveMind, manifest_of
 from tests.sampled import thorough
 from tests.servers.redis_server import RedisServer
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-FLEET = """\
-apiVersion: hive-mind/v1
-kind: Hive
-metadata: {{name: harbour}}
-spec:
+FLEET = manifest_of("""\
   topology: flat
   agents: [{{name: ada}}, {{name: bob}}]
   bus: {bus}
-"""
+""")
 PARTITIONS = 4
 Send = Callable[[bytes], None]
 FOREIGN = (bytes([VERSION]) + b"no envelope", bytes([VERSION + 1]) + b"of tomorrow", b'{"of": "another program"}')
@@ -92,9 +88,7 @@ def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_
     fleet: HiveMind, over: Callable[[], Any]
 ) -> None:
     with over() as (bus, send):
-        (fleet.home.parent / "fleet.yaml").write_text(FLEET.format(bus=bus))
-        ended = fleet("apply", "-f", fleet.home.parent / "fleet.yaml")
-        assert ended.code == 0, ended.err
+        fleet.applies(FLEET.format(bus=bus), fleet.home.parent)
         assert messages(fleet)["status"] == "True"
 
         too_large = [bytes([VERSION]) * (ENVELOPE_BYTES_MAX + 1)] if over is over_redis else []
