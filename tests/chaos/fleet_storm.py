@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,13 +199,14 @@ async def storm(seed: int, kills: int) -> Report:
     return report
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    report = asyncio.run(storm(given.seed, given.kills))
+def main(storm: Callable[..., Coroutine[Any, Any, Report]], about: str | None, **counts: int) -> int:
+    """A storm with a seed and these numbers as its options; 1 where something was violated."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, count in ({"seed": secrets.randbits(32)} | counts).items():
+        parser.add_argument(f"--{name}", type=int, default=count)
+    options = vars(parser.parse_args())
+    print(f"seed {options['seed']}", flush=True)
+    report = asyncio.run(storm(**options))
     print(report)
     for violation in report.violations:
         print(f"VIOLATION {violation}")
@@ -212,4 +214,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(storm, __doc__, kills=50))

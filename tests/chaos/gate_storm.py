@@ -7,11 +7,9 @@ it puts the fleet in order.
 `python -m tests.chaos.gate_storm --rounds 100 --agents 10 --facts 1000 --seed 7` runs one.
 """
 
-import argparse
 import asyncio
 import os
 import random
-import secrets
 import signal
 import subprocess
 import sys
@@ -35,7 +33,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
-from tests.chaos.fleet_storm import FLEET, FleetStorm
+from tests.chaos.fleet_storm import FLEET, FleetStorm, main
 from tests.chaos.fleet_storm import Report as FleetReport
 from tests.chaos.gate_model import GateModel
 from tests.servers.children import Child
@@ -349,20 +347,5 @@ async def storm(seed: int, rounds: int, agents: int, facts: int) -> Report:
     return report
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--agents", type=int, default=10)
-    parser.add_argument("--facts", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    report = asyncio.run(storm(given.seed, given.rounds, given.agents, given.facts))
-    print(report)
-    for violation in report.violations:
-        print(f"VIOLATION {violation}")
-    return bool(report.violations)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(storm, __doc__, rounds=100, agents=10, facts=1_000))

@@ -7,13 +7,11 @@ were asked. One more agent stalls all the time, and is to be one ticket, whoever
 `python -m tests.chaos.run_storm --kills 200 --seed 7` runs one; the same seed draws the same rounds, if not the same moments.
 """
 
-import argparse
 import asyncio
 import json
 import os
 import random
 import re
-import secrets
 import signal
 import sys
 import tempfile
@@ -34,7 +32,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
-from tests.chaos.fleet_storm import FLEET, FleetStorm
+from tests.chaos.fleet_storm import FLEET, FleetStorm, main
 from tests.chaos.fleet_storm import Report as FleetReport
 from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, Received, Silence
 
@@ -321,18 +319,5 @@ async def storm(seed: int, kills: int) -> Report:
     return report
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    report = asyncio.run(storm(given.seed, given.kills))
-    print(report)
-    for violation in report.violations:
-        print(f"VIOLATION {violation}")
-    return bool(report.violations)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(storm, __doc__, kills=200))

@@ -145,24 +145,34 @@ def taken_or_refused(data: bytes) -> None:
     assert decode(encode(message)) is not None
 
 
+def damaged(whole: bytes, chance: Random) -> bytes:
+    """In one to three places: flipped, cut, filled in, said to be as large as can be, or spliced."""
+    frame = bytearray(whole)
+    for _ in range(chance.randrange(1, 4)):
+        place = chance.randrange(len(frame))
+        match chance.randrange(5):
+            case 0:
+                frame[place] ^= 1 << chance.randrange(8)
+            case 1:
+                del frame[place + 1 :]
+            case 2:
+                frame[place:place] = chance.randbytes(chance.randrange(1, 5))
+            case 3:
+                # Numbers and lengths as large as there are.
+                frame[place : place + 1] = chance.choice(
+                    [b"\xcf" + b"\xff" * 8, b"\xdd\xff\xff\xff\xff", b"\xdb\x7f\xff\xff\xff"]
+                )
+            case _:
+                frame[place:] = frame[place // 2 : place] + frame[place:]
+    return bytes(frame)
+
+
 @given(ANY, st.integers(0, 2**32))
 def test_frames_that_were_cut_flipped_or_spliced_are_messages_or_wire_errors(message, seed):
     """60 messages, each damaged in 50 ways: 3,000 frames."""
     whole, chance = encode(message), Random(seed)
     for _ in range(50):
-        frame = bytearray(whole)
-        for _ in range(chance.randrange(1, 4)):
-            place = chance.randrange(len(frame))
-            match chance.randrange(4):
-                case 0:
-                    frame[place] ^= 1 << chance.randrange(8)
-                case 1:
-                    del frame[place + 1 :]
-                case 2:
-                    frame[place:place] = chance.randbytes(chance.randrange(1, 5))
-                case _:
-                    frame[place:] = frame[place // 2 : place] + frame[place:]
-        taken_or_refused(bytes(frame))
+        taken_or_refused(damaged(whole, chance))
 
 
 @given(st.binary(max_size=200))

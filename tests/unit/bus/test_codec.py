@@ -13,7 +13,7 @@ from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION, as_cloud_event, dec
 from hive_mind.errors import WireError
 from hive_mind.model.messages import FactsReply, ListRequest, PoolRequest, Receipt
 from hive_mind.model.probe import Anchors, Probe
-from tests.laws.test_wire import ANY, plain
+from tests.laws.test_wire import ANY, damaged, plain
 
 NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda name: name != "*")
 TARGET = st.just(EVERYONE) | st.lists(NAME, min_size=1, max_size=4, unique=True).map(tuple)
@@ -39,27 +39,6 @@ def taken_or_refused(data: bytes) -> Envelope | None:
         return decode(data)
     except WireError:
         return None
-
-
-def damaged(whole: bytes, chance: Random) -> bytes:
-    frame = bytearray(whole)
-    for _ in range(chance.randrange(1, 4)):
-        place = chance.randrange(len(frame))
-        match chance.randrange(5):
-            case 0:
-                frame[place] ^= 1 << chance.randrange(8)
-            case 1:
-                del frame[place + 1 :]
-            case 2:
-                frame[place:place] = chance.randbytes(chance.randrange(1, 5))
-            case 3:
-                # Numbers and lengths as large as there are.
-                frame[place : place + 1] = chance.choice(
-                    [b"\xcf" + b"\xff" * 8, b"\xdd\xff\xff\xff\xff", b"\xdb\x7f\xff\xff\xff"]
-                )
-            case _:
-                frame[place:] = frame[place // 2 : place] + frame[place:]
-    return bytes(frame)
 
 
 @given(ENVELOPE, st.integers(0, 2**32))

@@ -6,7 +6,6 @@ What a database remembers a model by.
 import asyncio
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,17 +18,6 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.memory.reranking import CrossEncoders
 
 BGE = "Represent this sentence for searching relevant passages: "
-
-
-@pytest.fixture
-def no_network(monkeypatch, tmp_path):
-    pytest.importorskip("sentence_transformers")
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-
-    def unknown_host(*_args, **_kwargs):
-        raise socket.gaierror(-2, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown_host)
 
 
 def failure_of(model: str) -> str:

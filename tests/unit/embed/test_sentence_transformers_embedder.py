@@ -1,7 +1,6 @@
 """Loading, and failing to load. Nothing here touches the network; the real model is MiniLM from a package."""
 
 import asyncio
-import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -24,17 +23,6 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(BackendNotInstalled, match=r"install .*\[embeddings\]"):
         opened("any")
-
-
-@pytest.fixture
-def no_network(monkeypatch, tmp_path):
-    pytest.importorskip("sentence_transformers")
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-
-    def unknown_host(*_args, **_kwargs):
-        raise socket.gaierror(-2, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown_host)
 
 
 @pytest.mark.embeddings

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from hive_mind.bus.base import BusHealth, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
+from hive_mind.bus.base import BusHealth, Envelope, EventBus, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendError, HiveError, MessageTooLarge
 from hive_mind.hive.effects import (
@@ -32,6 +32,7 @@ from hive_mind.model.evidence import Statement
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, SearchReply, SearchRequest
 from hive_mind.runtime.node.base import Clock, RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
+from tests.contract.bus_builders import Listener
 
 FAR_MS = 1 << 40
 PROMOTION = Promotion(Statement("The sky is blue."), "ann", "letter", 0.8)
@@ -156,30 +157,9 @@ class TestedBus(MemoryBus):
         return [envelope.message for batch in self.batches for envelope in batch]
 
 
-class Listener:
-    """Waits for deliveries as a runner does: asks only after it was called."""
-
-    def __init__(self) -> None:
-        self.inbox: Inbox
-        self._bell = asyncio.Event()
-
-    async def take(self, number: int = 1) -> list[Delivery]:
-        """So many deliveries, as they come."""
-        taken: list[Delivery] = []
-        while True:
-            self._bell.clear()
-            taken += self.inbox.take(number - len(taken))
-            if len(taken) == number:
-                return taken
-            await self._bell.wait()
-
-    def ring(self) -> None:
-        self._bell.set()
-
-
 async def listener(bus: EventBus, name: str = "peer", **bounds: int) -> Listener:
     """Somebody else on the bus."""
-    made = Listener()
+    made = Listener(bus, "hive")
     made.inbox = await bus.subscribe(Subscription("hive", name, **bounds), made.ring)
     return made
 

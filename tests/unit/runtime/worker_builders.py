@@ -71,3 +71,14 @@ def play(work: Any) -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(whole())
+
+
+async def is_found(worker: Worker, name: str, text: str) -> bool:
+    hits: list[dict[str, Any]] = (await worker.call(name, "search", query=text))["hits"]
+    return text in [hit["content"] for hit in hits]
+
+
+async def until_found(worker: Worker, name: str, text: str, *, found: bool) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while await is_found(worker, name, text) is not found:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)

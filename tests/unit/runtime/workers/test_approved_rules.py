@@ -15,7 +15,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import DeskConfig, JudgmentAction, ReviewConfig
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running
+from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, is_found, running, until_found
 from tests.waiting import until
 
 CHEESE, FERRY, BOAT = "The gate is made of cheese.", "The ferry leaves at nine in the morning.", "A boat is 40 pounds an hour."
@@ -44,17 +44,6 @@ async def own(worker: Worker, name: str, text: str) -> dict[str, Any]:
 async def until_own(worker: Worker, name: str, text: str, **fields: str) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not fields.items() <= (await own(worker, name, text)).items():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
-
-
-async def is_found(worker: Worker, name: str, text: str) -> bool:
-    hits: list[dict[str, Any]] = (await worker.call(name, "search", query=text))["hits"]
-    return text in [hit["content"] for hit in hits]
-
-
-async def until_found(worker: Worker, name: str, text: str, *, found: bool) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while await is_found(worker, name, text) is not found:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -17,7 +16,7 @@ from hive_mind.judge.judgment import DeskConfig, JudgmentAction, ModelReviewConf
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.agents.town import verdict
-from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running
+from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, is_found, running, until_found
 from tests.waiting import until
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
@@ -50,17 +49,6 @@ async def decide(worker: Worker, agent: str, text: str, action: JudgmentAction, 
     assert await desk.decide(Decision(item=found[0].item.id, action=action, by="olga"))
 
 
-async def found_by(worker: Worker, agent: str, text: str) -> bool:
-    hits: list[dict[str, Any]] = (await worker.call(agent, "search", query=text))["hits"]
-    return text in [hit["content"] for hit in hits]
-
-
-async def until_found(worker: Worker, agent: str, text: str, *, is_found: bool) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while await found_by(worker, agent, text) is not is_found:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
-
-
 async def trust_in(worker: Worker, agent: str) -> float:
     return float((await worker.call("dan", "trust", to=agent))["trust"])
 
@@ -87,7 +75,7 @@ async def test_before_it_knows_what_people_decided_an_agent_shares_nothing_that_
 
         await until(lambda: agent(worker, "ben").phase == "ready")
         await worker.call("ben", "store", concept="town", content=FERRY, confidence=0.9)
-        await until_found(worker, "dan", FERRY, is_found=True)
+        await until_found(worker, "dan", FERRY, found=True)
         await decide(worker, "ben", FERRY, RIGHT)
 
 
@@ -100,15 +88,15 @@ async def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_an
         for name, text in (("ben", CHEESE), ("cleo", CHEESE), ("cleo", FERRY)):
             await worker.call(name, "store", concept="town", content=text, source=f"{name}'s notes", confidence=0.9)
         for text in (CHEESE, FERRY):
-            await until_found(worker, "dan", text, is_found=True)
+            await until_found(worker, "dan", text, found=True)
 
         await decide(worker, "cleo", FERRY, RIGHT)
         await decide(worker, "ben", CHEESE, WRONG)
-        await until_found(worker, "dan", CHEESE, is_found=False)
+        await until_found(worker, "dan", CHEESE, found=False)
         async with asyncio.timeout(PATIENCE_S):
             while await trust_in(worker, "ben") >= 1.0 or await trust_in(worker, "cleo") <= 1.0:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        assert await found_by(worker, "dan", FERRY)
+        assert await is_found(worker, "dan", FERRY)
         assert await trust_in(worker, "ada") == 1.0
         assert {name: tally.judgements for name, tally in worker.tallies().items() if tally.judgements} == {
             "ben": {("accept", "agreement"): 1},
