@@ -22,7 +22,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
-from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.texts import formats
 
 CHARS_MAX = 20 << 20
@@ -120,8 +119,10 @@ def time_max_s(size: int) -> int:
 
 def read_apart(format: str, body: bytes) -> Document | Unreadable:
     """The text of a document, or why it can't be read. It waits for as long as reading takes, at most `time_max_s` of work."""
+    # Here and not on top: the process that reads a document within a limit of memory imports this file.
+    from hive_mind.runtime.settings import environment_with
+
     if not is_installed(format):
-        # Here and not on top: the process that reads a document within a limit of memory imports this file.
         from hive_mind.installation import command_for_extra
 
         return Unreadable(f"needs a reader that is not installed: {command_for_extra('readers')}")

@@ -17,7 +17,7 @@ from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_
 
 # Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
-TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm", ".vtt", ".srt")
+TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".log", ".csv", ".tsv", ".html", ".htm", ".vtt", ".srt")
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20

@@ -1,0 +1,177 @@
+"""reStructuredText as people of Python and Sphinx write it: what its page shows, and nothing of how it is made."""
+
+from pathlib import Path
+
+import pytest
+
+from hive_mind.runtime.texts.document import Document
+from hive_mind.runtime.texts.formats import rst
+from hive_mind.runtime.texts.text_files import document_in, is_learned
+
+
+def shown(text: str) -> str:
+    return rst.read(text.encode()).text
+
+
+PAGE = """
+==========
+ Retrying
+==========
+
+.. contents::
+
+The :class:`~retrykit.Retrier` is in :mod:`retrykit`; see :ref:`the guide <guide>`, `its page <https://x.example>`_ and |also|_.
+
+.. |also| replace:: more pages
+.. _also: https://x.example/more
+.. |badge| image:: https://x.example/badge.svg
+
+.. versionadded:: 2.1
+.. versionchanged:: 3.0
+   The usual pause is 250 ms.
+.. deprecated:: 3.2 Use ``Backoff`` instead.
+
+.. py:function:: retry(call, *, times=5)
+
+   Calls it at most *times* times.
+
+   :raises Exhausted: if no try worked
+
+.. envvar:: RETRY_LIMIT
+
+   Default is 20.
+
+.. note:: Pauses double.
+
+.. house-style:: A heading of our own
+   :colour: red
+
+   Never retry payments.
+
+.. admonition:: Since May
+
+   Payments are safe.
+
+.. code-block:: console
+   :caption: a shell
+
+   $ retry --times 4 fetch
+
+Timing::
+
+    $ retry --times 5 fetch
+
+pause : float, optional
+    Seconds between tries. [default: 0.25]
+
+========  =======
+Name      Default
+========  =======
+times     5
+========  =======
+
++-------+----------+
+| Plan  | Price    |
++=======+==========+
+| Team  | 40 euros |
++-------+----------+
+
+.. list-table::
+   :header-rows: 1
+
+   * - Limit
+     - Size
+   * - Body
+     - 5 MB
+
+.. figure:: queue.png
+   :no-such-option: x
+
+   The queue at noon.
+
+.. A remark of the author.
+
+Later
+-----
+
+It was signed by Mara [1]_.
+
+.. [1] Mara Voss leads the releases.
+
+.. toctree::
+
+   introduction
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# Retrying",
+        "The Retrier is in retrykit; see the guide, its page and more pages.",
+        "Added in version 2.1.",
+        "Changed in version 3.0: The usual pause is 250 ms.",
+        "Deprecated since version 3.2: Use Backoff instead.",
+        "- retry(call, *, times=5)",
+        "  - Calls it at most times times.",
+        "  - raises Exhausted:",
+        "    - if no try worked",
+        "- RETRY_LIMIT",
+        "  - Default is 20.",
+        "Pauses double.",
+        "- A heading of our own",
+        "  - Never retry payments.",
+        "Since May: Payments are safe.",
+        "```\n$ retry --times 4 fetch\n```",
+        "```\n$ retry --times 5 fetch\n```",
+        "- pause: float, optional",
+        "  - Seconds between tries. [default: 0.25]",
+        "| Name | Default |\n| --- | --- |",
+        "| times | 5 |",
+        "| Plan | Price |\n| --- | --- |",
+        "| Team | 40 euros |",
+        "| Limit | Size |\n| --- | --- |",
+        "| Body | 5 MB |",
+        "   The queue at noon.",
+        "## Later",
+        "Mara Voss leads the releases.",
+    ],
+)
+def test_each_construct_reads_as_on_its_page(line: str) -> None:
+    assert f"\n{line}\n" in f"\n{shown(PAGE)}"
+
+
+@pytest.mark.parametrize(
+    "markup", ["::\n", ":class:", "~", "<guide>", "_.", "====", "+--", "badge", "remark", "introduction", ".. v"]
+)
+def test_nothing_of_the_markup_is_left(markup: str) -> None:
+    assert markup not in shown(PAGE)
+
+
+def test_a_folder_gives_it() -> None:
+    assert is_learned(Path("notes.rst"))
+
+
+def test_plain_text_under_its_name_is_read_as_it_is() -> None:
+    assert shown("The pump costs 5 euros.\nIt is *red.\n") == "The pump costs 5 euros. It is *red.\n"
+
+
+def test_another_encoding_is_detected() -> None:
+    document = document_in(Path("notes.rst"), "Die Größe beträgt 5 Meter.".encode("cp1252"))
+    assert isinstance(document, Document)
+    assert "Größe beträgt" in document.text
+
+
+def test_no_file_is_read_for_it(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("The key is 4711.")
+    for directive in ("include:: ", "literalinclude:: ", "raw:: html\n   :file: ", "csv-table:: keys\n   :file: "):
+        assert "4711" not in shown(f".. {directive}{tmp_path}/secret.txt\n\nA line.\n")
+
+
+def test_parts_that_lie_in_one_another_too_deeply_for_a_page_stay_as_they_are_written() -> None:
+    assert "* deepest" in shown("".join(f"{'  ' * depth}* item\n\n" for depth in range(400)) + "  " * 400 + "* deepest\n")
+
+
+@pytest.mark.parametrize("mark", ["*", "`", "|", "_`", "[", ":a:`"])
+def test_marks_that_nothing_ends_lose_no_word(mark: str) -> None:
+    assert shown(f"{mark}a " * 300).count("a ") >= 299
