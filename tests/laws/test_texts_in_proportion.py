@@ -25,7 +25,8 @@ from hive_mind.model.gathered import Question
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.adaptive import anchors, codes
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.runtime.texts.html_text import shown_in_markdown, text_of_html
+from hive_mind.runtime.texts.html_text import text_of_html
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.nested_text import nested_text
 from tests.builders import fact
 from tests.growth import costly

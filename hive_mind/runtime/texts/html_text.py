@@ -2,15 +2,12 @@
 
 Parts that a browser would not show (scripts, styles, comments) are left out. Any HTML is read, however broken, in time that grows
 with its length: the standard library's parser takes its square for tags that don't end.
-
-Of Markdown, HTML that stands in it becomes its text, and comments go. Code keeps every character.
 """
 
 import html
 import re
 from collections.abc import Iterator
 
-from hive_mind.model.ids import without_comments, without_tags
 from hive_mind.regex import regex
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
@@ -34,11 +31,6 @@ _VALUE_CHARS_MAX, _QUOTED_ENDS_MAX = 2_000, 8
 _LONG_NUMBER = regex(r"&#[xX]?[0-9a-fA-F]{9,};?")
 _BLANK = regex(r"\s+")
 _LOOKS = regex(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-
-_FENCES = ("```", "~~~")
-_SET_IN = ("    ", "\t")
-# Splitting by a group alternates: what is between two pieces of code, a piece of code, what is between, …
-_CODE = regex(r"(`[^`]{1,1000}`)")
 
 
 def is_html(text: str) -> bool:
@@ -198,26 +190,3 @@ class _Reader:
         self._lines.append(f"| {' | '.join(''.join(cell).strip() for cell in cells)} |")
         if self._is_header:
             self._lines.append("|" + " --- |" * len(cells))
-
-
-def shown_in_markdown(text: str) -> str:
-    """The text without tags, character references and comments; its lines stay lines."""
-    return "\n".join(_shown(text.split("\n"))) if "<" in text or "&" in text else text
-
-
-def _shown(lines: list[str]) -> Iterator[str]:
-    in_code = in_comment = False
-    for line in lines:
-        if in_comment:
-            _, ended, line = line.partition("-->")
-            in_comment = not ended
-        elif line.lstrip().startswith(_FENCES):
-            in_code = not in_code
-        if in_code or line.startswith(_SET_IN):
-            yield line
-            continue
-        line, is_open = without_comments(line)
-        in_comment = in_comment or is_open
-        shown = "".join(piece if number % 2 else without_tags(piece) for number, piece in enumerate(_CODE.split(line)))
-        # The blanks of tags that begin and end a block are none of the line; its own indent means something.
-        yield line if shown == line else line[: len(line) - len(line.lstrip())] + shown.strip()

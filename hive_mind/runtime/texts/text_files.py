@@ -12,12 +12,28 @@ from pathlib import Path
 
 from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document, Unreadable, format_of, read_apart, suffixes
-from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
+from hive_mind.runtime.texts.html_text import is_html, text_of_html
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 
 # Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
-TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".log", ".csv", ".tsv", ".html", ".htm", ".vtt", ".srt")
+TEXT_SUFFIXES = (
+    ".txt",
+    ".text",
+    ".md",
+    ".markdown",
+    ".mdx",
+    ".qmd",
+    ".rmd",
+    ".log",
+    ".csv",
+    ".tsv",
+    ".html",
+    ".htm",
+    ".vtt",
+    ".srt",
+)
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
@@ -35,7 +51,7 @@ _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼�
 
 _PAGES = (".html", ".htm")
 _CAPTIONS = (".vtt", ".srt")
-_MARKDOWN = (".md", ".markdown")
+_MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _NESTED = frozenset({".json", ".jsonl", ".yaml", ".yml"})
 # An export of Slack has a folder for each channel, and beside them the list of people.
 _PEOPLE = "users.json"

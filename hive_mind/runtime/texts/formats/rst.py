@@ -35,8 +35,6 @@ _OF_VERSIONS = {
     "deprecated": "Deprecated since version",
     "versionremoved": "Removed in version",
 }
-# "text <target>": the text is shown. "~package.Name" shows the name.
-_TITLED = regex(r"\s*([^<]*[^<\s])\s*<[^<>]*>\s*", re.DOTALL)
 # Above this docutils reports no fault: it is asked to go on whatever it finds.
 _ERROR, _NEVER = 3, 6
 _SETTINGS = {
@@ -133,10 +131,12 @@ def _kept(directive: Any) -> "list[Node]":
 def _role(_name: str, rawtext: str, text: str, *_: object) -> "tuple[Sequence[Any], Sequence[Any]]":
     from docutils import nodes, utils
 
-    shown = utils.unescape(text)
-    if titled := _TITLED.fullmatch(shown):
-        shown = titled[1]
+    shown = utils.unescape(text).strip()
+    title, _, target = shown.rpartition("<")
+    if title.strip() and target.endswith(">"):
+        shown = title.strip()
     elif shown.startswith("~"):
+        # Of "~package.Name" the name.
         shown = shown.rpartition(".")[2].lstrip("~")
     return [nodes.inline(rawtext, shown.lstrip("!"))], []
 
