@@ -112,5 +112,5 @@ def test_what_a_file_begins_with_counts_for_more_than_its_name(name: str, body: 
 
 
 def test_every_format_is_found_by_the_file_it_stands_in() -> None:
-    assert sorted(document.known()) == ["docx", "epub", "mail", "pdf", "rst", "xlsx"]
+    assert sorted(document.known()) == ["docx", "epub", "ipynb", "mail", "pdf", "rst", "xlsx"]
     assert len(set(document.suffixes())) == len(document.suffixes())
