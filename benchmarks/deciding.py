@@ -46,6 +46,7 @@ from hive_mind.evals.generating import generate
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Answering, Hit
+from hive_mind.runtime.texts.text_files import read_text
 from hive_mind.runtime.wiring import open_embedder
 
 # Beyond the best of them, facts are about something else; more would outweigh those that matter.
@@ -319,8 +320,8 @@ async def documented(folders: dict[str, Path], questions: list[dict], answering:
         agent = agent_named(name, settings, embedder)
         agent.reader = ExtractiveReader(quoting=QuotingSettings(answering=answering))
         for path in sorted(folder.rglob("*.md")):
-            text = path.read_text("utf-8", errors="replace")
-            if text.strip():
+            text = read_text(path)
+            if isinstance(text, str):
                 await agent.learn_from_content(Content(text, source=str(path.relative_to(folder))))
         row: dict[str, object] = defaultdict(int, {"tree": name, "answering": answering})
         for one in (one for one in questions if one["kind"] == name):

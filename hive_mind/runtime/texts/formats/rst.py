@@ -132,7 +132,7 @@ def _role(_name: str, rawtext: str, text: str, *_: object) -> "tuple[Sequence[An
     from docutils import nodes, utils
 
     shown = utils.unescape(text).strip()
-    title, _, target = shown.rpartition("<")
+    title, target = shown.rpartition("<")[::2]
     if title.strip() and target.endswith(">"):
         shown = title.strip()
     elif shown.startswith("~"):
