@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 FILES_SPOILED = 25
 # A page at a time: what is long is another law's.
 CHARS_MAX = 6_000
-SUFFIXES = (".md", ".txt", ".html", ".yaml", ".json", ".csv", ".log", ".rst", ".eml")
+SUFFIXES = (".md", ".txt", ".html", ".yaml", ".json", ".csv", ".log", ".rst", ".adoc", ".eml")
 PIECES = (
     *(
         b"{}",

@@ -11,29 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from hive_mind.regex import regex
+from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
 from hive_mind.runtime.texts.document import Document, Unreadable, format_of, read_apart, suffixes
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
-
-# Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
-# memory is for `facts import`.
-TEXT_SUFFIXES = (
-    ".txt",
-    ".text",
-    ".md",
-    ".markdown",
-    ".mdx",
-    ".qmd",
-    ".rmd",
-    ".log",
-    ".csv",
-    ".tsv",
-    ".html",
-    ".htm",
-    ".vtt",
-    ".srt",
-)
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
@@ -52,7 +34,11 @@ _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼�
 _PAGES = (".html", ".htm")
 _CAPTIONS = (".vtt", ".srt")
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
+_ASCIIDOC = (".adoc", ".asciidoc")
 _NESTED = frozenset({".json", ".jsonl", ".yaml", ".yml"})
+# Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
+# memory is for `facts import`.
+TEXT_SUFFIXES = (".txt", ".text", ".log", ".csv", ".tsv", *_PAGES, *_CAPTIONS, *_MARKDOWN, *_ASCIIDOC)
 # An export of Slack has a folder for each channel, and beside them the list of people.
 _PEOPLE = "users.json"
 # The first message of an export begins within so much.
@@ -159,6 +145,8 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
         text = text_of_html(text)
     elif suffix in _MARKDOWN:
         text = shown_in_markdown(text)
+    elif suffix in _ASCIIDOC:
+        text = text_of_asciidoc(text)
     elif suffix in _CAPTIONS:
         text = text_of_captions(text)
     elif suffix == ".py":
