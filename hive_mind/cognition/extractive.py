@@ -108,11 +108,13 @@ class ExtractiveReader:
         sections: Mapping[int, str],
     ) -> Iterator[tuple[Piece, Candidate | None]]:
         """Each piece with what becomes of it: None where it is left out."""
-        before = _Before(self._settings.before_chars_max, content.speaker)
+        last: Piece | None = None
         concept = ""
         speakers = frozenset(piece.block.speaker.casefold() for piece in pieces) | {content.speaker.casefold()}
         for piece in pieces:
-            context = before.of(piece)
+            context = _before(piece, last, content.speaker, self._settings.before_chars_max)
+            # A row or a log line is before nothing.
+            last = last if piece.block.layout in STATED or piece.is_covered else piece
             statements = [] if piece.is_covered else [sentence for sentence in piece.sentences if _states(sentence, piece)]
             if not statements:
                 yield piece, None
@@ -143,34 +145,24 @@ def _is_repeated(piece: Piece) -> bool:
     return piece.is_covered and piece.block.layout is Layout.LOG
 
 
-class _Before:
-    """Remembers the last stretch of text in the same section.
+def _before(piece: Piece, last: Piece | None, speaker: str, chars_max: int) -> str:
+    """The text just before a piece: its lead, or the `last` one in the same section.
 
-    It gives it back exactly as a memory keeps it, with its speaker: a text that is both a fact and before one is embedded once.
+    It is exactly as a memory keeps it, with its speaker: a text that is both a fact and before one is embedded once. The first
+    text of a section has the titles above it: "Fix" says nothing without the thing that is broken.
     """
-
-    def __init__(self, chars_max: int, speaker: str) -> None:
-        self._chars_max = chars_max
-        self._speaker = speaker
-        self._last: Piece | None = None
-
-    def of(self, piece: Piece) -> str:
-        """The text just before this piece; unless the piece is a row or a log line, it is remembered for the next.
-
-        The first text of a section has the titles above it: "Fix" says nothing without the thing that is broken.
-        """
-        last, is_stated = self._last, piece.block.layout in STATED
-        self._last = last if is_stated or piece.is_covered else piece
-        if piece.block.lead:
-            text, speaker = piece.block.lead, self._speaker
-        elif is_stated or not self._chars_max:
-            return ""
-        elif last is None or last.block.headings != piece.block.headings:
-            return ": ".join(heading.title for heading in piece.block.headings)[-self._chars_max :]
-        else:
-            text, speaker = last.text, last.block.speaker or self._speaker
-        # The end of it is what the next words follow.
-        return statement(Candidate(text, "", 0.0, speaker=speaker))[-self._chars_max :].strip() if self._chars_max else ""
+    if not chars_max:
+        return ""
+    if piece.block.lead:
+        text = piece.block.lead
+    elif piece.block.layout in STATED:
+        return ""
+    elif last is None or last.block.headings != piece.block.headings:
+        return ": ".join(heading.title for heading in piece.block.headings)[-chars_max:]
+    else:
+        text, speaker = last.text, last.block.speaker or speaker
+    # The end of it is what the next words follow.
+    return statement(Candidate(text, "", 0.0, speaker=speaker))[-chars_max:].strip()
 
 
 def _states(sentence: str, piece: Piece) -> bool:

@@ -235,7 +235,7 @@ def normalised(stamp: str, anchor: str = "") -> str:
 
 def _resolved(text: str, anchor: str) -> Iterator[tuple[Moment, Rule]]:
     """The points in time a text names, each with the rule that tells it."""
-    anchor_moment = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
+    anchor_moment = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX]) if anchor else None
     matches, end = list[tuple[re.Match[str], Rule]](), 0
     for hints, rules in (*iso.RULES, *RULES):
         # Most texts name no time, so a look for what all rules of a kind need comes before each of some twenty patterns.

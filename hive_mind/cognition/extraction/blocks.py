@@ -12,7 +12,7 @@ from itertools import groupby, takewhile
 from textwrap import dedent
 
 from hive_mind.cognition.extraction.logs import log_line_of
-from hive_mind.cognition.extraction.messages import DialogueLine, as_conversation, speakers_of, turn_of
+from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
 from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, rows_of
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
@@ -100,8 +100,10 @@ def blocks(text: str) -> list[Block]:
     head = front_matter(lines)
     lines = as_items(as_conversation(lines if head is None else lines[head.lines :]))
     layouter = _Layouter(speakers_of(lines))
-    stated = [] if head is None else list(layouter.stated(head, lines))
-    return stated + list(_answering(layouter.blocks(lines)))
+    if head is not None:
+        layouter.state(head, lines)
+    layouter.read(lines)
+    return list(_answering(layouter.blocks))
 
 
 def _answering(layout: Iterable[Block]) -> Iterator[Block]:
@@ -131,9 +133,13 @@ def section_names(layout: Iterable[Block]) -> Mapping[int, str]:
 
 
 class _Layouter:
-    """Keeps what a reader keeps in mind from one line to the next: the heading, the list's lead, the block still growing."""
+    """Keeps what a reader keeps in mind from one line to the next: the heading, the list's lead, the block still growing.
+
+    `blocks` are those that are whole.
+    """
 
     def __init__(self, speakers: frozenset[str]) -> None:
+        self.blocks: list[Block] = []
         self._speakers = speakers
         self._headings: tuple[Heading, ...] = ()
         self._headings_seen = 0
@@ -148,47 +154,41 @@ class _Layouter:
         self._open: Block | None = None
         self._parts: list[str] = []
 
-    def stated(self, head: FrontMatter, lines: Iterable[str]) -> Iterator[Block]:
+    def state(self, head: FrontMatter, lines: Iterable[str]) -> None:
         """The keys at the top; all else stands under their title, or they are about the first one below."""
         title = head.title or next((title for title, _ in map(_title_of, map(str.strip, lines)) if title), "")
         if head.title and len(head.title) <= _HEADING_CHARS_MAX:
             self._begin_section(head.title, level=0)
-        for text in head.statements:
-            yield Block(text, Layout.RECORD, self._headings, lead=title, topic=title)
+        self.blocks += (Block(text, Layout.RECORD, self._headings, lead=title, topic=title) for text in head.statements)
 
-    def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
+    def read(self, lines: Iterable[str]) -> None:
+        """All lines, paragraph by paragraph."""
         for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
             paragraph = list(run)
             if has_words and self._is_code(paragraph):
-                yield from self._closed(keep_lead=True)
+                self._close(keep_lead=True)
                 self._code = paragraph
-                yield from self._code_block()
+                self._close_code()
                 continue
             if has_words and self._is_title(paragraph):
-                yield from self._closed()
+                self._close()
                 self._begin_section(paragraph[0].strip(), _BOLD_LEVEL)
                 continue
             # The first lines may only say what comes: headings, and a line that ends with a colon.
             leading = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), paragraph)
             start = sum(1 for _ in leading)
             table = self._table(paragraph[start:]) if has_words and self._code is None else None
-            yield from self._lines(paragraph if table is None else paragraph[:start])
+            for line in paragraph if table is None else paragraph[:start]:
+                self._read(line)
             if table is not None:
-                yield from self._records(table)
+                self._close(keep_lead=True)
+                lead, self._lead = table.header or self._lead, ""
+                self.blocks += (
+                    Block(row.text, Layout.RECORD, self._headings, lead=lead, topic=row.fields[0]) for row in table.rows
+                )
         if self._code is not None:
-            yield from self._code_block()
-        yield from self._closed()
-
-    def _lines(self, lines: Iterable[str]) -> Iterator[Block]:
-        for raw in lines:
-            line = raw.strip()
-            self._indent = len(raw) - len(raw.lstrip())
-            quoted = _QUOTE.match(line)
-            self._is_quoted = quoted is not None
-            unquoted = line[quoted.end() :].lstrip() if quoted else line
-            # Inside code the mark is code, or stands before every line of it; only the closing fence is looked for behind it.
-            in_code = self._code is not None and not unquoted.startswith(_FENCE)
-            yield from self._read(raw.rstrip() if in_code else unquoted)
+            self._close_code()
+        self._close()
 
     def _is_code(self, lines: Sequence[str]) -> bool:
         """Whether a paragraph is code because it is set in; sentences, lists and chats may be set in, too."""
@@ -215,78 +215,78 @@ class _Layouter:
             return None
         return table
 
-    def _records(self, table: Rows) -> Iterator[Block]:
-        yield from self._closed(keep_lead=True)
-        lead, self._lead = table.header or self._lead, ""
-        for row in table.rows:
-            yield Block(row.text, Layout.RECORD, headings=self._headings, lead=lead, topic=row.fields[0])
-
-    def _read(self, line: str) -> Iterator[Block]:
+    def _read(self, raw: str) -> None:
+        line = raw.strip()
+        self._indent = len(raw) - len(raw.lstrip())
+        quoted = _QUOTE.match(line)
+        self._is_quoted = quoted is not None
+        line = line[quoted.end() :].lstrip() if quoted else line
         if self._code is not None:
-            yield from self._read_code(line)
+            if line.startswith(_FENCE):
+                self._close_code()
+            else:
+                # The mark of a quotation is code here, or stands before every line of it; only the fence is looked for behind it.
+                self._code.append(raw.rstrip())
         elif line.startswith(_FENCE):
-            yield from self._closed()
+            self._close()
             self._code = []
         elif not line:
-            yield from self._closed()
+            self._close()
         elif self._open is not None and self._open.layout is Layout.PROSE and _UNDERLINE.fullmatch(line):
-            yield from self._underlined(level=1 if line[0] == "=" else 2)
+            title = self._parts[-1]
+            if len(self._parts) == 1 and len(title) <= _HEADING_CHARS_MAX:
+                self._open = None
+                self._begin_section(title, level=1 if line[0] == "=" else 2)
+            else:
+                self._close()
         else:
-            yield from self._read_text(line)
+            self._read_text(line)
 
-    def _read_code(self, line: str) -> Iterator[Block]:
-        if line.startswith(_FENCE):
-            yield from self._code_block()
-        elif self._code is not None:
-            self._code.append(line)
-
-    def _read_text(self, line: str) -> Iterator[Block]:
+    def _read_text(self, line: str) -> None:
         title, level = _title_of(line)
         turn = turn_of(line, self._speakers)
         # A number in bold behind "The number is:" is no title.
         if title and not (level == _BOLD_LEVEL and self._is_introduced and not line.endswith(":")):
-            yield from self._closed()
+            self._close()
             self._begin_section(title, level)
         elif turn is not None:
-            yield from self._start(_utterance(turn))
+            self._start(Block(turn.text, Layout.UTTERANCE, speaker=turn.speaker, stamp=turn.stamp))
         elif line.startswith("|") and line.endswith("|"):
-            yield from self._read_row(line)
+            self._read_row(line)
         elif item := _ITEM.match(line):
-            yield from self._start_item(line[item.end() :])
+            self._start_item(line[item.end() :])
         elif (log := log_line_of(line)) and (log.is_marked or not self._is_wrapped(line)):
-            yield from self._start(Block(line, Layout.LOG, stamp=log.stamp))
+            self._start(Block(line, Layout.LOG, stamp=log.stamp))
         # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
         elif self._open is not None and not self._is_quoted and (self._open.layout is Layout.UTTERANCE or self._is_wrapped(line)):
             self._parts.append(line)
         else:
-            yield from self._start(Block(line, Layout.PROSE, is_quoted=self._is_quoted))
+            self._start(Block(line, Layout.PROSE, is_quoted=self._is_quoted))
 
     @property
     def _is_introduced(self) -> bool:
         """Whether the last line ends with a colon."""
         return (self._parts[-1] if self._open is not None else self._lead).endswith(":")
 
-    def _start_item(self, text: str) -> Iterator[Block]:
+    def _start_item(self, text: str) -> None:
         """An item that is set in further than the last one stands under it."""
         # An empty line between two items changes nothing.
         last = " ".join(self._parts) if self._open is not None and self._open.layout is Layout.ITEM else self._last_item
         above = [(indent, title) for indent, title in self._parents if indent < self._indent]
         if last and self._item_indent < self._indent and len(above) < _PARENTS_MAX:
             above = [*(parent for parent in above if parent[0] < self._item_indent), (self._item_indent, _CHECKED.sub("", last))]
-        yield from self._start(Block(text, Layout.ITEM))
+        self._start(Block(text, Layout.ITEM))
         self._parents, self._item_indent = above, self._indent
 
-    def _read_row(self, line: str) -> Iterator[Block]:
+    def _read_row(self, line: str) -> None:
         if _TABLE_RULE.fullmatch(line):
             if self._open is not None and self._open.layout is Layout.ROW:
                 above = (self._heading, self._lead.rstrip(":")) if self._lead.endswith(":") else ()
                 self._table_topic = ": ".join(filter(None, above))
                 self._lead, self._open = self._open.text, None
-            yield from self._closed(keep_lead=True)
-            return
-        yield from self._start(
-            Block(line, Layout.ROW, topic=self._table_topic if len(self._table_topic) <= _HEADING_CHARS_MAX else "")
-        )
+            self._close(keep_lead=True)
+        else:
+            self._start(Block(line, Layout.ROW, topic=self._table_topic if len(self._table_topic) <= _HEADING_CHARS_MAX else ""))
 
     def _is_wrapped(self, line: str) -> bool:
         """Whether a sentence of the open block goes on in this line."""
@@ -299,11 +299,12 @@ class _Layouter:
             return False
         return line[0].islower() or len(last) >= _WRAPPED_LINE_CHARS_MIN
 
-    def _start(self, block: Block) -> Iterator[Block]:
-        yield from self._closed(keep_lead=block.layout in (Layout.ITEM, Layout.ROW))
+    def _start(self, block: Block) -> None:
+        self._close(keep_lead=block.layout in (Layout.ITEM, Layout.ROW))
         self._open, self._parts = block, [block.text]
 
-    def _closed(self, *, keep_lead: bool = False) -> Iterator[Block]:
+    def _close(self, *, keep_lead: bool = False) -> None:
+        """The block that was still growing is whole."""
         block, self._open = self._open, None
         if block is not None:
             text = " ".join(self._parts)
@@ -313,7 +314,9 @@ class _Layouter:
                 titles = [title.rstrip(":") for _, title in self._parents]
                 lead = ": ".join(filter(None, (self._heading or self._lead.rstrip(":"), *titles)))
                 topic = lead if len(lead) <= _HEADING_CHARS_MAX else titles[-1]
-            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
+            self.blocks.append(
+                Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
+            )
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
             self._last_item = text if block.layout is Layout.ITEM else ""
@@ -331,18 +334,11 @@ class _Layouter:
         above = tuple(heading for heading in self._headings if heading.level < level)
         self._headings, self._lead = (*above, Heading(title, self._headings_seen, level)), ""
 
-    def _underlined(self, level: int) -> Iterator[Block]:
-        title = self._parts[-1]
-        if len(self._parts) == 1 and len(title) <= _HEADING_CHARS_MAX:
-            self._open = None
-            self._begin_section(title, level)
-        else:
-            yield from self._closed()
-
-    def _code_block(self) -> Iterator[Block]:
+    def _close_code(self) -> None:
         lines, self._code = self._code or [], None
         if any(lines):
-            yield Block(dedent("\n".join(lines)).strip("\n"), Layout.CODE, headings=self._headings, lead=self._lead)
+            text = dedent("\n".join(lines)).strip("\n")
+            self.blocks.append(Block(text, Layout.CODE, headings=self._headings, lead=self._lead))
 
 
 def _title_of(line: str) -> tuple[str, int]:
@@ -355,7 +351,3 @@ def _title_of(line: str) -> tuple[str, int]:
         return "", 0
     title = match["title"].strip(" #*_:\t")
     return (title if len(title) <= _HEADING_CHARS_MAX else "", len(marked["marks"]) if marked else _BOLD_LEVEL)
-
-
-def _utterance(turn: DialogueLine) -> Block:
-    return Block(turn.text, Layout.UTTERANCE, speaker=turn.speaker, stamp=turn.stamp)

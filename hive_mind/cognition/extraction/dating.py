@@ -9,6 +9,7 @@ Chat programs write all stamps in one order, so one that can be read in one way 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -92,8 +93,13 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     sections_of_whole = {_WHOLE}.union(set.intersection(*numbers) if numbers else ())
     headings = {heading.number: heading.title for block in layout for heading in block.headings}
     sections = {number: stamp for number, title in headings.items() if _begins_with_date(title) and (stamp := normalised(title))}
-    for number, stamp in _by_line(layout).items():
-        sections.setdefault(number, stamp)
+    lines_read = Counter[int]()
+    for block in layout:
+        number = block.headings[-1].number if block.headings else _WHOLE
+        lines_read[number] += 1
+        may_date = block.layout is Layout.PROSE and len(block.text) <= _DATE_LINE_CHARS_MAX and lines_read[number] <= _DATE_LINES
+        if may_date and number not in sections and _is_date_line(block.text) and (stamp := normalised(block.text)):
+            sections[number] = stamp
     parts = {number: stamp for number, stamp in sections.items() if number not in sections_of_whole}
     if content.said_at:
         return Dates(normalised(content.said_at), parts, order)
@@ -108,18 +114,6 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
         *map(normalised, stamps),
     )
     return Dates(next(filter(None, stamps_of_parts), ""), parts, order)
-
-
-def _by_line(layout: Sequence[Block]) -> dict[int, str]:
-    stamps: dict[int, str] = {}
-    lines_read: dict[int, int] = {}
-    for block in layout:
-        number = block.headings[-1].number if block.headings else _WHOLE
-        lines_read[number] = lines_read.get(number, 0) + 1
-        may_date = block.layout is Layout.PROSE and len(block.text) <= _DATE_LINE_CHARS_MAX and lines_read[number] <= _DATE_LINES
-        if may_date and number not in stamps and _is_date_line(block.text) and (stamp := normalised(block.text)):
-            stamps[number] = stamp
-    return stamps
 
 
 def _begins_with_date(title: str) -> bool:

@@ -56,7 +56,13 @@ STATED = (Layout.RECORD, Layout.LOG)
 
 def sentences(text: str, chars_max: int = SENTENCE_CHARS_MAX) -> list[str]:
     """The sentences of one block of text, stripped, none empty and none longer than `chars_max`."""
-    return [piece for sentence in _split(text) for piece in pieces(sentence, chars_max)]
+    parts: list[str] = []
+    start = 0
+    for match in _END.finditer(text):
+        if _ends_sentence(text, start, match):
+            parts += pieces(text[start : match.end()], chars_max)
+            start = match.end()
+    return [*parts, *pieces(text[start:], chars_max)]
 
 
 def pieces(text: str, chars_max: int) -> Iterator[str]:
@@ -82,15 +88,6 @@ def grouped(parts: Iterable[str], chars_max: int) -> Iterator[str]:
             group = f"{group} {part}" if group else part
     if group:
         yield group
-
-
-def _split(text: str) -> Iterator[str]:
-    start = 0
-    for match in _END.finditer(text):
-        if _ends_sentence(text, start, match):
-            yield text[start : match.end()]
-            start = match.end()
-    yield text[start:]
 
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:

@@ -156,17 +156,12 @@ def _says_more(remark: str) -> bool:
     return len(set(tokenize(rest))) >= _SAYS_MORE_MIN
 
 
-def is_hedged(sentence: str) -> bool:
-    """Whether the sentence itself says that it may not be so."""
-    # "May 8" is a date; only the verb hedges.
-    return any(match.group() != "May" for match in _HEDGE.finditer(sentence))
-
-
 def confidence_of(sentence: str, entities: Sequence[str]) -> float:
     """How sure a statement sounds, in [0, 1], two decimals: names and figures speak for it, hedges against it."""
     confidence = _BASE
     confidence += _NAMED if entities else 0
     confidence += _FIGURED if _FIGURE.search(sentence) else 0
     confidence += _COMPLETE if len(_WORD.findall(sentence)) > _WORDS_MIN else 0
-    confidence += _HEDGED if is_hedged(sentence) else 0
+    # "May 8" is a date; only the verb hedges.
+    confidence += _HEDGED if any(match.group() != "May" for match in _HEDGE.finditer(sentence)) else 0
     return round(min(_CONFIDENCE_MAX, max(_CONFIDENCE_MIN, confidence)), 2)
