@@ -252,9 +252,16 @@ def _connected(path: Path, form: FileFormat, *, is_torn: bool) -> sqlite3.Connec
     return connection
 
 
+# As bytes: a flipped bit can make text invalid UTF-8.
+_DEFINITIONS = (
+    "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema ORDER BY name"
+)
+
+
 def _check_schema(path: Path, form: FileFormat, connection: sqlite3.Connection) -> None:
     """A flipped bit may turn a table's definition into another one that works, and is wrong."""
-    if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",) or _definitions(connection) != _definitions_of(form):
+    definitions = connection.execute(_DEFINITIONS).fetchall()
+    if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",) or definitions != _definitions_of(form):
         raise unreadable(path, "is damaged (its tables are not defined as they were)", form.when_damaged)
 
 
@@ -262,13 +269,7 @@ def _check_schema(path: Path, form: FileFormat, connection: sqlite3.Connection) 
 def _definitions_of(form: FileFormat) -> Sequence[tuple[object, ...]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         _migrate(connection, form, 0)
-        return _definitions(connection)
-
-
-def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]:
-    # As bytes: a flipped bit can make text invalid UTF-8.
-    columns = ", ".join(f"CAST({name} AS BLOB)" for name in ("type", "name", "tbl_name", "sql"))
-    return connection.execute(f"SELECT {columns} FROM sqlite_schema ORDER BY name").fetchall()  # noqa: S608
+        return connection.execute(_DEFINITIONS).fetchall()
 
 
 def _begin_log_anew(connection: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -39,14 +40,11 @@ _Database = TypeVar("_Database", bound=Database[Any])
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A write when it has `items`, otherwise other work. `waiter` is None for the order to stop."""
+    """A write when it has no `work`."""
 
-    waiter: Waiter | None
-    items: Sequence[Any] | None = None
+    waiter: Waiter
+    items: Sequence[Any] = ()
     work: Callable[[Any], Any] | None = None
-
-
-_STOP = _Job(None)
 
 
 class Worker(Generic[_Database, _Item]):
@@ -54,19 +52,19 @@ class Worker(Generic[_Database, _Item]):
 
     def __init__(self, open_database: Callable[[], _Database], name: str) -> None:
         self._open_database, self._name = open_database, name
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        # None is the order to stop.
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._is_stopping = False
         self._is_over = False
         # Re-entrant: a garbage collection inside it may call `stop`.
         self._end = threading.RLock()
         self._awaiting_end: list[Waiter] = []
-        # A daemon, because the interpreter would wait for it for ever; a forgotten file stops it at exit instead.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     async def start(self) -> None:
         """Open the file. A caller cancelled meanwhile leaves neither thread nor lock behind."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._jobs.put(_Job(waiter))
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        # A daemon, because the interpreter would wait for it for ever; a forgotten file stops it at exit instead.
+        self._thread = threading.Thread(target=self._run, args=(waiter,), name=self._name, daemon=True)
         self._thread.start()
         try:
             await waiter
@@ -106,7 +104,7 @@ class Worker(Generic[_Database, _Item]):
     def _order_stop(self) -> None:
         if not self._is_stopping:
             self._is_stopping = True
-            self._jobs.put(_STOP)
+            self._jobs.put(None)
 
     async def _ask(self, job: _Job) -> Any:
         # Together, or a job of one thread could come behind the order to stop of another and wait for ever.
@@ -114,17 +112,15 @@ class Worker(Generic[_Database, _Item]):
             if self._is_stopping:
                 raise BackendUnavailable("sqlite", f"the {self._name} is closed; open it again")
             self._jobs.put(job)
-        assert job.waiter is not None  # noqa: S101 - only the order to stop has none, and nobody asks for it
         return await job.waiter
 
-    def _run(self) -> None:
-        opened = self._jobs.get()
+    def _run(self, opened: Waiter) -> None:
         try:
             database = self._open_database()
         except BaseException as error:  # noqa: BLE001 - any error belongs to the waiting caller
-            _settle([opened], error=error)
+            settle([opened], error=error)
         else:
-            _settle([opened])
+            settle([opened])
             self._serve(database)
             try:
                 database.close()
@@ -136,51 +132,43 @@ class Worker(Generic[_Database, _Item]):
             settle(self._awaiting_end)
 
     def _serve(self, database: _Database) -> None:
-        left_over: _Job | None = None
-        while (job := left_over or self._jobs.get()) is not _STOP:
-            left_over = None
+        """Job by job until the order to stop; writes that wait behind one another as a group."""
+        ahead: list[_Job | None] = []
+        while (job := ahead.pop() if ahead else self._jobs.get()) is not None:
             if job.work is not None:
-                _do(job, lambda work=job.work: work(database))  # type: ignore[misc]
+                _do(job, partial(job.work, database))
                 continue
-            group, left_over = self._group_from(job)
+            group, size = [job], len(job.items)
+            while size < GROUP_MAX_ITEMS and not ahead:
+                try:
+                    behind = self._jobs.get_nowait()
+                except Empty:
+                    break
+                if behind is None or behind.work is not None:
+                    ahead.append(behind)
+                else:
+                    group.append(behind)
+                    size += len(behind.items)
             _commit(database, group)
-
-    def _group_from(self, first: _Job) -> tuple[list[_Job], _Job | None]:
-        """The writes that wait behind `first`, and the job that ended the group."""
-        group, size = [first], len(first.items or ())
-        while size < GROUP_MAX_ITEMS:
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                break
-            if job.items is None:
-                return group, job
-            group.append(job)
-            size += len(job.items)
-        return group, None
 
 
 def _commit(database: Database[Any], group: list[_Job]) -> None:
     if len(group) > 1:
         try:
-            database.write([item for job in group for item in job.items or ()])
+            database.write([item for job in group for item in job.items])
         except Exception:  # noqa: BLE001 - each gets its own error, if it has one
             _log.debug("a shared commit of %d writes failed; committing each alone", len(group))
         else:
-            _settle(group)
+            settle(job.waiter for job in group)
             return
     for job in group:
-        _do(job, lambda items=job.items: database.write(items))  # type: ignore[misc]
+        _do(job, partial(database.write, job.items))
 
 
 def _do(job: _Job, work: Callable[[], object]) -> None:
     try:
         result = work()
     except BaseException as error:  # noqa: BLE001 - the thread must go on; the error belongs to the caller
-        _settle([job], error=error)
+        settle([job.waiter], error=error)
     else:
-        _settle([job], result)
-
-
-def _settle(jobs: Sequence[_Job], result: object = None, error: BaseException | None = None) -> None:
-    settle([job.waiter for job in jobs if job.waiter is not None], result, error)
+        settle([job.waiter], result)

@@ -245,6 +245,7 @@ def _place(record: Path) -> Path:
     return record.with_name(f"{record.name}-aside")
 
 
+_IS_EDGE = "SELECT 1 FROM edge WHERE relation = ? AND from_seq = ? AND to_seq = ?"
 _INSERT_NODE = "INSERT INTO node VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?)"
 _PUT_VECTOR = (
     "INSERT INTO vector VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), ?, ?)"
@@ -340,23 +341,16 @@ class Commit:
     def _link(self, links: Iterable[Link]) -> None:
         rows = []
         for link in links:
-            relation, start, end = RELATION_NUMBERS[link.relation], self._end(link.from_id), self._end(link.to_id)
-            if start in self._new or not self._has_edge(start, relation, end):
-                row = summed(EdgeRow(self._next(), relation, start, end))
+            start, end = self._place(link.from_id), self._place(link.to_id)
+            if start is None or end is None:
+                raise no_end(link.from_id if start is None else link.to_id)
+            edge = (RELATION_NUMBERS[link.relation], start, end)
+            if start in self._new or self._connection.execute(_IS_EDGE, edge).fetchone() is None:
+                row = summed(EdgeRow(self._next(), *edge))
                 rows.append(row)
                 self._rows[EDGE_TOTAL] += 1
                 self._sums[EDGE_TOTAL] += row.sum
         self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?)", map(astuple, rows))
-
-    def _end(self, id: str) -> int:
-        place = self._place(id)
-        if place is None:
-            raise no_end(id)
-        return place
-
-    def _has_edge(self, *edge: int) -> bool:
-        cursor = self._connection.execute("SELECT 1 FROM edge WHERE from_seq = ? AND relation = ? AND to_seq = ?", edge)
-        return cursor.fetchone() is not None
 
     def _place(self, id: str) -> int | None:
         place = self.places.get(id) or self._known.get(id)
