@@ -76,7 +76,7 @@ def vocabulary_of(sentences: Iterable[str]) -> Vocabulary:
         if word.text[0].islower():
             ordinary.add(word.text)
         elif word.text[0].isupper() and not word.begins_sentence:
-            names.add(_bare(word.text))
+            names.add(_POSSESSIVE.sub("", word.text))
     return Vocabulary(frozenset(names), frozenset(ordinary))
 
 
@@ -146,7 +146,7 @@ def _is_name(run: list[_Word], following: str, vocabulary: Vocabulary) -> bool:
     first = run[0]
     if len(run) > 1 or not first.begins_sentence:
         return True
-    word = _bare(first.text)
+    word = _POSSESSIVE.sub("", first.text)
     if word in vocabulary.names or any(letter.isupper() or letter.isdigit() for letter in word[1:]):
         return True
     if word.lower() in vocabulary.ordinary:
@@ -164,7 +164,3 @@ def _outside(names: list[tuple[int, int, str]], codes: list[tuple[int, int, str]
         if position == len(codes) or codes[position][0] >= name[1]:
             names_kept.append(name)
     return names_kept
-
-
-def _bare(word: str) -> str:
-    return _POSSESSIVE.sub("", word)

@@ -5,7 +5,7 @@ comes back only when a source that never vouched for it says it.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
@@ -166,7 +166,7 @@ def _refuse_long(part: str, characters_max: int, *texts: str) -> None:
 
 
 def _mentions(fact: Fact) -> Iterable[Change]:
-    names: Mapping[str, str] = {entity_id(name): name for name in fact.entities if canonical(name)}
-    for entity, name in names.items():
+    names = [name for name in fact.entities if canonical(name)]
+    for entity, name in dict(zip(map(entity_id, names), names, strict=True)).items():
         yield AddEntity(entity, name)
         yield Link(Relation.MENTIONS, fact.id, entity)

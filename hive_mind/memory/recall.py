@@ -11,7 +11,6 @@ microseconds.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 
@@ -49,8 +48,11 @@ class KnownFacts:
         # Nothing will be asked of one that is over but whether it was once said.
         is_over = fact.is_retracted and not fact.offered and not fact.superseded_by
         key = _key(fact.id) if self._fetch is not None and is_over else None
-        self._count(self.held.get(fact.id), -1)
-        self._count(fact, 1)
+        for counted_fact, change in ((self.held.get(fact.id), -1), (fact, 1)):
+            # Facts put away are not current, and neither were they before.
+            if counted_fact is not None and counted_fact.is_current:
+                self.current += change
+                self.on_its_way += change * (not counted_fact.held_back and counted_fact.sharing is not Sharing.SHARED)
         if key is not None:
             self.held.pop(fact.id, None)
             self._put_away.add(key)
@@ -112,12 +114,6 @@ class KnownFacts:
         facts.current, facts.on_its_way = self.current, self.on_its_way
         return facts
 
-    def _count(self, fact: Fact | None, change: int) -> None:
-        # Facts put away are not current, and neither were they before.
-        if fact is not None and fact.is_current:
-            self.current += change
-            self.on_its_way += change * (not fact.held_back and fact.sharing is not Sharing.SHARED)
-
 
 def _key(fact_id: str) -> bytes | None:
     """Half the room of the id's text, a third of its object; None for what is no id of a fact."""
@@ -136,7 +132,6 @@ _OWN_TRUST = trust_share(1.0)
 _EMPTY_PLACES_EACH = 4
 # Facts that are loaded at once: some 50 ms, and more at once would take no less time for each.
 _AT_ONCE = 4096
-_Item = TypeVar("_Item")
 
 
 @dataclass(slots=True)
@@ -174,15 +169,18 @@ class Recall:
             self.facts.keep(fact)
             self._has_places |= has_place(fact)
         vocabulary = Vocabulary()
-        for index in (self.current, self.past):
-            facts_there, terms, rest = terms_known.take(fact for fact in facts if self._index_for(fact) is index)
+        for part in (self._current, self._past):
+            index = part.current
+            facts_there, terms, rest = terms_known.take(fact for fact in facts if self._part_for(fact) is part)
             index.add_all([fact.id for fact in facts_there], terms)
             yield
-            for batch in _batches(rest):
+            for start in range(0, len(rest), _AT_ONCE):
+                batch = rest[start : start + _AT_ONCE]
                 index.add_all([fact.id for fact in batch], vocabulary.weighted_terms(batch))
                 yield
-            for ids in _batches([fact.id for fact in (*facts_there, *rest) if fact.id in vectors]):
-                index.set_vectors({id: vectors[id] for id in ids})
+            ids = [fact.id for fact in (*facts_there, *rest) if fact.id in vectors]
+            for start in range(0, len(ids), _AT_ONCE):
+                index.set_vectors({id: vectors[id] for id in ids[start : start + _AT_ONCE]})
                 yield
             self.tokenized += len(rest)
 
@@ -275,7 +273,7 @@ class Recall:
 
     def is_searchable(self, fact_id: str) -> bool:
         """Whether a search may return the fact, now or among what is past."""
-        return self._index_for(self.facts.get(fact_id)) is not None
+        return self._part_for(self.facts.get(fact_id)) is not None
 
     def replaced_by(self, fact_id: str) -> list[Fact]:
         return [fact for fact in self.facts.values() if fact.superseded_by == fact_id]
@@ -288,8 +286,8 @@ class Recall:
     def without_vector(self) -> Iterable[Fact]:
         """Facts a search may return that only keywords can find."""
         for fact in self.facts.values():
-            index = self._index_for(fact)
-            if index is not None and index.vector(fact.id) is None:
+            part = self._part_for(fact)
+            if part is not None and part.current.vector(fact.id) is None:
                 yield fact
 
     def _follow_back(self, fact: Fact, vector: Vector | None, taken_back: FactIndex) -> None:
@@ -319,10 +317,6 @@ class Recall:
         place = self._places[fact_id] = place_of(fact, fact.sources[0])
         return place
 
-    def _index_for(self, fact: Fact | None) -> FactIndex | None:
-        part = self._part_for(fact)
-        return None if part is None else part.current
-
     def _part_for(self, fact: Fact | None) -> Compacting[FactIndex] | None:
         if fact is None or fact.is_retracted:
             return None
@@ -343,7 +337,3 @@ class _Found:
     def joined(self, second: "_Found") -> "_Found":
         pool = union([self.pool, unscored(second.pool)])
         return _Found(self.recall, pool, self.recall.places(pool.ids))
-
-
-def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

@@ -16,7 +16,7 @@ from hive_mind.api.request import Progress
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
-from hive_mind.model.ids import vector_key, vector_keys
+from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
 from hive_mind.store.base import Change, Narrow, PutVector, SetMeta
 
@@ -141,8 +141,8 @@ class VectorSource:
         mixed_vectors: dict[str, Narrow] = {}
         if not cached:
             return mixed_vectors
-        for fact, key in zip(facts, vector_keys(self.model, (fact.content for fact in facts)), strict=True):
-            if (own_vector := cached.get(key)) is None:
+        for fact in facts:
+            if (own_vector := cached.get(vector_key(self.model, fact.content))) is None:
                 continue
             before = cached.get(vector_key(self.model, fact.before)) if fact.before else None
             mixed_vectors[fact.id] = own_vector if before is None else _narrow(mixed_vector(_wide(own_vector), _wide(before)))

@@ -10,11 +10,10 @@ sees. What is kept and shown stays as it was written, and what a reader tells ap
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from hashlib import blake2b
 
 from hive_mind.regex import regex
-from hive_mind.remembered import remembered
 
 HAN = "\u3005-\u3007\u303b\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 """With the marks that repeat a letter or stand for one: 々, 〆, 〇. As all of these, ranges for the brackets of a pattern."""
@@ -208,27 +207,10 @@ def vector_key(model: str, text: str) -> str:
     return _digest("vector", model, text)
 
 
-def vector_keys(model: str, texts: Iterable[str]) -> Iterator[str]:
-    started = _begun("vector", model)
-    for text in texts:
-        digest = started.copy()
-        digest.update(_framed(text))
-        yield digest.hexdigest()
-
-
 def _digest(*parts: str) -> str:
-    *first, last = parts
-    digest = _begun(*first).copy()
-    digest.update(_framed(last))
-    return digest.hexdigest()
-
-
-@remembered(64)
-def _begun(*parts: str) -> blake2b:
-    return blake2b(b"".join(map(_framed, parts)), digest_size=16)
-
-
-def _framed(part: str) -> bytes:
-    """The length keeps ("ab", "c") and ("a", "bc") apart."""
-    encoded = part.encode("utf-8", "surrogatepass")
-    return len(encoded).to_bytes(8, "big") + encoded
+    framed = b""
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
+        framed += len(encoded).to_bytes(8, "big") + encoded
+    return blake2b(framed, digest_size=16).hexdigest()
