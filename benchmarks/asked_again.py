@@ -28,7 +28,8 @@ from hive_mind.model.probe import EvidenceColumns, Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
-from hive_mind.ranking.pipeline import RankingSettings, in_columns, rank
+from hive_mind.ranking.pipeline import RankingSettings, rank
+from hive_mind.ranking.question import InColumns
 from hive_mind.ranking.tokens import tokenize
 
 LIMIT, QUESTIONS = 10, 200
@@ -79,7 +80,7 @@ def ask(members: Sequence[FactIndex], probe: Probe) -> tuple[Gathered, list[int]
 
 
 def best(gathered: Gathered) -> list[str]:
-    return [one.id for one in rank(gathered.pool, in_columns(gathered.evidence), LIMIT, "keyword")]
+    return [one.id for one in rank(gathered.pool, InColumns(gathered.pool, gathered.evidence).support, LIMIT, "keyword")]
 
 
 def named(document: Document, scope: str) -> Document:

@@ -33,7 +33,8 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.pipeline import RankingSettings, hybrid_score_weighted, rrf_merge
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.seed import hybrid_score_weighted, rrf_merge
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.host import open_member

@@ -50,7 +50,8 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.pipeline import in_columns, rank
+from hive_mind.ranking.pipeline import rank
+from hive_mind.ranking.question import InColumns
 from hive_mind.ranking.tokens import tokenize
 
 FIRST_MS = 1_700_000_000_000
@@ -300,7 +301,7 @@ def probe(query: str = PUMP, depth: int = 100) -> Probe:
 
 def ranked(gathered: Gathered, limit: int = 10) -> list[str]:
     """Ids, best first."""
-    return [one.id for one in rank(gathered.pool, in_columns(gathered.evidence), limit, "keyword")]
+    return [one.id for one in rank(gathered.pool, InColumns(gathered.pool, gathered.evidence).support, limit, "keyword")]
 
 
 class Keyring(Unsealed):

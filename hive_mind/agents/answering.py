@@ -46,7 +46,11 @@ class ReadingLimit:
 
     def within(self, result: SearchResult) -> SearchResult:
         """The results that may still be read, the best first; a long one that does not fit makes room for those behind it."""
-        return result.with_hits([hit for hit in result if self._may_read(hit)])
+        for fact in [hit.fact for hit in result if hit.fact.id not in self._read]:
+            characters = len(fact.content) + len(fact.before)
+            self._read[fact.id] = characters <= self._left
+            self._left -= characters if self._read[fact.id] else 0
+        return result.with_hits([hit for hit in result if self._read[hit.fact.id]])
 
     def noted(self, result: SearchResult) -> SearchResult:
         """The results, and in their note how many were not read."""
@@ -55,13 +59,6 @@ class ReadingLimit:
             return result
         note = f"{counted(left_out, 'fact')} not read: one question reads {self._characters:,} characters"
         return SearchResult(result, result.gathered, result.completeness, "; ".join(filter(None, (result.note, note))))
-
-    def _may_read(self, hit: Hit) -> bool:
-        if hit.fact.id not in self._read:
-            characters = len(hit.fact.content) + len(hit.fact.before)
-            self._read[hit.fact.id] = characters <= self._left
-            self._left -= characters if self._read[hit.fact.id] else 0
-        return self._read[hit.fact.id]
 
 
 OnFound = Callable[[SearchResult], None]

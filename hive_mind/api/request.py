@@ -95,20 +95,30 @@ class Entry:
     def request(self, fields: Mapping[str, object]) -> Request:
         """Made of its fields; null is a field left out. Raises `InvalidInput`, which says what is wrong with them."""
         present = {name: value for name, value in fields.items() if value is not None}
+        try:
+            request: Request = converted(present, self.kind)
+        # Half a surrogate pair is no word of a choice, and can't be encoded to be compared with one.
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            self._refuse(present)
+            raise InvalidInput(f"no request: {error}") from error
+        self._refuse_out_of_bounds(present)
+        return request
+
+    def _refuse(self, present: Mapping[str, object]) -> None:
+        """Raises `InvalidInput` for fields that make no request, in words that say what would."""
         if unknown := sorted(present.keys() - set(self.fields)):
             raise InvalidInput(f"{self.name} has no field {unknown[0][:40]!r}; it has {', '.join(self.fields)}")
         if missing := [name for name in self.needs if name not in present]:
             raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
-        for name, bounds in self.bounds.items():
-            if name in present:
-                bounds.refuse(name, present[name])
+        self._refuse_out_of_bounds(present)
         for name, words in self.choices.items():
             if name in present and present[name] not in words:
                 raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {shown_value(present[name])!r}")
-        try:
-            return converted(present, self.kind)
-        except msgspec.ValidationError as error:
-            raise InvalidInput(f"no request: {error}") from error
+
+    def _refuse_out_of_bounds(self, present: Mapping[str, object]) -> None:
+        for name, bounds in self.bounds.items():
+            if name in present:
+                bounds.refuse(name, present[name])
 
 
 class Register(dict[str, Entry]):

@@ -30,8 +30,8 @@ from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
 from hive_mind.ranking.merge import merge_found
+from hive_mind.ranking.neighbours import has_place, place_of
 from hive_mind.ranking.pipeline import confirmation_share, trust_share
-from hive_mind.ranking.related.neighbours import has_place, place_of
 from hive_mind.ranking.vector import Vector, VectorArm
 
 _RIVALS_MAX = 8

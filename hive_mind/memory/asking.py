@@ -38,8 +38,7 @@ from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import Compacting, FactIndex
 from hive_mind.ranking.merge import merge_found, rows_of, total
 from hive_mind.ranking.pipeline import Ranked
-from hive_mind.ranking.question import InColumns, Ranking, Reading, Steps, ranking_of
-from hive_mind.ranking.related.second_hop import as_asked_once
+from hive_mind.ranking.question import InColumns, Ranking, Reading, Steps, as_asked_once, ranking_of
 
 if TYPE_CHECKING:
     from hive_mind.hive.effects import Tallied

@@ -23,10 +23,9 @@ from hive_mind.ranking.bulk import KnownTerms, Vocabulary, joined, seal
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import Accept, Compacting, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
+from hive_mind.ranking.neighbours import has_place, place_of
 from hive_mind.ranking.pipeline import CONFIRMATIONS_FULL, RankingSettings, Rows, Support, trust_share
-from hive_mind.ranking.question import Steps, at_once, ranking_of
-from hive_mind.ranking.related.neighbours import has_place, place_of
-from hive_mind.ranking.related.second_hop import as_asked_once, unscored
+from hive_mind.ranking.question import Steps, as_asked_once, at_once, ranking_of, unscored
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 _HEX_CHARACTERS = 32

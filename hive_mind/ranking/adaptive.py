@@ -9,7 +9,7 @@ import re
 
 from hive_mind.model.probe import Anchors
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.ranking.words.languages import STOP_WORDS
+from hive_mind.ranking.words import STOP_WORDS
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -40,7 +40,8 @@ def anchors(query: str) -> Anchors:
     spans = _QUOTED.findall(query)
     if not query.isascii() or _DIGIT.search(query):
         spans += [*_codes(query), *_references(query)]
-    names = _names(query)
+    capitalised = [word for word in _WORD.findall(query) if word[0].isupper() and word[1].islower()]
+    names = [word for word in capitalised if word.lower() not in _ASKING]
     if not spans and _says_more(query, "".join(names)):
         return Anchors()
     covered = {term for span in [*spans, *names] for term in tokenize(span)}
@@ -97,11 +98,6 @@ def _references(query: str) -> list[str]:
         for span in _REFERENCE.findall(query)
         if any(word.isalpha() and word.lower() not in STOP_WORDS for word in span.split())
     ]
-
-
-def _names(query: str) -> list[str]:
-    words = _WORD.findall(query)
-    return [word for word in words if word[0].isupper() and word[1].islower() and word.lower() not in _ASKING]
 
 
 def _strictest(span: str) -> tuple[str, ...]:

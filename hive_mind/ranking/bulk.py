@@ -9,7 +9,7 @@ another stemmer or from other bytes. `tests/laws/test_sealed_terms.py` holds bot
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, chain
@@ -24,7 +24,7 @@ from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.probe import ANALYSIS
 from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, before_weight, own_text
 from hive_mind.ranking.tokens import chunks_of, piece_of, terms_of
-from hive_mind.ranking.words.languages import GRAM, is_marked
+from hive_mind.ranking.words import GRAM, is_marked
 
 _OWN, _BEFORE, _CONCEPT, _SPEAKER = range(4)
 _FIELDS = 4
@@ -64,6 +64,37 @@ _CHUNKS_MAX = 1 << 16
 _OTHER = " "
 
 
+class _Chunks(dict[str, int]):
+    """The number of each chunk of a text, in the order in which they came: one that is new is learned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+        # Whether a term adds to the length of its document.
+        self.counts = array("b")
+        # By chunk; its terms are a stretch of `terms`.
+        self.leans = array("h")
+        self.starts, self.lengths, self.terms = array("q"), array("q"), array("q")
+
+    def __missing__(self, chunk: str) -> int:
+        bare = chunk.removeprefix(_OTHER)
+        leans, terms = piece_of(bare)
+        if bare is not chunk or not bare.isascii():
+            terms = terms_of(bare, is_english=bare is chunk)
+        self.leans.append(leans)
+        self.starts.append(len(self.terms))
+        self.lengths.append(len(terms))
+        for term in terms:
+            if (number := self._numbers.get(term)) is None:
+                number = self._numbers[term] = len(self.names)
+                self.names.append(term)
+                self.counts.append(not term.startswith(GRAM))
+            self.terms.append(number)
+        place = self[chunk] = len(self)
+        return place
+
+
 class Vocabulary:
     """Words met so far: keep it from one batch of documents to the next, and forget it with the last.
 
@@ -71,22 +102,12 @@ class Vocabulary:
     """
 
     def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-        # Whether a term adds to the length of its document.
-        self._counts = array("b")
-        # By chunk of a text; its terms are a stretch of `_terms`.
-        self._chunks = _Numbers(self._learn)
-        self._leans = array("h")
-        self._starts, self._lengths, self._terms = array("q"), array("q"), array("q")
+        self._chunks = _Chunks()
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
         """The result of `form.weighted_terms` for each."""
         if len(self._chunks) > _CHUNKS_MAX:
-            self._begin()
+            self._chunks = _Chunks()
         texts = chain.from_iterable(
             (own_text(document), document.before, document.concept, document.speaker) for document in documents
         )
@@ -99,70 +120,37 @@ class Vocabulary:
         before, concept, speaker = (
             np.unique(keys[fields == field], return_counts=True)[0] for field in (_BEFORE, _CONCEPT, _SPEAKER)
         )
-        lent = self._lent(rows[fields == _OWN], before % count, count)
+        own_count, before_count = (np.bincount(stretch, minlength=count) for stretch in (rows[fields == _OWN], before % count))
+        lent = np.array(list(map(before_weight, own_count.tolist(), before_count.tolist())))[before % count]
         concept = np.setdiff1d(concept, speaker, assume_unique=True)
         is_lent = ~np.isin(before, np.concatenate([concept, speaker]))
         each = np.concatenate([times, lent[is_lent], np.full(len(concept), BEFORE_WEIGHT), np.full(len(speaker), SPEAKER_WEIGHT)])
         entries, entry = np.unique(np.concatenate([own_keys, before[is_lent], concept, speaker]), return_inverse=True)
         weights = np.bincount(entry, each, minlength=len(entries))
         numbers, rows = np.divmod(entries, count)
-        counted = np.array(self._counts, np.bool_)[numbers]
+        counted = np.array(self._chunks.counts, np.bool_)[numbers]
         lengths = np.bincount(rows, np.where(counted, weights, 0.0), minlength=len(documents))
-        return Terms(self._names, rows, numbers, weights.astype(np.float32), lengths.astype(np.float32))
-
-    @staticmethod
-    def _lent(own_terms: NDArray[np.int64], before: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-        """The weight of each term before a document; both by the rows in which terms stand."""
-        sizes = zip(np.bincount(own_terms, minlength=count).tolist(), np.bincount(before, minlength=count).tolist(), strict=True)
-        return np.array([before_weight(*size) for size in sizes])[before]
+        return Terms(self._chunks.names, rows, numbers, weights.astype(np.float32), lengths.astype(np.float32))
 
     def _met(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each term: the text it stands in, and its number."""
         chunks: list[str] = []
-        counts = []
+        counts, known = [], self._chunks
         for text in texts:
             counts.append(len(chunks_there := chunks_of(text) if text else ()))
             chunks += chunks_there
         places = np.repeat(np.arange(len(texts)), counts)
-        met = np.fromiter(map(self._chunks.__getitem__, chunks), np.int64, len(chunks))
-        leans = np.bincount(places, np.array(self._leans, np.int64)[met], minlength=len(texts))
+        met = np.fromiter(map(known.__getitem__, chunks), np.int64, len(chunks))
+        leans = np.bincount(places, np.array(known.leans, np.int64)[met], minlength=len(texts))
         is_other = (leans < 0) | ((leans == 0) & np.fromiter(map(is_marked, texts), np.bool_, len(texts)))
         if is_other.any():
             other_places = is_other[places].nonzero()[0]
-            met[other_places] = [self._chunks[_OTHER + chunks[number]] for number in other_places.tolist()]
-        lengths = np.array(self._lengths, np.int64)[met]
+            met[other_places] = [known[_OTHER + chunks[number]] for number in other_places.tolist()]
+        lengths = np.array(known.lengths, np.int64)[met]
         places = np.repeat(places, lengths)
         # The first, second, … term of each chunk.
         nth = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return places, np.array(self._terms, np.int64)[np.repeat(np.array(self._starts, np.int64)[met], lengths) + nth]
-
-    def _learn(self, chunk: str) -> None:
-        bare = chunk.removeprefix(_OTHER)
-        leans, terms = piece_of(bare)
-        if bare is not chunk or not bare.isascii():
-            terms = terms_of(bare, is_english=bare is chunk)
-        self._leans.append(leans)
-        self._starts.append(len(self._terms))
-        self._lengths.append(len(terms))
-        for term in terms:
-            if (number := self._numbers.get(term)) is None:
-                number = self._numbers[term] = len(self._names)
-                self._names.append(term)
-                self._counts.append(not term.startswith(GRAM))
-            self._terms.append(number)
-
-
-class _Numbers(dict[str, int]):
-    """Chunks in the order in which they came; `learn` is called for each new one."""
-
-    def __init__(self, learn: Callable[[str], None]) -> None:
-        super().__init__()
-        self._learn = learn
-
-    def __missing__(self, chunk: str) -> int:
-        self._learn(chunk)
-        number = self[chunk] = len(self)
-        return number
+        return places, np.array(known.terms, np.int64)[np.repeat(np.array(known.starts, np.int64)[met], lengths) + nth]
 
 
 _MAKER = f"{ANALYSIS} {Stemmer.version()}"
@@ -208,9 +196,14 @@ class KnownTerms:
             assertion = msgpack_decoder(_Sealed)(sealed) if sealed else None
         except msgspec.DecodeError:
             return
-        if assertion is not None and assertion.maker == _MAKER:
-            self._terms = _terms(assertion)
-            self._rows = {mark: row for row, mark in enumerate(_cut(assertion.marks)) if mark != _NO_MARK}
+        if assertion is None or assertion.maker != _MAKER:
+            return
+        numbers = np.repeat(np.arange(len(assertion.names)), np.frombuffer(assertion.counts, "<i4"))
+        rows = np.frombuffer(assertion.rows, "<i4").astype(np.int64)
+        weights, lengths = (np.frombuffer(column, "<f4") for column in (assertion.weights, assertion.lengths))
+        self._terms = Terms(assertion.names, rows, numbers, weights, lengths)
+        marks = [assertion.marks[start : start + _MARK_BYTES] for start in range(0, len(assertion.marks), _MARK_BYTES)]
+        self._rows = {mark: row for row, mark in enumerate(marks) if mark != _NO_MARK}
 
     def take(self, documents: Iterable[_Document]) -> tuple[list[_Document], Terms, list[_Document]]:
         """The documents with known terms; these terms, a row each; and the rest."""
@@ -222,28 +215,15 @@ class KnownTerms:
                 rest.append(document)
             else:
                 known_documents[row] = document
-        rows = sorted(known_documents)
-        return [known_documents[row] for row in rows], _only(self._terms, rows), rest
-
-
-def _terms(assertion: _Sealed) -> Terms:
-    numbers = np.repeat(np.arange(len(assertion.names)), np.frombuffer(assertion.counts, "<i4"))
-    rows = np.frombuffer(assertion.rows, "<i4").astype(np.int64)
-    return Terms(assertion.names, rows, numbers, np.frombuffer(assertion.weights, "<f4"), np.frombuffer(assertion.lengths, "<f4"))
-
-
-def _only(terms: Terms, rows: Sequence[int]) -> Terms:
-    if len(rows) == len(terms.lengths):
-        return terms
-    place = np.full(len(terms.lengths), -1, np.int64)
-    place[rows] = np.arange(len(rows))
-    places = place[terms.rows]
-    are_kept = places >= 0
-    return Terms(terms.names, places[are_kept], terms.numbers[are_kept], terms.weights[are_kept], terms.lengths[rows])
-
-
-def _cut(marks: bytes) -> Iterator[bytes]:
-    return (marks[start : start + _MARK_BYTES] for start in range(0, len(marks), _MARK_BYTES))
+        rows, terms = sorted(known_documents), self._terms
+        if len(rows) < len(terms.lengths):
+            place = np.full(len(terms.lengths), -1, np.int64)
+            place[rows] = np.arange(len(rows))
+            places = place[terms.rows]
+            are_kept = places >= 0
+            kept_weights, kept_lengths = terms.weights[are_kept], terms.lengths[rows]
+            terms = Terms(terms.names, places[are_kept], terms.numbers[are_kept], kept_weights, kept_lengths)
+        return [known_documents[row] for row in rows], terms, rest
 
 
 def _mark(document: Worded) -> bytes:

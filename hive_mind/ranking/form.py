@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.fact import Fact
-from hive_mind.ranking.related.neighbours import ROLES_OF_WHO_ASKS
+from hive_mind.ranking.neighbours import ROLES_OF_WHO_ASKS
 from hive_mind.ranking.tokens import indexed_terms
 from hive_mind.regex import regex
 

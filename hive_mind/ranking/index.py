@@ -145,14 +145,13 @@ class FactIndex:
         if part is not None:
             return self._scored_within(probe, part)
         matched = self._keywords.matched(probe.terms, probe.statistics, probe.beside)
-        scanned = None
-        if self._scanning is not None and probe.vector is not None:
-            scanned = self._scanning.scan(probe.vector, len(self._ids), probe.depth)
-        nearest = _Nearest(self._vectors, probe.vector, len(self._ids), scanned)
-        compared = len(self) if self._vectors is not None and probe.vector is not None else 0
-        return Scored(
-            bool(probe.terms), matched.scores, self._exact(probe.anchors), nearest, compared, matched if probe.terms else None
-        )
+        nearest = None
+        if self._vectors is not None and probe.vector is not None:
+            scanned = self._scanning.scan(probe.vector, len(self._ids), probe.depth) if self._scanning else None
+            nearest = _Nearest(self._vectors, probe.vector, len(self._ids), scanned)
+        compared = len(self._positions) if nearest else 0
+        exact = self._exact(probe.anchors)
+        return Scored(bool(probe.terms), matched.scores, exact, nearest, compared, matched if probe.terms else None)
 
     def part(self, positions: Positions) -> Within:
         """The live documents at these positions, ascending, as a part to search alone."""
@@ -164,7 +163,7 @@ class FactIndex:
     def candidates(self, scored: "Scored", depth: int, accept: Accept | None = None) -> tuple[Pool, Positions]:
         """Every document among the best `depth` of an arm, and where it lies."""
         keyword, exact, nearest = scored.keyword, scored.exact, scored.nearest
-        arms = [_Arm(nearest.top, nearest.every, NO_COSINE)] if nearest.is_on else []
+        arms = [_Arm(nearest.top, nearest.every, NO_COSINE)] if nearest else []
         if scored.has_terms:
             arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, NO_MATCH))
         if exact:
@@ -178,10 +177,16 @@ class FactIndex:
             is_chosen = is_best if is_chosen is None else is_chosen | is_best
         chosen = _NO_POSITIONS if is_chosen is None else is_chosen.nonzero()[0]
         rows = chosen.tolist()
+        if nearest:
+            cosines = nearest.cosines(chosen)
+        else:
+            # Filled in place: `np.full` costs twice as much, and each member of a hive would pay that.
+            cosines = np.empty(len(rows), dtype=np.float32)
+            cosines.fill(np.nan)
         pool = Pool(
             ids=tuple([self._ids[row] for row in rows]),
             keyword=keyword[chosen],
-            semantic=nearest.cosines(chosen),
+            semantic=cosines,
             exact=np.array([exact.get(p, 0.0) for p in rows], np.float32) if exact else np.zeros(len(rows), np.float32),
         )
         return pool, chosen
@@ -189,18 +194,14 @@ class FactIndex:
     def _scored_within(self, probe: Probe, part: Within) -> "Scored":
         keyword = self._keywords.scores_within(probe.terms, part)
         exact = {position: share for position, share in self._exact(probe.anchors).items() if part.mask[position]}
-        nearest, compared = self._nearest_within(probe, part)
-        return Scored(bool(probe.terms), keyword, exact, nearest, compared)
-
-    def _nearest_within(self, probe: Probe, part: Within) -> tuple["_Nearest", int]:
-        size = len(self._ids)
-        if self._vectors is None or probe.vector is None:
-            return _Nearest(None, None, size, None), 0
-        if self._choosing is not None and len(part.rows) > _CHOOSING_PER_HIT * probe.depth:
-            return _Nearest(self._vectors, probe.vector, size, None, part.rows), len(part.rows)
-        cosines = np.full(size, np.nan, dtype=np.float32)
-        cosines[part.rows] = self._vectors.cosines(probe.vector, part.rows)
-        return _Nearest(None, None, size, cosines), len(part.rows)
+        nearest = None
+        if self._vectors is not None and probe.vector is not None:
+            cosines = None
+            if self._choosing is None or len(part.rows) <= _CHOOSING_PER_HIT * probe.depth:
+                cosines = np.full(len(self._ids), np.nan, dtype=np.float32)
+                cosines[part.rows] = self._vectors.cosines(probe.vector, part.rows)
+            nearest = _Nearest(self._vectors, probe.vector, len(self._ids), cosines, part.rows)
+        return Scored(bool(probe.terms), keyword, exact, nearest, len(part.rows) if nearest else 0)
 
     def _take(self, top: Callable[[int], Positions], depth: int, accept: Accept | None) -> Positions:
         """The best `depth` acceptable positions: asks an arm for more until enough pass."""
@@ -303,7 +304,8 @@ class Scored:
     has_terms: bool
     keyword: Scores
     exact: Mapping[int, float]
-    nearest: "_Nearest"
+    nearest: "_Nearest | None"
+    """The vector arm, where meaning is compared."""
     compared: int
     """How many the vector arm chose from."""
     matched: Matched | None = None
@@ -345,20 +347,17 @@ class _Nearest:
     """The vector arm for one query; remembers the cosines it has seen, so that none is computed twice."""
 
     def __init__(
-        self, vectors: VectorArm | None, query: Vector | None, size: int, scanned: Scores | None, among: Positions | None = None
+        self, vectors: VectorArm, query: Vector, size: int, scanned: Scores | None, among: Positions | None = None
     ) -> None:
         """`scanned` are the cosines of all positions, where they are known; `among` the only ones that may be chosen."""
         self._vectors, self._query, self._among = vectors, query, among
-        self.is_on = scanned is not None or (query is not None and vectors is not None)
-        self._has_all = scanned is not None or not self.is_on
-        self._seen = scanned if scanned is not None else np.full(size if self.is_on else 0, np.nan, dtype=np.float32)
-        self.every = scanned if vectors is not None and len(vectors) == size else None
+        self._has_all = scanned is not None
+        self._seen = np.full(size, np.nan, dtype=np.float32) if scanned is None else scanned
+        self.every = scanned if among is None and len(vectors) == size else None
         """The cosines of all positions, if each has one."""
 
     def top(self, k: int) -> Positions:
-        if not self.is_on:
-            return _NO_POSITIONS
-        if self._has_all or self._vectors is None or self._query is None:
+        if self._has_all:
             return nearest(self._seen, k)[0]
         if self._among is not None and isinstance(self._vectors, Choosing):
             positions, cosines = self._vectors.top_among(self._query, self._among, k)
@@ -368,15 +367,8 @@ class _Nearest:
         return positions
 
     def cosines(self, positions: Positions) -> Scores:
-        if not self.is_on:
-            none = np.empty(len(positions), dtype=np.float32)
-            none.fill(np.nan)
-            return none
         scores = self._seen[positions]
-        if self._has_all or self._vectors is None or self._query is None:
-            return scores
-        unseen = np.flatnonzero(np.isnan(scores))
-        if len(unseen):
+        if not self._has_all and len(unseen := np.flatnonzero(np.isnan(scores))):
             scores[unseen] = self._vectors.cosines(self._query, positions[unseen])
         return scores
 

@@ -22,7 +22,7 @@ from hive_mind.model.probe import Occurrences
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.within import Added, Within
-from hive_mind.ranking.words.languages import GRAM, GRAM_WEIGHT
+from hive_mind.ranking.words import GRAM, GRAM_WEIGHT
 
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]

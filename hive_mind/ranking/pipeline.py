@@ -19,21 +19,20 @@ minimum of a pool, so adding a weak candidate never moves the others. Ranks mean
 raw scores came together.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.bounds import SHARE, Setting
-from hive_mind.model.probe import EvidenceColumns, Pool
+from hive_mind.model.probe import Pool
 from hive_mind.model.query import METHOD, ComponentScores, Contributions, Method
-from hive_mind.ranking.related.neighbours import gained
+from hive_mind.ranking.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best
 
-Item = TypeVar("Item", bound=Hashable)
 Scores = NDArray[np.float32]
 
 RRF_K = 60
@@ -52,10 +51,6 @@ _ROUNDED_TO_NONE = 1e-6
 """A cosine of no more than this is what adding up in single precision leaves of none."""
 _CONTRAST_OF_WORDS, _SHARE_OF_WORDS = 0.5, 0.25
 """Where meaning tells texts apart more than by this share of how words do, it takes over this share of the weight of words."""
-
-SEMANTIC_WEIGHT = 0.5
-CONFIRMATION_WEIGHT = 0.3
-TRUST_WEIGHT = 0.2
 
 
 def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[Scores, Scores]:
@@ -118,18 +113,6 @@ def _by_rank(scores: Scores, rows: NDArray[np.intp], order: NDArray[np.int64], d
     return part
 
 
-def rrf_merge(rankings: Sequence[Sequence[Item]], k: int = RRF_K) -> list[tuple[Item, float]]:
-    """Reciprocal rank fusion: Σ 1 / (k + rank), ranks from 1, best first; a list that lacks an item adds nothing.
-
-    Ties keep the order in which items were first seen.
-    """
-    scores: dict[Item, float] = {}
-    for ranking in rankings:
-        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
-            scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
-    return sorted(scores.items(), key=lambda scored: -scored[1])
-
-
 def confirmation_share(confirmations: float) -> float:
     """Confirmations as a figure in [0, 1]."""
     return min(max(confirmations, 0), CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL
@@ -138,23 +121,6 @@ def confirmation_share(confirmations: float) -> float:
 def trust_share(trust: float) -> float:
     """Trust in [0, 2] as a figure in [0, 1]."""
     return min(max(trust, 0.0), TRUST_MAX) / TRUST_MAX
-
-
-def hybrid_score_weighted(
-    semantic_similarity: float,
-    confirmation_count: int,
-    source_trust: float,
-    *,
-    semantic_weight: float = SEMANTIC_WEIGHT,
-    confirmation_weight: float = CONFIRMATION_WEIGHT,
-    trust_weight: float = TRUST_WEIGHT,
-) -> float:
-    """The formula of document 004: 0.5 · similarity + 0.3 · confirmations (five are full) + 0.2 · trust (2.0 is full)."""
-    return (
-        semantic_weight * semantic_similarity
-        + confirmation_weight * confirmation_share(confirmation_count)
-        + trust_weight * trust_share(source_trust)
-    )
 
 
 Parts = NDArray[np.floating[Any]]
@@ -237,16 +203,6 @@ class Ranked:
     contributions: Contributions
 
 
-def in_columns(evidence: EvidenceColumns) -> SupportOf:
-    """Looks up what came with the candidates."""
-
-    def support_of(rows: Rows) -> Support:
-        columns = (evidence.confirmations, evidence.trust, evidence.confidence)
-        return Support(*(column[rows].astype(np.float64) for column in columns))
-
-    return support_of
-
-
 def rank(
     pool: Pool,
     support_of: SupportOf,
@@ -266,24 +222,21 @@ def rank(
     relevance = keyword + semantic + lifted_by_others
     rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
     support = support_of(rows)
-    lifts = _lifts(support, chosen.evidence_strength)
+    # By evidence: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1].
+    strength = chosen.evidence_strength
+    lifts: Shares = (1.0 + strength * (0.6 * support.confirmations + 0.4 * support.trust)) / (1.0 + strength)
     scores = relevance[rows] * lifts + pool.exact[rows]
-    best = _first(scores, support.confidence, [pool.ids[row] for row in rows.tolist()], limit)
+    ids = [pool.ids[row] for row in rows.tolist()]
+    order = sorted(zip((-scores).tolist(), (-support.confidence).tolist(), ids, range(len(ids)), strict=True))
+    best = np.array([place for *_, place in order[:limit]], dtype=np.intp)
     first = rows[best]
     parts = [part[first].astype(np.float64) for part in (keyword, semantic, lifted_by_others)]
-    contributions = _contributions(parts, lifts[best], pool.exact[first], chosen.evidence_strength)
+    contributions = _contributions(parts, lifts[best], pool.exact[first], strength)
     columns = (pool.exact[first], support.confirmations[best], support.trust[best])
     cosines = [None if isnan(cosine) else cosine for cosine in pool.semantic[first].tolist()]
     components = map(ComponentScores, pool.keyword[first].tolist(), cosines, *(column.tolist() for column in columns))
-    ids = [pool.ids[row] for row in first.tolist()]
     # The figures they were sorted by: adding the contributions up in another order moves the last bits, and with them equals.
-    return list(map(Ranked, ids, scores[best].tolist(), components, contributions))
-
-
-def _first(scores: Shares, confidence: Shares, ids: Sequence[str], limit: int) -> Rows:
-    """Places of the best, best first."""
-    order = sorted(zip((-scores).tolist(), (-confidence).tolist(), ids, range(len(ids)), strict=True))
-    return np.array([place for *_, place in order[:limit]], dtype=np.intp)
+    return list(map(Ranked, [ids[place] for place in best.tolist()], scores[best].tolist(), components, contributions))
 
 
 def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) -> tuple[Parts, Parts]:
@@ -302,12 +255,6 @@ def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> 
     # A little below, because the final scores are added up in another order.
     floor = floor_of_best(least, limit) - 1e-6
     return np.flatnonzero((most >= floor) & (most > 0))
-
-
-def _lifts(support: Support, strength: float) -> Shares:
-    """The factor of relevance by evidence: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1]."""
-    lifts: Shares = (1.0 + strength * (0.6 * support.confirmations + 0.4 * support.trust)) / (1.0 + strength)
-    return lifts
 
 
 def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strength: float) -> list[Contributions]:

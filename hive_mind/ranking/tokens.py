@@ -1,6 +1,6 @@
 """The one tokenizer: text to terms, the same for facts, documents and questions.
 
-Terms are lower-cased, stripped of accents, freed of stop words and stemmed (`languages`). A code such as "CVE-2024-1234" or
+Terms are lower-cased, stripped of accents, freed of stop words and stemmed (`words`). A code such as "CVE-2024-1234" or
 "75.1725" gives its parts and itself, so that a search for the whole code can tell it from its neighbours. Figures come in one
 form, and a word that would be dropped stays where its capitals make a name of it (`names`).
 
@@ -15,9 +15,7 @@ from itertools import chain
 
 from hive_mind.model.figures import plain_figures
 from hive_mind.model.ids import HAN, KANA, UNSPACED, normal, with_hyphens
-from hive_mind.ranking.words.languages import GRAM, STOP_WORDS, grams, is_latin, is_marked, leaning, says_nothing, stem
-from hive_mind.ranking.words.names import MARK as NAMED
-from hive_mind.ranking.words.names import with_names
+from hive_mind.ranking.words import GRAM, LEANS, NAMED, STOP_WORDS, grams, is_latin, is_marked, says_nothing, stem, with_names
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -44,8 +42,6 @@ _REPEATING = regex("[々〻ゝヽ]")
 _REPEATED = regex(r"([^\W\d_])([々〻ゝヽ]+)")
 # "roll-back" is "rollback", "wi-fi" is "wifi"; nobody joins "two-dimensional"; with it Cranfield loses .4 points of nDCG@10.
 _COMPOUND = regex(r"(?=[^-]{1,5}-[^-]{1,5}\Z)(?=.{3,9}\Z)[^\W\d_]+-[^\W\d_]+")
-# "January 12th" is 12 January.
-_ORDINALS = ("st", "nd", "rd", "th")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
 _VOICED = "\u3099\u309a"
 _NUKTA = 7
@@ -78,7 +74,7 @@ def tokenize(text: str) -> list[str]:
 @remembered(_TEXTS_MAX)
 def terms_in(text: str) -> frozenset[str]:
     """The words of `text`, each once."""
-    return frozenset([word for piece in _pieces_of(chunks_of(text)) for word in piece[1]])
+    return frozenset(tokenize(text))
 
 
 def indexed_terms(text: str) -> list[str]:
@@ -126,7 +122,7 @@ def chunks_of(text: str) -> list[str]:
         text = _NOT_ASCII.sub(_bare, with_hyphens(text))
         if _UNSPACED.search(text):
             text = _BEFORE_LATIN.sub(r"\g<0> ", _BEHIND_LATIN.sub(r" \g<0>", text))
-    folded = with_names(plain_figures(text), STOP_WORDS).casefold()
+    folded = with_names(plain_figures(text)).casefold()
     if "'" in folded or "’" in folded:
         folded = _POSSESSIVE.sub("", folded)
     # Plain ASCII, the common case, is cut in fewer steps, and its chunks hold a run each but for a few.
@@ -141,7 +137,7 @@ def _pieces_of(chunks: list[str]) -> list[_Piece]:
 
 
 def piece_of(chunk: str) -> _Piece:
-    """How much a chunk leans to English (`languages.leaning`), and the words in it."""
+    """How many more function words of English it has than of others (`words.LEANS`), and the words in it."""
     # Long ones are rare and not repeated: remembering them would only hold memory.
     return _known_piece_of(chunk) if len(chunk) <= _TERM_CHARACTERS_MAX else _piece_of(chunk)
 
@@ -155,7 +151,7 @@ def _piece_of(chunk: str) -> _Piece:
     runs = _runs(chunk)
     # A chunk is a run nearly always.
     words = _split(runs[0]) if len(runs) == 1 else tuple([word for run in runs for word in _split(run)])
-    return leaning(runs), words
+    return sum([LEANS.get(run, 0) for run in runs]), words
 
 
 def _terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
@@ -235,16 +231,16 @@ def _split(run: str) -> tuple[str, ...]:
     if _is_word(run):
         # A single letter says nothing; a single digit may be a day or a count.
         says_nothing = run in STOP_WORDS or len(run) > _TERM_CHARACTERS_MAX or (len(run) == 1 and not run.isdigit())
-        return () if says_nothing else (_stem(run),)
+        return () if says_nothing else (stem(run),)
     if run.endswith(NAMED) and (bare := run.rstrip(NAMED)).isalpha() and (len(bare) == 1 or bare in STOP_WORDS):
         return (bare,)
     parts = _PART.findall(run)
     words = [word for part in parts for word in _words_of(part)]
-    terms = [_stem(word) for word in words if word not in STOP_WORDS and len(word) <= _TERM_CHARACTERS_MAX]
+    terms = [stem(word) for word in words if word not in STOP_WORDS and len(word) <= _TERM_CHARACTERS_MAX]
     if len(run) <= _TERM_CHARACTERS_MAX and ((len(parts) > 1 and _HAS_DIGIT.search(run)) or run.endswith(("+", "#"))):
         terms.append(run)
     elif _COMPOUND.fullmatch(run) and len(words) + (len(parts[0]) == 1) == len(parts):
-        terms.append(_stem("".join(parts)))
+        terms.append(stem("".join(parts)))
     return tuple(terms)
 
 
@@ -280,9 +276,3 @@ def _spaced(word: str) -> list[str]:
 def _stretches(run: str) -> list[str]:
     size = 3 if run[0] < _LETTERS_END else 2
     return [run[i : i + size] for i in range(len(run) - size + 1)] or [run]
-
-
-def _stem(word: str) -> str:
-    if word[0].isdigit() and word.endswith(_ORDINALS) and word[:-2].isdigit():
-        return word[:-2]
-    return word if word.isdigit() else stem(word)

@@ -43,8 +43,8 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Question
 from hive_mind.model.query import Hit
 from hive_mind.ranking.form import Worded
-from hive_mind.ranking.related.neighbours import Spoken
-from hive_mind.ranking.related.second_hop import Passage
+from hive_mind.ranking.neighbours import Spoken
+from hive_mind.ranking.question import Passage
 from hive_mind.runtime.replies import hit_reply
 from tests.builders import Home, fact
 from tests.chance import examples
@@ -55,9 +55,9 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 ROOMS = (
     "cognition.answering cognition.iso cognition.temporal cognition.extraction cognition.extractive cognition.replies "
     "memory.gate memory.entities memory.disputes memory.intake memory.asking memory.worth_knowing memory.editions "
-    "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.weights ranking.form ranking.related "
-    "runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files runtime.replies model.ids "
-    "model.fact counted"
+    "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.seed ranking.form "
+    "ranking.neighbours ranking.question runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files "
+    "runtime.replies model.ids model.fact counted"
 ).split()
 # What a text that no reader can use, and a statement that says nothing, are answered with.
 REFUSALS = (HiveError, UnusableReplyError)
@@ -67,16 +67,16 @@ OF_NO_TEXT = (
     "iso.written_week iso.written_weekend iso.written_year tallying.collected_answer quoting.strong "
     "quoting.chosen quoting.names_only aliases.answering_names asking.aggregated_of "
     "asking.first_of asking.shown_of asking.statistics_of asking.together intake.take_in intake.superseding "
-    "editions.timed weights.fixed weights.boosted weights.needs_no_meaning weights.are_codes "
+    "editions.timed seed.boosted seed.needs_no_meaning seed.are_codes seed.rrf_merge seed.seed_federated "
     "text_files.read_bytes text_files.read_text text_files.read_document "
     "replies.asked_patiently replies.found_reply replies.refusal "
     "contradiction.fused contradiction.vote "
     "fact.fact_of disputes.conflicts_of disputes.disputable disputes.likeliest_first disputes.with_rivals "
-    "second_hop.as_asked_once second_hop.expanded editions.edits_of editions.original_of editions.sources_of "
+    "question.as_asked_once question.expanded editions.edits_of editions.original_of editions.sources_of "
     "likelihood.evidence_of likelihood.likelihoods "
     "tallying.missing_members tallying.needs_tally tallying.tallied_answer "
-    "form.mixed_vector neighbours.gained second_hop.is_sure second_hop.lent second_hop.may_hop second_hop.naming_all "
-    "second_hop.second_probe second_hop.unscored "
+    "form.mixed_vector neighbours.gained question.lent question.naming_all question.ranking_of question.at_once "
+    "question.second_probe question.unscored "
 ).split()
 FACTS = st.builds(
     lambda content, concept, speaker, said_at, before, names: fact(

@@ -89,14 +89,12 @@ def _contact(home: Path) -> Any:
         raise ValueError(home)
     (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
     contact = json.loads(file.read_bytes())
-    if not isinstance(contact, dict) or contact.get("version") != __version__ or _is_other(contact.get("answering")):
+    if not isinstance(contact, dict) or contact.get("version") != __version__:
+        raise ValueError(contact)
+    if settings_given().get(ANSWERING_GIVEN, contact.get("answering")) != contact.get("answering"):
         # The whole command line says so, and asks it all the same.
         raise ValueError(contact)
     return contact
-
-
-def _is_other(answering: object) -> bool:
-    return settings_given().get(ANSWERING_GIVEN, answering) != answering
 
 
 def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:

@@ -15,8 +15,7 @@ from hive_mind.memory.intake import statement
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import LIMIT, Hit, Method, Query
-from hive_mind.ranking.pipeline import hybrid_score_weighted, rrf_merge
-from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
+from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, hybrid_score_weighted, rrf_merge, seed_federated
 
 CANDIDATES_PER_HIT = 5
 """Raise it and newer facts that have less to do with the question come up."""

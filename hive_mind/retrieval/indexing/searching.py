@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.probe import Anchors, Pool, Probe
-from hive_mind.ranking import distraction, question, weights
+from hive_mind.ranking import distraction, question, seed
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.distraction import Cut, Likeness, cut, diversified, likeness_of_terms, likeness_of_vectors
 from hive_mind.ranking.inverted import inverse_document_frequency
@@ -85,7 +85,7 @@ def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | 
     named_anchors = anchors(query) if retrieval.adaptive in ("anchors", "both") else Anchors()
     semantic = retrieval.semantic_weight
     if retrieval.adaptive in ("weights", "both"):
-        semantic = weights.adaptive(query, semantic).semantic
+        semantic = seed.adaptive(query, semantic).semantic
     boosts = config.boosts
     settings = RankingSettings(
         semantic_weight=semantic,
@@ -104,7 +104,7 @@ def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: st
         return False
     probe = Probe(tuple(tokenize(query)), named_anchors, None, 1)
     exact = memory.index.scored(probe, _within(memory, config)).exact
-    return weights.needs_no_meaning(named_anchors, max(exact.values(), default=0.0))
+    return seed.needs_no_meaning(named_anchors, max(exact.values(), default=0.0))
 
 
 def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> Ranking:

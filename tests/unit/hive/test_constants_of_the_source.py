@@ -45,9 +45,9 @@ def is_ours_or_differs_on_purpose(name: str, found: object, theirs: object, text
     ("name", "module", "where", "theirs"),
     [
         ("DEFAULT_BROADCAST_THRESHOLD", federated, "Federated.broadcast_threshold", 0.9),
-        ("DEFAULT_SEMANTIC_WEIGHT", pipeline, "SEMANTIC_WEIGHT", 0.5),
-        ("DEFAULT_CONFIRMATION_WEIGHT", pipeline, "CONFIRMATION_WEIGHT", 0.3),
-        ("DEFAULT_TRUST_WEIGHT", pipeline, "TRUST_WEIGHT", 0.2),
+        ("DEFAULT_SEMANTIC_WEIGHT", seed, "SEMANTIC_WEIGHT", 0.5),
+        ("DEFAULT_CONFIRMATION_WEIGHT", seed, "CONFIRMATION_WEIGHT", 0.3),
+        ("DEFAULT_TRUST_WEIGHT", seed, "TRUST_WEIGHT", 0.2),
         ("DEFAULT_GOSSIP_FANOUT", gossip, "GossipSettings.fanout", 2),
         ("DEFAULT_GOSSIP_TOP_K", gossip, "GossipSettings.top_k", 10),
         ("GOSSIP_MIN_CONFIDENCE", gossip, "GossipSettings.min_confidence", 0.3),
@@ -83,10 +83,10 @@ def test_functions_use_the_constants_when_nobody_names_others():
     def of(function: object, parameter: str) -> object:
         return inspect.signature(function).parameters[parameter].default
 
-    assert of(pipeline.hybrid_score_weighted, "semantic_weight") == pipeline.SEMANTIC_WEIGHT
-    assert of(pipeline.hybrid_score_weighted, "confirmation_weight") == pipeline.CONFIRMATION_WEIGHT
-    assert of(pipeline.hybrid_score_weighted, "trust_weight") == pipeline.TRUST_WEIGHT
-    assert of(pipeline.rrf_merge, "k") == pipeline.RRF_K
+    assert of(seed.hybrid_score_weighted, "semantic_weight") == seed.SEMANTIC_WEIGHT
+    assert of(seed.hybrid_score_weighted, "confirmation_weight") == seed.CONFIRMATION_WEIGHT
+    assert of(seed.hybrid_score_weighted, "trust_weight") == seed.TRUST_WEIGHT
+    assert of(seed.rrf_merge, "k") == pipeline.RRF_K
     assert of(node_policy.decayed, "rate_per_hour") == default(ExpirySettings, "decay_per_hour")
     assert FactTTL(0) == FactTTL(0, default(ExpirySettings, "max_age_hours"), default(ExpirySettings, "decay_per_hour"))
     assert beta_trust(0, 0) == NOBODY.trust

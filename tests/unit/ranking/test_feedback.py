@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.model.query import TermStatistics
-from hive_mind.ranking.related.second_hop import as_asked_once, expanded, with_more
+from hive_mind.ranking.question import as_asked_once, expanded, with_more
 from hive_mind.ranking.tokens import tokenize
 from tests.builders import fact
 

@@ -9,18 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.model.probe import Pool
-from hive_mind.ranking import pipeline
-from hive_mind.ranking.pipeline import (
-    RankingSettings,
-    balanced,
-    confirmation_share,
-    hybrid_score_weighted,
-    linear,
-    rank,
-    rrf_merge,
-    trust_share,
-)
-from hive_mind.ranking.seed import Collected, seed_federated
+from hive_mind.ranking import pipeline, seed
+from hive_mind.ranking.pipeline import RankingSettings, balanced, confirmation_share, linear, rank, trust_share
+from hive_mind.ranking.seed import Collected, hybrid_score_weighted, rrf_merge, seed_federated
 from tests.supports import FactSupport, alike, by_id
 
 SHARE = st.floats(0, 1)
@@ -36,7 +27,7 @@ def pool(rows: list[tuple[float, float]], exact: list[float] | None = None) -> P
 
 def test_the_published_constants_are_the_defaults():
     assert pipeline.RRF_K == 60
-    assert (pipeline.SEMANTIC_WEIGHT, pipeline.CONFIRMATION_WEIGHT, pipeline.TRUST_WEIGHT) == (0.5, 0.3, 0.2)
+    assert (seed.SEMANTIC_WEIGHT, seed.CONFIRMATION_WEIGHT, seed.TRUST_WEIGHT) == (0.5, 0.3, 0.2)
     assert hybrid_score_weighted(1.0, 5, 2.0) == pytest.approx(1.0)
     assert hybrid_score_weighted(0.8, 2, 1.0) == pytest.approx(0.5 * 0.8 + 0.3 * 2 / 5 + 0.2 * 1 / 2)
     assert hybrid_score_weighted(1.0, 0, 0.0, semantic_weight=0.9) == pytest.approx(0.9)

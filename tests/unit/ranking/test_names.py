@@ -2,8 +2,8 @@
 
 import pytest
 
-from hive_mind.ranking.tokens import STOP_WORDS, tokenize
-from hive_mind.ranking.words.names import with_names
+from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.words import with_names
 from tests.growth import costly
 
 
@@ -65,4 +65,4 @@ def test_a_brand_is_one_word(word: str):
 
 def test_time_grows_with_the_text_and_not_with_its_square():
     hostile = ["A ", "A", "aA", "Aa ", "a A ", "IT ", "IT, ", "Will ", "aBc", "γ ", "a γ", "Б "]
-    assert costly(lambda text: with_names(text, STOP_WORDS), hostile, 30_000) == []
+    assert costly(lambda text: with_names(text), hostile, 30_000) == []

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import NOWHERE, Pool
+from hive_mind.ranking.neighbours import gained, place_of, speakers_named
 from hive_mind.ranking.pipeline import RankingSettings, Related, rank
-from hive_mind.ranking.related.neighbours import gained, place_of, speakers_named
 from tests.builders import fact
 from tests.supports import alike
 

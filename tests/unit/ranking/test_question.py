@@ -10,8 +10,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method, Query
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.ranking.question import InColumns, Ranking, Reading, at_once, ranking_of
-from hive_mind.ranking.related.second_hop import WEIGHT
+from hive_mind.ranking.question import NAMES_WEIGHT, InColumns, Ranking, Reading, at_once, ranking_of
 from tests.builders import fact
 
 QUESTION = Query("Where was the author of Ash born?", 2)
@@ -62,7 +61,7 @@ def test_the_best_is_read_with_those_that_are_shown_and_its_names_are_the_second
     assert [(reading.ids, len(reading.beside)) for reading in world.readings] == [([NOVEL.id], 2)]
     assert world.probes[1].terms == ("ivo", "kern", "triest")
     assert contents(ranking, 3)[2] == BIRTH.content
-    assert ranking.lent == pytest.approx({NOVEL.id: WEIGHT, BIRTH.id: WEIGHT})
+    assert ranking.lent == pytest.approx({NOVEL.id: NAMES_WEIGHT, BIRTH.id: NAMES_WEIGHT})
     assert [part.pool.ids for part in ranking.passed] == [(BIRTH.id,)]
 
 
@@ -95,6 +94,26 @@ def test_nothing_found_is_not_read():
     world = World(FACTS, candidates({}))
     assert contents(world.ranked()) == []
     assert world.readings == []
+
+
+@pytest.mark.parametrize(("next_best", "goes_on"), [(2.0, False), (3.0, True)])
+def test_where_the_first_is_far_ahead_of_the_next_there_is_no_need_to_look_further(next_best: float, goes_on: bool):
+    world = World(FACTS, candidates({NOVEL: 5.0, OTHERS[0]: next_best}))
+    world.ranked()
+    assert bool(world.readings) is goes_on
+
+
+def test_one_alone_leads_no_further():
+    world = World(FACTS, candidates({NOVEL: 5.0}))
+    world.ranked()
+    assert world.readings == []
+
+
+@pytest.mark.parametrize("text", ["the", "INC-9037"])
+def test_a_question_without_words_or_of_identifiers_alone_goes_no_further(text: str):
+    world = World(FACTS)
+    at_once(ranking_of(Query(text, 2), None, 2, RankingSettings()), world.gather, world.read)
+    assert (len(world.probes), world.readings) == (1, [])
 
 
 def test_without_a_second_hop_one_round_is_all():

@@ -1,18 +1,16 @@
 """What the best passages name is asked for, too, and never outranks what the question itself finds by much."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hive_mind.model.probe import Anchors, Pool, Probe
-from hive_mind.ranking.related.second_hop import (
+from hive_mind.ranking.question import (
     INSTEAD_WEIGHT,
     LOOKED_AT,
-    WEIGHT,
-    is_sure,
+    NAMES_WEIGHT,
     lent,
-    may_hop,
     names_beyond,
     naming_all,
     second_probe,
@@ -25,11 +23,6 @@ BY_NAMES = replace(PROBE, anchors=Anchors())
 CASE = Probe(("end", "inc", "9037", "inc-9037"), Anchors((("inc-9037",),)), np.float32([1, 0]), depth=7)
 OPENED = fact("CRIT juniper-10 no answer for 90s at 2026-03-18T10:00, opened INC-9037")
 NOVEL = fact("Ash is a novel that the poet Ivo Kern wrote in Trieste.")
-
-
-@dataclass(frozen=True)
-class Place:
-    score: float
 
 
 def pool_of(**keyword: float) -> Pool:
@@ -67,27 +60,17 @@ def test_a_long_passage_leads_to_what_it_names_first():
     assert (names[0], names[-1]) == ("nameax", "namepx")
 
 
-@pytest.mark.parametrize(("scores", "sure"), [((0.9,), True), ((0.9, 0.4), True), ((0.9, 0.5), False), ((), True)])
-def test_where_the_first_answer_is_far_ahead_there_is_no_need_to_look_further(scores: tuple[float, ...], sure: bool):
-    assert is_sure([Place(score) for score in scores]) is sure
-
-
 def test_where_the_names_of_the_best_are_of_no_use_only_its_identifiers_lead_on():
     assert second_probe(PROBE, None) is None
     assert second_probe(CASE, None, [OPENED]) is not None
 
 
-@pytest.mark.parametrize(
-    ("probe", "may"), [(PROBE, True), (replace(PROBE, terms=()), False), (replace(PROBE, anchors=Anchors((), True)), False)]
-)
-def test_a_question_without_words_or_of_identifiers_alone_goes_no_further(probe: Probe, may: bool):
-    assert may_hop(probe) is may
-
-
 def test_the_best_match_of_the_names_gains_most_and_the_passage_that_has_them_as_much():
     second = pool_of(novel=9.0, poet=4.0, town=1.0)
 
-    assert lent(BY_NAMES, second, pool_of(), "novel") == pytest.approx({"novel": WEIGHT, "poet": WEIGHT, "town": WEIGHT / 4})
+    assert lent(BY_NAMES, second, pool_of(), "novel") == pytest.approx(
+        {"novel": NAMES_WEIGHT, "poet": NAMES_WEIGHT, "town": NAMES_WEIGHT / 4}
+    )
 
 
 def test_names_that_are_common_beside_what_was_asked_for_gain_less():
@@ -95,7 +78,7 @@ def test_names_that_are_common_beside_what_was_asked_for_gain_less():
 
     gains = lent(BY_NAMES, second, first, "novel")
 
-    assert gains == pytest.approx({"novel": WEIGHT / 3, "poet": WEIGHT / 3})
+    assert gains == pytest.approx({"novel": NAMES_WEIGHT / 3, "poet": NAMES_WEIGHT / 3})
 
 
 @pytest.mark.parametrize("further", [BY_NAMES, CASE])

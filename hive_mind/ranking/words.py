@@ -1,13 +1,16 @@
-"""Languages as terms need them: which stemmer, whether a text is English, and the parts of words that stand in for stems.
+"""Words as terms need them: which language, which stemmer, the parts that stand in for stems, and words that are names.
 
 Nothing is guessed from statistics, so that each member of a hive comes to the same terms. The script of a word names its stemmer.
 Of texts in Latin letters those are English that have more of its function words than of others': of the rest, no stemmer is
 chosen, as stretches of four letters ("grams") find more there than the language's own stemmer does (docs/adr/0003-ranking.md).
 They also find what stands within a compound, and the same name in another case.
+
+Names may look like words of no weight: IT, US and WHO, Will, plan B, ward C, sensor γ; and words stand within getUserById. Their
+capitals, and what stands beside them, tell; so they are found before a text loses its capitals.
 """
 
+import re
 import threading
-from collections.abc import Iterable
 
 import Stemmer
 
@@ -84,7 +87,10 @@ _OTHER_SCRIPTS = frozenset(
     """.split()
 )
 
-_LEANS = dict.fromkeys(_OTHER_WORDS, -1) | dict.fromkeys(_ENGLISH, 1) | dict.fromkeys(_ENGLISH & _OTHER_WORDS, 0)
+LEANS = dict.fromkeys(_OTHER_WORDS, -1) | dict.fromkeys(_ENGLISH, 1) | dict.fromkeys(_ENGLISH & _OTHER_WORDS, 0)
+"""1 for each function word of English, -1 for those of other languages in Latin letters: a text of less than 0 is not English."""
+# "January 12th" is 12 January.
+_ORDINALS = ("st", "nd", "rd", "th")
 _LATIN_MARKED = regex("[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u1e00-\u1eff]")
 # The first letter's script decides. Others are left as they are written.
 _STEMMERS = (
@@ -105,11 +111,6 @@ def is_latin(word: str) -> bool:
     return word[0] < _LATIN_END
 
 
-def leaning(runs: Iterable[str]) -> int:
-    """How many more function words of English a text has than of other languages in Latin letters; below 0: it is not English."""
-    return sum([_LEANS.get(run, 0) for run in runs])
-
-
 def says_nothing(run: str, is_english: bool) -> bool:
     """Whether a run is a function word of its language."""
     return run in _OTHER_SCRIPTS or (run in _OTHER_WORDS and not is_english)
@@ -121,8 +122,13 @@ def is_marked(text: str) -> bool:
 
 
 def stem(word: str) -> str:
-    """By the stemmer of its script; in Latin letters by that of English, as a name is in all languages."""
-    language, first, stemmers = "english", word[0], _local.__dict__
+    """By the stemmer of its script; in Latin letters by that of English, as a name is in all languages. A number as it is."""
+    first = word[0]
+    if first.isdigit() and word.endswith(_ORDINALS) and word[:-2].isdigit():
+        return word[:-2]
+    if word.isdigit():
+        return word
+    language, stemmers = "english", _local.__dict__
     if first >= _LATIN_END:
         language = next((name for begin, end, name in _STEMMERS if begin <= first <= end), "")
     if not language:
@@ -137,3 +143,98 @@ def grams(word: str, step: int = _GRAM_STEP) -> list[str]:
         return []
     bounded = f"_{word}_"
     return [GRAM + bounded[i : i + _GRAM_CHARACTERS] for i in range(0, len(bounded) - _GRAM_CHARACTERS + 1, step)]
+
+
+NAMED = "_"
+"""Behind a word that is a name."""
+
+# Each pattern begins with a capital, which is quickly looked for.
+_CAPITALS = regex(r"[A-Z](?<![\w.:/@&'’-][A-Z])[A-Z]{0,6}(?![\w'’+#]|[.:/@&-]\w)(?:[ ,/&]{1,2}[A-Z]+(?!\w)){0,12}")
+_CAPITAL = regex(r"[A-Z]+")
+# More capitals side by side are a shout, and tell nothing.
+_CAPITALS_MAX = 2
+_TITLED = regex(r"[A-Z](?<=[a-z] [A-Z])[a-z]{1,6}(?= [a-z]|[.?!,;]|$)", re.MULTILINE)
+_WILL = regex(
+    r"Will(?<!\w....)(?= (?:[a-z]{2,20}ed|is|was|has|had|can|could|says|said|went|works|runs|owns|leads|likes|lives|and)\b)"
+)
+_OPENING_VOWELS = frozenset("AEIOUY")
+# A letter of another alphabet: in capitals behind a word, or Greek behind a word that is not.
+_LETTER = regex("[^\x00-\x7f](?<=[^\\W\\d_])(?<=\\w [^\x00-\x7f])(?![\\w'’]|[.:/@&-]\\w)")
+_GREEK = regex("[α-ω](?<=[a-z] [α-ω])(?!\\w)")
+_HUMP = regex(r"[A-Z](?<=[a-z][A-Z])[a-z]")
+_HUMPS = regex(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD_CHARACTERS_MAX = 64
+# Of ASCII: capitals, small letters, spaces, and all else. Whether a text has anything to look for shows in it at once.
+_SHAPES = bytes(
+    ord("A" if chr(code).isupper() else "a" if chr(code).islower() else " " if code == 32 else ".") for code in range(128)
+)
+_SHAPES += bytes(128)
+_SENTENCE_ENDS = frozenset('.!?:\n\x1e"“(')
+
+
+def with_names(text: str) -> str:
+    """The text with a mark behind each name that is written like one of `STOP_WORDS` or is a letter, and with what humps part."""
+    is_ascii = text.isascii()
+    shape = text.encode().translate(_SHAPES) if is_ascii else b""
+    if not is_ascii or b"aAa" in shape:
+        text = _parted(text)
+        shape = text.encode().translate(_SHAPES) if is_ascii else b""
+    if not is_ascii or b"A" in shape.replace(b"Aa", b""):
+        text = _CAPITALS.sub(_capitals, text)
+    if "Will" in text:
+        text = _WILL.sub(_marked, text)
+    if not is_ascii or b"a Aa" in shape:
+        text = _TITLED.sub(lambda match: _marked(match) if match[0].lower() in STOP_WORDS else match[0], text)
+    if is_ascii:
+        return text
+    return _GREEK.sub(_marked, _LETTER.sub(lambda match: _marked(match) if match[0].isupper() else match[0], text))
+
+
+def _marked(match: re.Match[str]) -> str:
+    return f"{match[0]}{NAMED}"
+
+
+def _capitals(match: re.Match[str]) -> str:
+    run = match[0]
+    if len(run) > 1 and run.isalpha():
+        return _marked(match) if run.lower() in STOP_WORDS else run
+    if len(_CAPITAL.findall(run)) > _CAPITALS_MAX:
+        return run
+    opens = _opens(match.string, match.start())
+    return _CAPITAL.sub(lambda word: _marked(word) if _is_named(word[0], opens=opens and word.start() == 0) else word[0], run)
+
+
+def _is_named(word: str, *, opens: bool) -> bool:
+    if len(word) > 1:
+        return word.lower() in STOP_WORDS
+    return word != "I" and not (opens and word in _OPENING_VOWELS)
+
+
+def _opens(text: str, start: int) -> bool:
+    """Whether a sentence begins here, as far as the signs before it tell."""
+    before = text[max(0, start - 2) : start].rstrip(" ")
+    return not before or before[-1] in _SENTENCE_ENDS
+
+
+def _parted(text: str) -> str:
+    """With the parts of each word in camel case behind it."""
+    pieces: list[str] = []
+    end = 0
+    for hump in _HUMP.finditer(text):
+        if hump.start() < end:
+            continue
+        first, last = _word_around(text, hump.start())
+        word = text[first:last]
+        if last - first <= _WORD_CHARACTERS_MAX and word[:2].islower():
+            pieces += [text[end:last], " ", _HUMPS.sub(" ", word)]
+            end = last
+    return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def _word_around(text: str, place: int) -> tuple[int, int]:
+    first = last = place
+    while first > 0 and place - first <= _WORD_CHARACTERS_MAX and text[first - 1].isalnum():
+        first -= 1
+    while last < len(text) and last - place <= _WORD_CHARACTERS_MAX and text[last].isalnum():
+        last += 1
+    return first, last
