@@ -83,21 +83,6 @@ def ending_signals(*first: signal.Signals) -> list[signal.Signals]:
     return [number for number in signals if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
 
-@contextmanager
-def ending_on_signals() -> Iterator[Ending]:
-    """While it lasts, the signals do what Ctrl-C does. In another thread than the first they stay what they are."""
-    ending = Ending()
-    if threading.current_thread() is not threading.main_thread():
-        yield ending
-        return
-    before = {number: signal.signal(number, ending) for number in ending_signals()}
-    try:
-        yield ending
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _nothing() -> None:
     pass
 
@@ -165,27 +150,34 @@ def _options_of(group: inspect.Parameter) -> list[inspect.Parameter]:
 
 @contextmanager
 def exit_codes() -> Iterator[Ending]:
-    """Errors raised on purpose, and signals that end a process, become a line on stderr and an exit code."""
-    with ending_on_signals() as ending:
-        try:
-            yield ending
-        except HiveError as error:
-            say(f"error: {error}", style="red")
-            raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
-        except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
-            say(str(stop) or "stopped; whatever was finished before is kept")
-            raise _exit(ending.code) from None
-        except BrokenPipeError:
-            # Drop the text still buffered, which has no reader; without this Python would complain about it at exit.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
-            raise _exit(NO_READER) from None
-        except OSError as error:
-            if error.errno not in _ADVICE:
-                raise
-            say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
-            raise _exit(FAILED) from None
+    """Errors raised on purpose, and signals that end a process, become a line on stderr and an exit code.
+
+    While it lasts, the signals do what Ctrl-C does. In another thread than the first they stay what they are.
+    """
+    ending, is_first = Ending(), threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, ending) for number in ending_signals()} if is_first else {}
+    try:
+        yield ending
+    except HiveError as error:
+        say(f"error: {error}", style="red")
+        raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
+    except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
+        say(str(stop) or "stopped; whatever was finished before is kept")
+        raise _exit(ending.code) from None
+    except BrokenPipeError:
+        # Drop the text still buffered, which has no reader; without this Python would complain about it at exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        raise _exit(NO_READER) from None
+    except OSError as error:
+        if error.errno not in _ADVICE:
+            raise
+        say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
+        raise _exit(FAILED) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _exit(code: int) -> Exception:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,9 +21,6 @@ from hive_mind.cli.running import command
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.runtime.settings import secret, settings_given
 from hive_mind.safe_files import write_whole
-
-if TYPE_CHECKING:
-    pass
 
 
 class Client(StrEnum):

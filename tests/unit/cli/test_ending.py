@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from hive_mind.cli.running import command, ending_on_signals, ending_signals, exit_codes
+from hive_mind.cli.running import command, ending_signals, exit_codes
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 HANDLED = [number for number, _ in CODES]
@@ -73,7 +73,7 @@ def test_what_was_ignored_stays_ignored(number):
     before = signal.signal(number, signal.SIG_IGN)
     try:
         assert number not in ending_signals()
-        with ending_on_signals():
+        with exit_codes():
             os.kill(os.getpid(), number)
     finally:
         signal.signal(number, before)
@@ -96,7 +96,7 @@ def test_in_another_thread_signals_stay_what_they_are():
     seen: list[object] = []
 
     def work() -> None:
-        with ending_on_signals():
+        with exit_codes():
             seen.extend(signal.getsignal(number) for number in HANDLED)
 
     thread = threading.Thread(target=work)
