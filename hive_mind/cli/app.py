@@ -175,11 +175,17 @@ def _new(**settings_of_typer: Any) -> typer.Typer:
     return typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, context_settings=settings, **settings_of_typer)
 
 
-def commands_in(module: str) -> typer.Typer:
-    """The commands of a module of this package: those of its `group`, which has a name if they stand below one."""
+@cache
+def commands_in(module: str) -> Mapping[str, Any]:
+    """The commands of a module of this package, by name: those of its `group`, which has a name if they stand below one.
+
+    Once for all calls of one process: to look at every option of a group takes longer than many a command.
+    """
     commands = _new()
     commands.add_typer(import_module(f"hive_mind.cli.{module}").group)
-    return commands
+    group = typer.main.get_group(commands)
+    _let_help_flow(group)
+    return group.commands
 
 
 class Commands(TyperGroup):
@@ -190,7 +196,7 @@ class Commands(TyperGroup):
         if cmd_name not in ENTRIES:
             self.commands.update({entry.name: _listed(entry) for entry in ENTRIES.values() if entry.name not in self.commands})
         elif cmd_name not in self.commands:
-            self.commands.update(_loaded(ENTRIES[cmd_name].module))
+            self.commands.update(commands_in(ENTRIES[cmd_name].module))
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -203,14 +209,6 @@ class Commands(TyperGroup):
             super().format_help(ctx, formatter)
         finally:
             self.commands = loaded
-
-
-@cache
-def _loaded(module: str) -> Mapping[str, Any]:
-    """Once for all calls of one process: to look at every option of a group takes longer than many a command."""
-    group = typer.main.get_group(commands_in(module))
-    _let_help_flow(group)
-    return group.commands
 
 
 def _listed(entry: Entry) -> TyperCommand:

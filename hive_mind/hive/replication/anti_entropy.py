@@ -271,11 +271,9 @@ class HandingOver:
         """The partitions of which a holder has all that is here, and knows of everything that was here and is gone."""
         if (holder, state.session) not in self._sessions_asked:
             return []
-        claimed = [(over, shares[over.partition]) for over in state.taken_over if over.partition in shares]
-        return [over.partition for over, share in claimed if self._is_true(over, holder, state.session, share)]
-
-    def _is_true(self, claim: TakenOver, holder: str, session: bytes, share: PartitionReplica) -> bool:
-        return compare_digest(claim.proof, self._proof(session, self._node, holder, share))
+        claimed = [(claim, shares[claim.partition]) for claim in state.taken_over if claim.partition in shares]
+        proofs = [(claim, self._proof(state.session, self._node, holder, share)) for claim, share in claimed]
+        return [claim.partition for claim, proof in proofs if compare_digest(claim.proof, proof)]
 
     def _proof(self, session: bytes, leaver: str, holder: str, share: PartitionReplica) -> bytes:
         key = blake2b(_encode(("handed-over/1", session, leaver, holder, share.partition)), digest_size=PROOF_BYTES).digest()

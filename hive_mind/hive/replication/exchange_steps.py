@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from hive_mind.crdt.context import DOT_BYTES, unpack
@@ -158,16 +159,12 @@ def joinable(
 
 def _end_of(dot: Dot, spans: Sequence[NamedSpan]) -> bytes:
     """The last possible dot of the span that `dot` is in; b"" if it is in none. Spans are in order."""
-    place = bisect_right(spans, dot, key=_low) - 1
+    place = bisect_right(spans, dot, key=attrgetter("low")) - 1
     if place < 0 or (spans[place].high and dot >= spans[place].high):
         return b""
     high = spans[place].high
     # A stranger may name a bound that is longer than a dot.
     return before(high[:DOT_BYTES].ljust(DOT_BYTES, b"\0")) if high else b"\xff" * DOT_BYTES
-
-
-def _low(span: NamedSpan) -> bytes:
-    return span.low
 
 
 def in_order(assertions: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:

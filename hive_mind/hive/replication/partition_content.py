@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import chain
+from operator import itemgetter
 
 import msgspec
 
@@ -135,7 +136,7 @@ class PartitionContent:
         # Versions of one set only: where what was seen is forgotten another one takes its place, and counts anew.
         if members is not self.members or version != self.members.version:
             hasher = blake2b(digest_size=32)
-            for dot, assertion in sorted(self._sealed.items(), key=_dot):
+            for dot, assertion in sorted(self._sealed.items(), key=itemgetter(0)):
                 hasher.update(_encode((dot, assertion.seal or assertion.assertion)))
             digest = hasher.digest()
             self._content_digest = self.members, self.members.version, digest
@@ -193,10 +194,6 @@ class PartitionContent:
 def age(assertion: Sealed) -> tuple[Stamp, Dot]:
     """Sorts assertions, the oldest first, in the same order everywhere."""
     return assertion.assertion.stamp, assertion.dot
-
-
-def _dot(entry: tuple[Dot, Sealed]) -> Dot:
-    return entry[0]
 
 
 # Every node decides such removals by itself; a proof of them convinces no other node.

@@ -107,7 +107,9 @@ class JournalMerger:
             elif record.table == PROOFS:
                 self._proofs.setdefault(record.key, set()).add(record.value)
             elif record.table == HEADS:
-                self._take_head(record)
+                head, former = _decode_head(record.value), self._heads.get(record.key)
+                if former is None or former.counter < head.counter:
+                    self._heads[record.key] = head
             elif record.table == REGISTRY:
                 self._registry.take([_decode_entry(record.value)], None)
             elif _is_own(record):
@@ -128,11 +130,6 @@ class JournalMerger:
         if record.key not in self._sealed and has_its_id((assertion := _decode_sealed(record.value)).assertion):
             self._sealed[record.key] = assertion
         journal.live.add(record.key)
-
-    def _take_head(self, record: Put) -> None:
-        head, former = _decode_head(record.value), self._heads.get(record.key)
-        if former is None or former.counter < head.counter:
-            self._heads[record.key] = head
 
     def _gone(self) -> set[Place]:
         """A dot that was seen and is gone was removed; and a proof may arrive before its dot."""

@@ -116,7 +116,7 @@ def _is_there(name: str, within: str | None) -> bool:
 @lru_cache
 def _below(name: str) -> frozenset[str] | None:
     """The commands of a group; None where it is none."""
-    commands = getattr(typer.main.get_group(commands_in(ENTRIES[name].module)).commands.get(name), "commands", None)
+    commands = getattr(commands_in(ENTRIES[name].module).get(name), "commands", None)
     return None if commands is None else frozenset(commands)
 
 

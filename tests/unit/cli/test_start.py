@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import typer
 
 from hive_mind import __main__
 from hive_mind.cli.app import ENTRIES, commands_in
@@ -124,9 +123,7 @@ def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):
 
 @pytest.mark.parametrize("module", sorted({entry.module for entry in ENTRIES.values()}))
 def test_commands_are_listed_under_the_names_they_have_and_with_what_their_help_begins_with(module):
-    commands = typer.main.get_group(commands_in(module)).commands
-
-    assert {name: (command.help or "").partition("\n")[0] for name, command in commands.items()} == {
+    assert {name: (command.help or "").partition("\n")[0] for name, command in commands_in(module).items()} == {
         entry.name: entry.summary for entry in ENTRIES.values() if entry.module == module
     }
 
