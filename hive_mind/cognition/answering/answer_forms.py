@@ -38,11 +38,14 @@ _SPANS = (
     "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
     "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
 )
-_MOMENTS = "christmas|easter|now|soon|past|after|before|until|when|since|once"
+_MOMENTS = "christmas|easter|now|soon|after|before|until|when|since|never|always|forever|indefinitely|nie|immer"
+_HOUR_BEFORE = "at|by|from|to|till|until|past|before|after|about|around|um|ab|bis|gegen|vor|nach|halb"
 _QUANTITIES = (
     "headcount|pressure|weight|load|temperature|voltage|speed|power|output|consumption|volume|capacity|distance|length|height|width|"
     "depth|size|age|budget|amount|number|percentage|share"
 )
+# They listen at a port, and ships call at one of another kind.
+_SERVING = "listen\\w*|servers?|services?|gateways?|relays?|brokers?|proxy|apis?|https?|clients?|dashboard|database|endpoint"
 # Things that an office or a maker numbers.
 _NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
@@ -55,13 +58,14 @@ COLOURS = (
 # The person meant need not have a name.
 _PEOPLE = (
     "team|staff|crew|committee|guard|deputy|everybody|nobody|somebody|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
-    "users?|root|they|caretaker|porter|we|i|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
+    "users?|root|caretaker|porter|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
     "apprentices?|trainees?|interns?|nurses?|chair|clerks?|landlord|tenants?|customers?|students?|captain|president|minister|"
     "(?:engine|manag|offic|driv|teach|own|found|build|keep|buy|sell|farm|bak|paint|work|play|lead|sing|writ|lawy)ers?|"
     r"(?:direct|operat|doct|auth|edit|inspect|vend|visit|act|supervis|spons)ors?|\w{3,20}(?:ist|ian|man|woman|men|women)s?"
 )
 _WORD = regex(r"[^\W\d_][\w'’-]*")
-_NUMBER = regex(rf"\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)
+# By itself: the 7 of "fa7f3f17", "pumps-7" and "#7" counts nothing.
+_NUMBER = regex(rf"(?<![\w#/.])(?<!\w-)\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)
 
 
 class _Form(NamedTuple):
@@ -75,8 +79,8 @@ class _Form(NamedTuple):
     """One of which a column has, where a bare field of its row may answer."""
     is_distinctive: bool = False
     """Texts of this form are rare: where a thing has one, it is the one that is asked for."""
-    is_needed: bool = True
-    """Without it a text does not answer."""
+    least: Callable[[str, str], bool] | None = None
+    """What a text needs at least, where many tell it in another form."""
 
 
 def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:
@@ -85,8 +89,10 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
     """
     form = _form_of(question)
-    if form is None or not form.is_needed:
+    if form is None:
         return True
+    if form.least is not None:
+        return form.least(text, question)
     is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
     if is_row and form.holds is _has_site:
         return True
@@ -97,7 +103,9 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
         return _has_number(answer, question)
     is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
-    return form.holds(answer, question) or (is_bare and form.is_figure and _DIGIT.search(answer) is not None)
+    if is_bare and form.is_figure and _DIGIT.search(answer):
+        return True
+    return form.holds(answer, question) or (form.is_time and is_bare and not is_row and _has_number(answer, question))
 
 
 def lacks_form(question: str, fact: Fact) -> bool:
@@ -133,13 +141,27 @@ def _has_number(text: str, question: str) -> bool:
     return any(number not in numbers_asked for number in _NUMBER.findall(text.casefold()))
 
 
+def _has_moment(text: str, question: str) -> bool:
+    """A time, and one that is over for what has happened."""
+    return _WHEN.search(_YET.sub(" ", text) if _HAPPENED.search(question) else text) is not None
+
+
+def _has_telephone(text: str, question: str) -> bool:
+    """Digits to dial, and no ticket, date or release."""
+    del question
+    digits_min = 3 if _TELEPHONE.search(text) else _DIALLED_MIN
+    numbers = (match["number"] for match in _DIALLED.finditer(text))
+    return any(sum(map(str.isdigit, number)) >= digits_min and not _NOT_DIALLED.fullmatch(number) for number in numbers)
+
+
 def _has_count(text: str, question: str) -> bool:
     """A number before what is counted, or after its label. A reply in a few words need not say again what it counts."""
     numbers_asked = set(_NUMBER.findall(question.casefold()))
     words = _COUNT_WORD.findall(text.casefold() if _SPANNED.search(question) else _DATED.sub(" ", text.casefold()))
     counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in numbers_asked}
     match = _COUNTED.search(question)
-    noun_terms = terms_in(match["noun"]) if match and match["noun"].casefold() not in _ANYBODY else frozenset[str]()
+    nouns = (match["noun"] or match["nouns"]) if match else ""
+    noun_terms = frozenset[str]() if nouns.casefold() in _ANYBODY else terms_in(nouns)
     at = [number for number, word in enumerate(words) if noun_terms.intersection(tokenize(word))]
     if not noun_terms or _OF_THEM.search(text) or noun_terms & measured_in(text):
         return bool(counts)
@@ -180,11 +202,14 @@ def _has_sum(text: str, question: str) -> bool:
 def _has_somebody(text: str, question: str) -> bool:
     """A name, or a word for people, that the question does not hold already."""
     terms = terms_in(question)
+    text = _NO_PROSE.sub(" ", text)
     words = _WORD.findall(text)
     # The first word of a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
+    if _ROLE.match(question):
+        names = {name: None for name in names if not (_SOMEBODY.fullmatch(name) and _ANYBODY_OF_MANY.fullmatch(name))}
     return any(not terms_in(name) <= terms for name in names)
 
 
@@ -211,7 +236,12 @@ _DIGIT = regex(r"\d")
 _REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
 _COUNT_WORD = regex(r"[\w.,'-]+")
 _COUNT = regex(rf"\d[\d.,]*|{_NUMERAL}|{NUMERAL_ELSEWHERE}|keine?")
-_COUNTED = regex(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
+_NUMBER_OF = r"(?:what|which)(?:['’]s| is| was| are) the (?:\w+ )?number of (?!(?:the|an?|our|my|its|their|your)\b)"
+_COUNTED = regex(
+    rf"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)|^{_NUMBER_OF}"
+    r"(?P<nouns>[\w-]+(?: [\w-]+){0,2}?)(?= (?:in|of|on|at|for|per|that|which|a)\b|\W*$)",
+    re.IGNORECASE,
+)
 _SPANNED = regex(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
 _OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
 _TOTAL = regex(r": ?\d[\d.,]*$")
@@ -223,8 +253,22 @@ _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
+# Addresses, settings and switches, in which nobody is named.
+_NO_PROSE = regex(r"\S*(?:://|\w=)\S*|(?<!\S)--?\w\S*")
+# One is meant, by name or as somebody's uncle: "operators" is no director.
+_ROLE = _pattern(
+    r"^(?:(?:and |so |but )?who(?:['’]s| is| was)|wer (?:ist|war)) "
+    r"(?:.{1,60}['’]s|the|our|your|my|his|her|their|der|die|das|unsere?)\b"
+)
+_ANYBODY_OF_MANY = _pattern(r"people|root|everybody|nobody|somebody|\w+(?<!s)s|\w*men|children|team|staff|crew")
 _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
-_WHEN = _pattern(rf"{_TIMES}|[年月日時分]|\b(?:{MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
+_WHEN = _pattern(
+    rf"{_TIMES}|[年月日時分]|\b(?:{MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"
+    rf"\b(?:{_HOUR_BEFORE}) (?:{NUMERAL}|{NUMERAL_ELSEWHERE}|one)\b|\bo['’]clock\b"
+)
+# What happened did so neither now nor tomorrow.
+_HAPPENED = _pattern(r"\b(?:was|were|did|wurden?|war|waren)\b")
+_YET = _pattern(r"\b(?:now|soon|tomorrow)\b")
 # "Built in 1961", "born", "two years old", "she is 12"; a guarantee of ten years is no age.
 _AGE = _pattern(
     rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
@@ -288,7 +332,17 @@ _VERSION = _pattern(r"(?<![\w.])(?:\d+(?:\.\d+){2,3}|v\d+(?:\.\d+)*|\d+\.\d+(?=[
 _NUMBER_OF_OFFICE = regex(r"\b[A-Z]{1,6}[- ]?\d[\d./-]*\d\b")
 _CODED = _pattern(r"\b(?=[\w./-]{0,80}?\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
 _PLACED = _pattern(r"\b(?:location|place|site|address|venue|town|city|ort|lage|adresse|standort)\b")
-_PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
+_TELEPHONE = _pattern(
+    r"\b(?:(?:tele)?phones?|tel|call|dial|ring|extension|ext|hot ?line|mobile|telefon|anrufen|durchwahl|apparat)\b|☎"
+)
+_DIALLED = regex(r"(?<![\w#:./-])(?P<number>[+(]?\d(?:[ ()/-]{0,2}\d){2,14})(?![\w:%-]|[./,]\d)")
+# A date, and years.
+_NOT_DIALLED = regex(r"\d{1,4}([-/ ])\d{1,2}\1\d{1,4}|(?:(?:19|20)\d\d[ /-]?)+")
+# A shorter one may be anything, unless a telephone is spoken of.
+_DIALLED_MIN = 7
+# A release has a number, a name or is the newest; not every one has the form of a version.
+_RELEASED = _pattern(r"(?<![\w#/])v?\d|\b(?:latest|newest|any version|all versions|called|named|codenamed|neueste\w*)\b")
+_PORT = _pattern(r"(?<![\w#./-])\d{2,5}(?![\w%]|[.:/-]\d)|(?<=\w):\d{2,5}\b")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
 _NO_NAME = _pattern(
     rf"(?:{MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
@@ -313,7 +367,7 @@ _FORMS = (
         ),
         _has_name,
     ),
-    _Form(_pattern(r"\b(?:tele)?phone number\b|\btelefonnummer\b"), partial(_has, _PHONE)),
+    _Form(_pattern(r"\b(?:tele)?phone number\b|\btelefonnummer\b"), _has_telephone, is_figure=True, titles=_TELEPHONE),
     _Form(
         _pattern(r"^(?!.*\b(?:what|which) (?:\w+ )?address\b).*(?:\bpass(?:word|phrase)\b|\bpasswort\b)"), partial(_has, _SECRET)
     ),
@@ -331,16 +385,26 @@ _FORMS = (
         _pattern(rf"\b(?:which|what)(?: is| was)?(?: the)?(?: number of the)? (?:{_NUMBERED})(?: number)?\b"),
         partial(_has, _NUMBER_OF_OFFICE),
         is_distinctive=True,
-        is_needed=False,
+        least=lambda *_: True,
     ),
     _Form(
-        _pattern(r"^(?!.*\bdate\b)(?:which|what)\b.{0,40}\b(?:version|release)\b"),
+        _pattern(
+            r"^(?!.*\bdate\b)(?:.{0,20} )?(?:which|what)(?:['’]s| is| was)?(?: the| its)? "
+            r"(?:(?!an? |the )[\w-]+ ){0,2}(?:version|release)\b"
+        ),
         partial(_has, _VERSION),
         is_distinctive=True,
-        is_needed=False,
+        least=partial(_has, _RELEASED),
     ),
     _Form(_pattern(r"(?m:^)(?>.*\bIP(?: address)?\b)(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_distinctive=True),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
+    _Form(
+        _pattern(
+            rf"\b(?:which|what)\b.{{0,40}}\bport\b.{{0,60}}\b(?:{_SERVING})\b|\b(?:{_SERVING}|default|tcp|udp)\b.{{0,40}}\bport\b"
+        ),
+        partial(_has, _PORT),
+        is_figure=True,
+    ),
     _Form(
         _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
         _has_sum,
@@ -361,7 +425,7 @@ _FORMS = (
         is_distinctive=True,
     ),
     _Form(_pattern(rf"{HOW['age']}|\bwhat age\b"), partial(_has, _AGE)),
-    _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
+    _Form(_pattern(rf"\bhow many\b|^wie ?viele\b|^{_NUMBER_OF}"), _has_count, is_figure=True),
     _Form(
         _pattern(rf"{HOW['weight']}|\bweighs?\b"),
         partial(_has, _WEIGHT),
@@ -385,7 +449,7 @@ _FORMS = (
     ),
     _Form(
         _pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"),
-        partial(_has, _WHEN),
+        _has_moment,
         is_time=True,
     ),
     _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site, titles=_PLACE_TITLES),

@@ -56,6 +56,10 @@ _LETTERS_MIN, _LINK_MAX = 3, 2
 _AUXILIARIES = frozenset("do does did can could will would must should may might shall".split())
 _LABEL = regex(r"[A-Z]|\d{1,6}")
 _LABELLED = "#"
+_KIND_ASKED = regex(
+    r"(?:[Ww]hich|[Ww]hat) (?P<mark>[a-z]{3,40}) (?P<thing>[a-z]{3,40}) "
+    rf"(?:{'|'.join(sorted(_AUXILIARIES))}|is|are|has|have)\b"
+)
 _NO_STOPS = str.maketrans(dict.fromkeys("?!.,;:()", " "))
 
 
@@ -68,9 +72,15 @@ def is_of_another(question: str, fact: Fact) -> bool:
     words = terms.words - terms.kinds
     return any(
         _is_other(mark, thing, question, fact, around)
-        for mark, thing in _marked_things(question)
+        for mark, thing in _marked_things(question) | _kinds_asked(question)
         if mark in words and not _is_stated(mark, around)
     )
+
+
+def _kinds_asked(question: str) -> frozenset[tuple[str, str]]:
+    """Of "Which graphics card does …": a data card is another one."""
+    match = _KIND_ASKED.match(question)
+    return frozenset((mark, match["thing"].casefold()) for mark in tokenize(match["mark"])[-1:]) if match else frozenset()
 
 
 def _is_other(mark: str, thing: str, question: str, fact: Fact, around: frozenset[str]) -> bool:

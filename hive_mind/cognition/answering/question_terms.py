@@ -160,7 +160,8 @@ _NUMBERED = regex(
 )
 _WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
 _SOMEBODY_IS = (
-    rf"{_WHO}(?: is| are| was| were)? (?:.{{1,60}}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
+    rf"{_WHO}(?: is| are| was| were)? (?:(?:.{{1,60}}['’]s|the|our|your|my|his|her|their) (?:[^\W\d_]{{3,40}} ){{0,2}}?)?"
+    r"(?P<role>[^\W\d_]{3,40})"
 )
 # "Who is the director of …", "the director's name".
 _GERMAN_ROLE = (

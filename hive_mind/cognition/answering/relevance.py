@@ -124,6 +124,12 @@ _SENTENCE_ENDS = (".", "!", "。")
 # Facts asked for who somebody is: beyond these they tell of others.
 _IDENTIFYING_MAX = 2
 _FURTHER = regex(r" (?:in|at|on|with|for|from|to|by|near|im|an|auf|mit|für|von) .*$", re.DOTALL)
+# "What does the licence of the server cost?", "the price of a licence for one year"
+_PRICED = regex(
+    r"\b(?:(?:what|how much) (?:do|does|did|will|would)(?=.{0,200}\bcosts?\b)|(?:price|cost|fee)s? (?:of|for)) "
+    r"(?P<thing>(?:[\w'’-]+ ){0,4}?[\w'’-]+)(?= (?:of|for|in|at|to|from|on|with|per|costs?)\b|\W*$)",
+    re.IGNORECASE,
+)
 _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
@@ -342,6 +348,8 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
         return True
     fact = hit.fact
     terms = _terms_of(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
+    if not all(_is_stated(term, terms) for term in _priced_in(question) & topic):
+        return False
     is_named = not (asked.names | asked.identifiers).isdisjoint(terms)
     return is_named or any(_is_stated(term, terms) or (german and is_in_compound(term, terms)) for term in topic)
 
@@ -395,6 +403,13 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
         return _owner_in(question) in asked.words & terms and holds_distinctive(question, said)
     is_whole = any(len(name) > 1 and name <= terms for name in asked.named) or not asked.identifiers.isdisjoint(terms)
     return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_distinctive(question, said))
+
+
+@remembered(64)
+def _priced_in(question: str) -> frozenset[str]:
+    """The thing whose price is asked for: the licence in "What does a licence of the server cost?"."""
+    match = _PRICED.search(question)
+    return frozenset(tokenize(match["thing"])[-1:]) if match else frozenset()
 
 
 @remembered(64)

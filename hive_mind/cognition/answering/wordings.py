@@ -141,6 +141,7 @@ own owns owner owned belongs belong
 drive drives drove driven driver
 write writes wrote written author
 lead leads led leader direct director head manage manages manager run runs command commands commander captain
+executive ceo director boss
 master skipper chief lead leads leader head manager director boss responsible run runs
 carry carries carried cargo load loaded freight
 break broke broken fail failed fails failure crash crashed defect damage damaged

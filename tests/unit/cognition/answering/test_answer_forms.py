@@ -126,3 +126,80 @@ def test_a_version_and_the_number_of_a_permit_need_no_word_for_it(question: str,
 def test_a_company_has_a_name_and_no_code():
     assert may_answer("Which company sent the divers?", "They came from Blackstone Diving.")
     assert not may_answer("Which company sent the divers?", "IMR 44.3012: two at a time.")
+
+
+@pytest.mark.parametrize(
+    ("question", "tellings", "asides"),
+    [
+        (
+            "Who is the harbour master?",
+            ("Ana Brandt, harbour master.", "The harbour master is my uncle.", "The harbour master: Mr Öztürk"),
+            (
+                "Operators and users ask the harbour master.",
+                "We told the harbour master.",
+                "The harbour master has a form at https://forms.example/Berths.",
+                "harbour --master=Ready",
+            ),
+        ),
+        ("Who may open the cabinet?", ("Only nurses may.", "Everybody may open it."), ("It may be opened.",)),
+        (
+            "What is the phone number of the clinic?",
+            (
+                "Call 112.",
+                "The clinic: 0761 55 20 18",
+                "+49 761 552018",
+                "Extension 4711.",
+                "Reach the clinic by phone on 555-0134.",
+            ),
+            (
+                "The clinic team wrote #4625.",
+                "The clinic was moved on 12-05-2024.",
+                "The clinic runs release 10.2.1145.",
+                "The clinic had 1,200 patients in 2022 2023.",
+                "The clinic paid 48000 euros.",
+            ),
+        ),
+        (
+            "When was the yard founded?",
+            ("In 1911.", "It was founded in spring.", "Founded after the flood.", "It was founded at six."),
+            ("It is better than now.", "No yard is like it.", "One of them was founded by nobody.", "Run found --once."),
+        ),
+        ("When does the ferry leave?", ("It leaves at nine.", "Soon.", "Never."), ("Nine ferries leave.",)),
+        ("When does it end?", ("does it end? Bo: nine, I think",), ("It ends, and one is glad.",)),
+        (
+            "Which version of Postgres does the shop need?",
+            ("It needs 14 or newer.", "The latest one.", "Postgres v16."),
+            ("The shop works with Postgres and with Oracle.", "The shop is issue #4."),
+        ),
+        (
+            "On which port does the relay listen?",
+            ("It listens on 9001.", "relay.example:8443", "Its port is 22."),
+            ("The relay listens with #000080.", "The relay sends 40% of it.", "The relay is release 1.20."),
+        ),
+        ("Which port does the ferry call at?", ("It calls at Corrin.",), ()),
+        (
+            "What is the maximum number of spare keys in a safe?",
+            ("A safe holds at most 40 keys.", "Keys: 40", "No keys are kept."),
+            ("A safe has 3 shelves of oak, and there are keys in it.", "Press 1, 3 or 5 on the safe."),
+        ),
+        (
+            "What does the permit cost?",
+            ("The permit costs 8.", "The permit is 8 euros.", "The fee for the permit is 1,200."),
+            ("The list of fees says that of permit fa7f3f17.", "The fee is in permit-7.", "The fee: #7."),
+        ),
+    ],
+)
+def test_what_looks_like_the_form_that_is_asked_for_is_told_from_it(
+    question: str, tellings: tuple[str, ...], asides: tuple[str, ...]
+):
+    assert [text for text in tellings if not may_answer(question, text)] == []
+    assert [text for text in asides if may_answer(question, text)] == []
+
+
+def test_what_triggers_a_release_is_no_version():
+    assert may_answer("Which bell announces a release of the prisoners?", "The small one.")
+
+
+def test_a_column_of_telephones_has_short_numbers():
+    assert may_answer("What is the phone number of Ana?", "Ana,4711", is_row=True, titles="name,phone")
+    assert not may_answer("What is the phone number of Ana?", "Ana,4711", is_row=True, titles="name,ticket")

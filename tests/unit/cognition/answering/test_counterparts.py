@@ -22,6 +22,7 @@ from tests.builders import fact
         ("The day crew has 9 people.", "How many people has the night crew?"),
         ("The long way takes 4 hours.", "How long does the short way take?"),
         ("The spring fair brought 2,100 visitors.", "How many visitors did the autumn fair bring?"),
+        ("The library card is described in the yearbook.", "Which parking card does the yearbook describe?"),
         ("Ward 3 has 20 beds.", "How many beds does ward 4 have?"),
     ],
 )

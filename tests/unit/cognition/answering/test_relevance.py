@@ -36,6 +36,11 @@ def test_an_identifier_alone_answers_nothing():
     ("question", "answer", "aside"),
     [
         ("Who is the director of the museum?", "The director of the museum is Ana.", "The museum of Ana stands in Porto."),
+        ("Who is the managing director of Elm?", "The director of Elm is Ana Bo.", "Ana Bo came to Elm in May."),
+        ("Who is the chief executive of Elm?", "Ana Bo is CEO of Elm.", "Ana Bo logs in to the account at Elm."),
+        ("What does a licence of Elm cost?", "A licence of Elm costs 9 euros.", "A berth costs 9 euros in Elm."),
+        ("How much does the small table cost?", "The table is 40 euros.", "The small chair is 40 euros."),
+        ("What is the price of a key for the cabin?", "A key is 8 euros.", "The cabin is 80 euros."),
         ("What is the director's name?", "The director is Ana.", "Ana wrote the name down."),
         ("Who painted the museum?", "Ana painted the museum.", "The museum was sold by Ana."),
         ("When is Pelican 5 due?", "Pelican 5 is due on 3 May.", "Pelican 4 was due on 3 May."),
