@@ -254,7 +254,7 @@ _DOING = regex(
 )
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
 # Addresses, settings and switches, in which nobody is named.
-_NO_PROSE = regex(r"\S*(?:://|\w=)\S*|(?<!\S)--?\w\S*")
+_NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
 _ROLE = _pattern(
     r"^(?:(?:and |so |but )?who(?:['’]s| is| was)|wer (?:ist|war)) "
