@@ -21,7 +21,7 @@ from hive_mind.remembered import remembered
 
 _NUMERAL = f"(?:{NUMERAL}|one|once|twice|dozen|nothing|none|no)"
 _AMOUNT = rf"(?:\d++[.,]*+|{_NUMERAL}|{NUMERAL_ELSEWHERE})"
-MONTHS = (
+_MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|"
     "oktober|dezember"
 )
@@ -50,7 +50,7 @@ _SERVING = "listen\\w*|servers?|services?|gateways?|relays?|brokers?|proxy|apis?
 _NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
 _LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|miles?|feet|foot|ft|inch\w*|yards?"
-COLOURS = (
+_COLOURS = (
     r"red|green|blue|yellow|black|white|gr[ae]y|brown|orange|pink|purple|violet|silver|gold\w*|beige|turquoise|cyan|magenta|"
     r"rot\w*|grün\w*|blau\w*|gelb\w*|schwarz\w*|weiß\w*|grau\w*|braun\w*|farb\w*|hell\w*|dunkel\w*|light|"
     r"colou?r\w*|paint\w*|dark|bright|transparent"
@@ -263,7 +263,7 @@ _ROLE = _pattern(
 _ANYBODY_OF_MANY = _pattern(r"people|root|everybody|nobody|somebody|\w+(?<!s)s|\w*men|children|team|staff|crew")
 _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(
-    rf"{_TIMES}|[年月日時分]|\b(?:{MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"
+    rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"
     rf"\b(?:{_HOUR_BEFORE}) (?:{NUMERAL}|{NUMERAL_ELSEWHERE}|one)\b|\bo['’]clock\b"
 )
 # What happened did so neither now nor tomorrow.
@@ -280,7 +280,7 @@ _DIMENSIONS = {
     kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
     for kind, nouns in (("length", "länge"), ("width", "breite|span"), ("height", "high|hoch|höhe"), ("depth", "tiefe"))
 }
-_COLOUR = _pattern(rf"\b(?:{COLOURS})\b")
+_COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
 _IN = (
     "in|at|on|under|behind|near|to|from|into|onto|next to|beside|inside|outside|above|below|by|opposite|between|off|via|over|"
@@ -288,12 +288,12 @@ _IN = (
 )
 _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
 _SITE = _pattern(
-    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://"
+    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://"
 )
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
 
 _DATED = regex(
-    rf"\d{{4}}-\d\d-\d\d\S*|\b\d{{1,2}}(?:st|nd|rd|th)?\.?(?:\s?(?:to|–|-)\s?\d{{1,2}}\.?)?\s(?:{MONTHS})\b|\b(?:{MONTHS})\s\d{{1,2}}\b|"
+    rf"\d{{4}}-\d\d-\d\d\S*|\b\d{{1,2}}(?:st|nd|rd|th)?\.?(?:\s?(?:to|–|-)\s?\d{{1,2}}\.?)?\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d{{1,2}}\b|"
     rf"\b{_AMOUNT}(?: more| further)?\s(?:{_SPANS})\b|"
     r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bhalf\b"
 )
@@ -345,7 +345,7 @@ _RELEASED = _pattern(r"(?<![\w#/])v?\d|\b(?:latest|newest|any version|all versio
 _PORT = _pattern(r"(?<![\w#./-])\d{2,5}(?![\w%]|[.:/-]\d)|(?<=\w):\d{2,5}\b")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
 _NO_NAME = _pattern(
-    rf"(?:{MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
+    rf"(?:{_MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
 )
 # German nouns begin with a capital too.
 _AFTER_ARTICLE = regex(

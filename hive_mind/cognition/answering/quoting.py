@@ -14,7 +14,6 @@ from functools import partial
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named
-from hive_mind.cognition.answering.elimination import few_that_hold
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
@@ -154,8 +153,6 @@ _STATES_MORE_SHARE = 0.5
 
 # For one that only its likelihood speaks for: it shares enough words to be quoted.
 _UNJUDGED = Judgement(0.0, 0.5, is_named=False)
-# For one that is quoted because nothing else about the thing holds such an answer.
-_ELIMINATED = Judgement(0.0, 0.3, is_named=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +177,13 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
     as_in_memory, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
     judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings)
-    # Nothing tells whether any of them is meant: for the owner of a thing it takes its painter.
-    few = few_that_hold(as_in_memory, now) if settings.answering == "eager" else []
-    if not judged and not few:
+    if not judged:
         return not_known(hits)
     terms = asked_of(as_in_memory)
     by_score = sorted(((judged_hit, judged_hit.hit.score) for judged_hit in judged), key=lambda pair: -pair[1])
     ranked = strong(by_score, settings.score_share_min)
     parts = [asked_of(part) for part in asked_parts]
     best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, judged_hit) for judged_hit, _ in ranked)), parts)
-    if not any(judged_hit.hit in few for judged_hit in best):
-        best += [Relevant(hit, _ELIMINATED, answers=True) for hit in few]
     judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
     hits_chosen = [judged_hit.hit for judged_hit in best]
     sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
