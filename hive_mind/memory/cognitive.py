@@ -18,7 +18,18 @@ from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.editions import WITHDRAWN, after_successors, edits_of, noted, sources_of, timed, vouched_by
 from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
-from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, fall_asleep, look_back, may_embed, record, reembed, wake
+from hive_mind.memory.opening import (
+    Awake,
+    NewVectorArm,
+    OpenStore,
+    fall_asleep,
+    look_back,
+    may_embed,
+    record,
+    reembed,
+    vector_for,
+    wake,
+)
 from hive_mind.memory.reranking import Refining
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
 from hive_mind.memory.transfer.transfer import EXPORT_IN_RAM_BYTES, read_back, write_down
@@ -108,10 +119,8 @@ class CognitiveMemory:
         search = asked_for(query, limit)
         async with self.awake() as awake:
             look = await self.refining.begin(search)
-            is_lexical = (
-                search.method == "keyword" or not may_embed(awake.recorded, self._vectors) or awake.recall.names_exactly(search)
-            )
-            vector = None if is_lexical else await self._vectors.of_query(search.text)
+            is_named = search.method == "hybrid" and awake.recall.names_exactly(search)
+            vector = None if is_named else await self.query_vector(awake, search)
             if search.as_of_us:
                 await look_back(awake, self._vectors)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
@@ -246,9 +255,8 @@ class CognitiveMemory:
         if query.as_of_us:
             await look_back(awake, self._vectors)
 
-    async def query_vector(self, awake: Awake, text: str) -> Vector | None:
-        """A query's vector, or None where keywords have to do."""
-        return await self._vectors.of_query(text) if may_embed(awake.recorded, self._vectors) else None
+    async def query_vector(self, awake: Awake, query: Query) -> Vector | None:
+        return await vector_for(query, awake.recorded, self._vectors)
 
     async def get_statistics(self) -> MemoryStatistics:
         async with self.awake() as awake:

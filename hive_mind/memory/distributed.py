@@ -120,6 +120,9 @@ class DistributedCognitiveMemory:
         asked_query = asked_for(query, limit)
         await self._settle_after_waking()
         async with self._local.awake() as awake:
+            if asked_query.method == "vector":
+                # Raises what is in the way of it, which is not the hive's fault; the vector is kept for the search.
+                await self._local.query_vector(awake, asked_query)
             try:
                 return await self._search(awake, asked_query)
             except BackendError as error:
@@ -411,12 +414,11 @@ class DistributedCognitiveMemory:
 
     async def _ranking(self, awake: Awake, asking: Asking, query: Query) -> Ranking[Candidates]:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""
-        if query.method != "keyword" and anchors(query.text).is_pure:
+        if query.method == "hybrid" and anchors(query.text).is_pure:
             by_words = await asking.ranking(None)
             if by_words.is_named:
                 return by_words
-        vector = None if query.method == "keyword" else await self._local.query_vector(awake, query.text)
-        return await asking.ranking(vector)
+        return await asking.ranking(await self._local.query_vector(awake, query))
 
     async def _listed(self, concept: str, limit: int | None, is_wanted: Callable[[Fact], bool]) -> FactList:
         await self._settle_after_waking()

@@ -22,9 +22,10 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.erasing import erasures_in
 from hive_mind.memory.recall import KnownFacts, Recall
 from hive_mind.memory.reranking import of_this_process
-from hive_mind.memory.vectors import VectorSource
+from hive_mind.memory.vectors import Vector, VectorSource
 from hive_mind.model.erasure import Erasures
 from hive_mind.model.ids import vector_key
+from hive_mind.model.query import Query
 from hive_mind.ranking.bulk import KnownTerms
 from hive_mind.ranking.form import texts_to_embed, weighted_terms
 from hive_mind.ranking.index import FactIndex
@@ -108,6 +109,28 @@ class Awake:
 def may_embed(recorded: str, vectors: VectorSource) -> bool:
     """Whether vectors of the model at hand may stand in a database that was embedded with the `recorded` one, "" for none."""
     return vectors.is_on and recorded in ("", vectors.model)
+
+
+async def vector_for(query: Query, recorded: str, vectors: VectorSource) -> Vector | None:
+    """A query's vector, or None where keywords have to do.
+
+    For a query by meaning alone they never do: it raises `InvalidInput` where there are no vectors to compare it with, and
+    `BackendError` where the model fails.
+    """
+    can_compare = may_embed(recorded, vectors)
+    if query.method == "vector":
+        if can_compare:
+            return await vectors.surely_of_query(query.text)
+        raise InvalidInput(
+            f"method 'vector' needs embeddings, and {_lacking(recorded, vectors)}; or take method 'keyword' or 'hybrid'"
+        )
+    return await vectors.of_query(query.text) if can_compare and query.method == "hybrid" else None
+
+
+def _lacking(recorded: str, vectors: VectorSource) -> str:
+    if not vectors.is_on:
+        return "this memory is open without a model: choose one with --embed or HIVE_MIND_EMBED"
+    return f"this memory has those of {recorded!r} and is open with {vectors.model!r}: hive-mind reembed changes it over"
 
 
 async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:

@@ -127,13 +127,17 @@ class VectorSource:
         """The query's vector, or None: then keywords have to do."""
         if not self.is_on:
             return None
+        try:
+            return await self.surely_of_query(text)
+        except BackendError as error:
+            self._report(error)
+            return None
+
+    async def surely_of_query(self, text: str) -> Vector:
+        """The same of a model that is on. Raises `BackendError` when it fails."""
         key = vector_key(self.model + "?", text)
         if key not in self._recent:
-            try:
-                self.remember({key: await self._asked(self._embedder.embed_query(text), (self.dimension,))})
-            except BackendError as error:
-                self._report(error)
-                return None
+            self.remember({key: await self._asked(self._embedder.embed_query(text), (self.dimension,))})
         return self._recent[key]
 
     def mixed_all(self, facts: Sequence[Fact], cached: Mapping[str, Narrow]) -> dict[str, Narrow]:

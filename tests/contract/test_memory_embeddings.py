@@ -167,7 +167,6 @@ async def test_without_a_model_there_is_nothing_to_embed_with(home: Home):
         await memory.store_fact("pump", "The pump is red.")
         with pytest.raises(InvalidInput, match="no embedding model"):
             await memory.reembed()
-        assert await found(memory, Query("pump", method="vector")) == ["The pump is red."]
 
 
 async def test_facts_learned_without_a_model_get_their_vectors_later(home: Home):
@@ -197,3 +196,23 @@ async def test_a_write_given_up_while_it_is_embedded_leaves_nothing_behind(home:
 
         assert await memory.get_all_facts() == []
         assert (await memory.get_statistics()).vectors == 0
+
+
+async def test_a_query_by_meaning_alone_is_refused_where_there_are_no_vectors_and_never_ranked_by_words(home: Home):
+    by_meaning = Query("the red pump", method="vector")
+    async with home.memory() as memory:
+        await memory.store_fact("pump", "The pump is red.")
+        for question in (by_meaning, Query("D40", method="vector")):
+            with pytest.raises(InvalidInput, match="without a model: choose one with --embed"):
+                await memory.search_facts(question)
+    async with home.memory(BagOfWords("old")) as memory:
+        await memory.reembed()
+    async with home.memory(BagOfWords("new", 32)) as memory:
+        with pytest.raises(InvalidInput, match="has those of 'old' and is open with 'new': hive-mind reembed"):
+            await memory.search_facts(by_meaning)
+    async with home.memory(embedder := BagOfWords("old")) as memory:
+        embedder.failure = DOWN
+        with pytest.raises(BackendUnavailable):
+            await memory.search_facts(by_meaning)
+        embedder.failure = None
+        assert await found(memory, by_meaning) == ["The pump is red."]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.errors import InvalidInput
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.aggregation import Aggregation
@@ -135,6 +137,17 @@ async def test_embedding_again_tells_the_hive_the_vectors_it_lacks():
         embedder.failure = None
         await ada.reembed()
         assert await found(bo, Query("red", method="vector")) == [RED]
+
+
+async def test_a_query_by_meaning_alone_is_refused_by_an_agent_without_a_model_also_for_an_identifier_that_words_find():
+    ada_home, bo_home = two(SmallHive())
+
+    async with ada_home.memory(BagOfWords()) as ada, bo_home.memory(NoEmbedder()) as bo:
+        await ada.store_fact("room", "Region D40 holds a well.")
+        for text in ("a well", "D40"):
+            with pytest.raises(InvalidInput, match="needs embeddings"):
+                await bo.search_facts(Query(text, method="vector"))
+            assert await found(bo, text) == ["Region D40 holds a well."]
 
 
 WORDS = st.lists(st.sampled_from("red blue pump door D40 hall Ines old is the".split()), min_size=2, max_size=6)
