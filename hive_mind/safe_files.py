@@ -154,6 +154,29 @@ def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:
         unfinished.write_bytes(body)
 
 
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a private file, durable. Raises `OSError` that names the file.
+
+    A full disk, or a power failure, may leave half a line: the next one begins behind it, and those who read skip the half.
+    """
+    private_folder(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
+    try:
+        size = os.fstat(descriptor).st_size
+        is_behind_half = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        body = b"\n" * is_behind_half + line + b"\n"
+        # Where a disk is nearly full, less than all may be written, and the rest is what is refused.
+        while body:
+            body = body[os.write(descriptor, body) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+    if not size:
+        sync_folder(path.parent)
+
+
 def publish(made_path: Path, path: Path) -> None:
     """Give a file that is complete and closed its place, durable. Raises `OSError`."""
     sync_file(made_path)

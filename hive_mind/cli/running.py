@@ -93,7 +93,9 @@ FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 # takes: those are no defects.
 _ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "make room there, and run it again") | {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "name another place, or change its permissions"),
-    **dict.fromkeys((errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "name another place"),
+    **dict.fromkeys(
+        (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EFBIG), "name another place"
+    ),
 }
 
 _LOGGER = "hive_mind"

@@ -28,6 +28,7 @@ from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
 from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.model.decoding import json_decoder
+from hive_mind.safe_files import append_line
 
 SESSION_S = 12 * 3600.0
 # Beyond these the oldest goes.
@@ -123,7 +124,7 @@ class Decisions:
                 self._kept = [*self._kept[-999:], line]
                 return
             try:
-                await asyncio.to_thread(_append, self._path, msgspec.json.encode(line) + b"\n")
+                await asyncio.to_thread(append_line, self._path, msgspec.json.encode(line))
             except OSError as error:
                 raise BackendError("decisions", f"{self._path} can't be written: {error.strerror}; nothing was done") from error
 
@@ -131,16 +132,6 @@ class Decisions:
         """The last ones, the newest first."""
         lines = self._kept if self._path is None else await asyncio.to_thread(_read, self._path)
         return lines[: -limit - 1 : -1]
-
-
-def _append(path: Path, line: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(descriptor, line)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: Path) -> list[DecisionLine]:

@@ -24,7 +24,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.messages import Encrypted
-from hive_mind.safe_files import PART, REPLACED, UNFINISHED, abandoned, is_abandoned, private_folder, remove_abandoned
+from hive_mind.safe_files import PART, REPLACED, UNFINISHED, abandoned, append_line, is_abandoned, remove_abandoned
 from hive_mind.sqlite import KEPT, is_half_replaced
 
 _log = logging.getLogger(__name__)
@@ -48,23 +48,16 @@ def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
     if not os.access(home, os.W_OK | os.X_OK):
         _log.warning("%s can't be written to: it is not noted there that %s is a copy of %s, for erasures", home, path, of)
         return
-    private_folder(home)
     for half in remove_abandoned(*(Path(copied.path) for copied in noted(home))):
         _log.warning("%s: half of a copy that was interrupted; it is removed", half)
-    line = msgspec.json.encode(Copied(str(path.absolute()), kind, of)) + b"\n"
-    descriptor = os.open(home / "copies.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, line)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    append_line(home / "copies.jsonl", msgspec.json.encode(Copied(str(path.absolute()), kind, of)))
 
 
 def noted(home: Path) -> list[Copied]:
     """All copies, each once, whether they are still there or never were finished."""
     path, copies_noted = home / "copies.jsonl", dict[Copied, None]()
     for line in path.read_bytes().splitlines() if path.exists() else ():
-        # Power may have failed while a line was written: its copy was not begun then.
+        # Power may have failed, or the disk filled, while a line was written: its copy was not begun then.
         with suppress(msgspec.DecodeError):
             copies_noted[json_decoder(Copied)(line)] = None
     return list(copies_noted)

@@ -57,6 +57,16 @@ class Receipt(msgspec.Struct, frozen=True):
         return key_id(base64.b64decode(self.key)).hex() if self.key else ""
 
 
+def make_ready(home: Path) -> None:
+    """Make the key of a home where there is none: what can't be signed is better not begun. Raises `OSError`."""
+    _key_of(home)
+
+
+def written(receipt: Receipt) -> bytes:
+    """As a file has it, and `read` reads it."""
+    return msgspec.json.format(msgspec.json.encode(receipt)) + b"\n"
+
+
 def signed(home: Path, receipt: Receipt) -> Receipt:
     """The same, signed by the key of a home, which is made where there is none."""
     key = _key_of(home)
@@ -69,7 +79,7 @@ def kept(home: Path, receipt: Receipt) -> Path:
     name = f"{receipt.erased[0].rpartition('/')[2][:12]}-{receipt.at_ms}.json"
     path = home / "receipts" / name
     private_folder(path.parent)
-    write_whole(path, msgspec.json.format(msgspec.json.encode(receipt)) + b"\n")
+    write_whole(path, written(receipt))
     return path
 
 

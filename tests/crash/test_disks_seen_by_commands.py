@@ -139,3 +139,36 @@ def leave_a_log(record: Path) -> None:
             shutil.copyfile(f"{record}{suffix}", f"{beside}{suffix}")
     for suffix in ("", "-wal"):
         Path(f"{beside}{suffix}").replace(f"{record}{suffix}")
+
+
+def test_what_can_not_be_signed_is_not_erased(at_disk: HiveMind) -> None:
+    assert at_disk("learn", "-", stdin=QUOTE).code == 0
+    filled(at_disk.home.parent)
+
+    ended = at_disk("erase", "--subject", "Corrin", "--yes")
+
+    assert (ended.code, "receipts.key: No space left on device; make room there" in ended.err) == (1, True)
+    assert QUOTE in at_disk("ask", QUESTION).out
+
+
+def test_a_receipt_for_which_there_is_no_room_is_printed(small_disk: Path, tmp_path: Path) -> None:
+    town, receipt = HiveMind(tmp_path / "home"), tmp_path / "receipt.json"
+    assert town("learn", "-", stdin=QUOTE).code == 0
+    (small_disk / "receipts").mkdir()
+    (town.home / "receipts").symlink_to(small_disk / "receipts")
+    filled(small_disk)
+
+    for options in ((), ("-o", "json")):
+        ended = town("erase", "--subject", "Corrin", "--yes", *options)
+        assert (ended.code, "erase --check reads it" in ended.err) == (1, True)
+        receipt.write_text(ended.out)
+        assert town("erase", "--check", receipt).code == 0
+    assert QUOTE not in town("ask", QUESTION).out
+
+
+def test_a_copy_that_can_not_be_noted_names_the_file_that_has_no_room(at_disk: HiveMind, tmp_path: Path) -> None:
+    assert at_disk("learn", "-", stdin=QUOTE).code == 0
+    filled(at_disk.home.parent)
+    for words in (("backup", tmp_path / "copy.sqlite"), ("facts", "export", tmp_path / "facts.jsonl")):
+        ended = at_disk(*words)
+        assert (ended.code, "copies.jsonl: No space left on device; make room there" in ended.err) == (1, True)

@@ -11,7 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.learning.files import source_of
 from hive_mind.cli.options import Format, Group, refuse_ineffective, settings_for
-from hive_mind.cli.output import plain, say, show, show_json
+from hive_mind.cli.output import plain, say, show, show_document, show_json
 from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -19,7 +19,7 @@ from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.erasing import Erased, erase_from_agents, erase_from_copies, erase_from_letters, look_for_residue
-from hive_mind.runtime.receipts import Receipt, is_own, kept, now_ms, read, signed
+from hive_mind.runtime.receipts import Receipt, is_own, kept, make_ready, now_ms, read, signed, written
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
 
@@ -67,6 +67,8 @@ async def erase(
         return
     settings = settings_for(home, embed="none")
     erasures = await _wanted(settings, subject, source, agent, fact)
+    if yes:
+        make_ready(settings.home)
     erased = Erased(names={subject} - {""})
     running = await _erased_from_fleets(settings, fleet, erasures, erased, timeout_s=timeout_s, is_dry=not yes)
     await erase_from_agents(settings, _agents_but(settings, running), erasures, erased, is_dry=not yes)
@@ -80,8 +82,9 @@ async def erase(
         settings.home,
         Receipt(tuple(erasure.key for erasure in erasures), tuple(erased.confirmed), tuple(erased.owed), now_ms()),
     )
-    _show(receipt, kept(settings.home, receipt), output)
-    if not receipt.is_complete:
+    path = _kept(settings.home, receipt)
+    _show(receipt, path, output)
+    if path is None or not receipt.is_complete:
         raise typer.Exit(FAILED)
 
 
@@ -169,9 +172,22 @@ def _show_dry(erased: Erased, output: Format) -> None:
     say("nothing was changed: add --yes to erase it for good")
 
 
-def _show(receipt: Receipt, path: Path, output: Format) -> None:
+def _kept(home: Path, receipt: Receipt) -> Path | None:
+    """Where it is written; None where there is no room for it: what was erased can't be erased again for another one."""
+    try:
+        return kept(home, receipt)
+    except OSError as error:
+        say(f"error: {error.filename}: {error.strerror}; what is erased stays so, and the receipt is printed", style="red")
+        say("keep what is printed in a file elsewhere: hive-mind erase --check reads it")
+        return None
+
+
+def _show(receipt: Receipt, path: Path | None, output: Format) -> None:
     if output is Format.JSON:
-        show_json(plain(receipt) | {"file": str(path), "is_complete": receipt.is_complete})
+        show_json(plain(receipt) | {"file": str(path or ""), "is_complete": receipt.is_complete})
+        return
+    if path is None:
+        show_document(written(receipt).decode().rstrip())
         return
     for confirmation in receipt.confirmed:
         show(f"erased: {confirmation.who}: {counted(confirmation.facts, 'fact')}, {counted(confirmation.episodes, 'text')}")

@@ -51,7 +51,10 @@ def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
     ("number", "advice"),
     [
         *((number, "name another place, or change its permissions") for number in (errno.EACCES, errno.EPERM)),
-        *((number, "name another place") for number in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)),
+        *(
+            (number, "name another place")
+            for number in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EFBIG)
+        ),
     ],
 )
 def test_a_place_that_can_not_be_taken_is_told_and_no_defect(capsys, number, advice):
