@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
+from hive_mind.counted import whole_characters
 from hive_mind.model.fact import Fact
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -56,8 +57,8 @@ def front_matter(lines: Sequence[str]) -> FrontMatter | None:
         if count < _FIELDS_MIN:
             return None
     statements = tuple(islice(_statements(fields, ()), _STATEMENTS_MAX))
-    folded_values = {str(key).casefold(): value for key, value in fields.items() if isinstance(value, str)}
-    title = next((value for name in _NAMES if (value := " ".join(folded_values.get(name, "").split()))), "")
+    folded_values = {_text(key).casefold(): _text(value) for key, value in fields.items() if isinstance(value, str)}
+    title = next((value for name in _NAMES if (value := folded_values.get(name, ""))), "")
     return FrontMatter(statements, title, count) if statements else None
 
 
@@ -77,7 +78,8 @@ def _statements(value: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    return "" if value is None else " ".join(str(value).split())
+    """In one line. What escapes make is no text yet: halves of surrogate pairs."""
+    return "" if value is None else " ".join(whole_characters(str(value)).split())
 
 
 def _parsed(lines: Sequence[str], *, is_toml: bool) -> Mapping[str, Any]:
