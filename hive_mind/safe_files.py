@@ -115,6 +115,8 @@ BEGUN, PART = ".", ".part"
 """How the name of a file begins and ends that is not whole yet."""
 UNFINISHED, REPLACED = ".partial", ".replaced"
 """How the name of a folder ends that is not whole yet, and of one whose place another took."""
+# What SQLite has beside a database that is open; of a half that is one, it is part of it.
+_BESIDE = ("-journal", "-wal", "-shm")
 # A name may have 255 bytes, and a character of it four.
 _NAME_MAX = 40
 # With the writer's number, as earlier versions called it, too; they held no lock.
@@ -197,12 +199,21 @@ def abandoned(paths: Iterable[Path]) -> list[Path]:
     ]
 
 
-def is_abandoned(half: Path) -> bool:
+def is_half(path: Path) -> bool:
+    """Whether its name is that of half a file, or of what a database has beside its half."""
+    return _half(path.name).endswith(PART)
+
+
+def is_abandoned(path: Path) -> bool:
     """Whether nobody writes to this half of a file any more."""
+    half = path.with_name(_half(path.name))
     if (match := _VISIBLE.search(half.name)) and _lives(int(match[1])):
         return False
     try:
         descriptor = os.open(half, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        # The half is gone, and what it had beside it was left.
+        return half != path
     except OSError:
         return False
     try:
@@ -260,12 +271,17 @@ def remove_passed() -> None:
 def _halves_in(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(folder / entry.name for entry in entries if entry.name.endswith(PART))
+            return sorted(folder / entry.name for entry in entries if is_half(Path(entry.name)))
     except OSError:
         return []
 
 
-def _is_half_of(name: str, half: str) -> bool:
+def _half(name: str) -> str:
+    return next((name.removesuffix(ending) for ending in _BESIDE if name.endswith(PART + ending)), name)
+
+
+def _is_half_of(name: str, path: str) -> bool:
+    half = _half(path)
     for begin, ending in ((BEGUN + name[:_NAME_MAX], _HIDDEN), (name, _VISIBLE)):
         if half.startswith(begin) and ending.fullmatch(half, len(begin)):
             return True

@@ -24,7 +24,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.messages import Encrypted
-from hive_mind.safe_files import PART, REPLACED, UNFINISHED, abandoned, append_line, is_abandoned, remove_abandoned
+from hive_mind.safe_files import REPLACED, UNFINISHED, abandoned, append_line, is_abandoned, is_half, remove_abandoned
 from hive_mind.sqlite import KEPT, is_half_replaced
 
 _log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ def leftovers(home: Path) -> Iterator[Leftover]:
     for half in abandoned(Path(copy.path) for copy in noted(home)):
         yield Leftover(half, "half of a copy that was interrupted", "delete it, or write any copy: that removes it")
     for path in sorted(home.rglob("*")) if home.is_dir() else ():
-        if path.name.endswith(PART):
+        if is_half(path):
             if is_abandoned(path):
                 yield Leftover(
                     path, "half of a file whose writer was killed", "delete it: the next writing of that file does so, too"
