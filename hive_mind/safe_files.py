@@ -188,15 +188,12 @@ def publish(made_path: Path, path: Path) -> None:
 
 def abandoned(paths: Iterable[Path]) -> list[Path]:
     """The halves of these files that killed processes left; those of processes that still write are not among them."""
-    by_folder = defaultdict[Path, set[str]](set)
-    for path in paths:
-        by_folder[path.parent].add(path.name)
-    return [
-        half
-        for folder, names in by_folder.items()
-        for half in _halves_in(folder)
-        if any(_is_half_of(name, half.name) for name in names) and is_abandoned(half)
-    ]
+    return list(dict.fromkeys(half for _, half in _halves_of(paths) if is_abandoned(half)))
+
+
+def being_written(paths: Iterable[Path]) -> list[Path]:
+    """Those of these files that some process is writing now."""
+    return list(dict.fromkeys(path for path, half in _halves_of(paths) if not is_abandoned(half)))
 
 
 def is_half(path: Path) -> bool:
@@ -266,6 +263,16 @@ def remove_passed() -> None:
         with suppress(OSError):
             if folder.lstat().st_uid == os.getuid() and is_abandoned(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _halves_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
+    """These files, each with the halves of it that there are."""
+    by_folder = defaultdict[Path, set[Path]](set)
+    for path in paths:
+        by_folder[path.parent].add(path)
+    for folder, files in by_folder.items():
+        for half in _halves_in(folder):
+            yield from ((path, half) for path in files if _is_half_of(path.name, half.name))
 
 
 def _halves_in(folder: Path) -> list[Path]:

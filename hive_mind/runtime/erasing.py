@@ -29,7 +29,7 @@ from hive_mind.runtime.copies import Copied, copies, has_residue, needles, noted
 from hive_mind.runtime.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
-from hive_mind.safe_files import abandoned, remove_abandoned, remove_passed
+from hive_mind.safe_files import abandoned, being_written, remove_abandoned, remove_passed
 from hive_mind.sqlite import lock_path
 from hive_mind.store.base import FactStore
 
@@ -171,6 +171,9 @@ async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Era
     halves = [Path(copied.path) for copied in noted(home)]
     for half in abandoned(halves) if is_dry else remove_abandoned(*halves):
         erased.note(f"half of a copy {half}", ErasureScope())
+    for path in being_written(halves):
+        # It may have begun before the memory was erased, and gets its name when this has ended.
+        erased.owed.append(Owed(str(path), "is being written: erase again when it is there"))
     for copied in copies(home):
         if copied.kind != "backup":
             _name_if_it_has(copied, erased)

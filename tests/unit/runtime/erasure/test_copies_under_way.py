@@ -1,0 +1,40 @@
+"""A copy that is being written while something is erased may have it: the receipt owes it until it was looked at."""
+
+from errno import ENOSPC
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from hive_mind.model.erasure import erasure_of
+from hive_mind.runtime.copies import Kind, note_copy
+from hive_mind.runtime.erasing import Erased, erase_from_copies
+from hive_mind.safe_files import replacing
+
+ADA = [erasure_of("subject", "Ada Lovelace")]
+
+
+async def owed_of(home: Path, *, is_dry: bool) -> list[str]:
+    erased = Erased(names={"Ada Lovelace"})
+    await erase_from_copies(home, ADA, erased, is_dry=is_dry)
+    return [debt.who for debt in erased.owed]
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+@pytest.mark.parametrize("kind", get_args(Kind))
+async def test_a_copy_under_way_is_owed_until_it_is_there_or_given_up(tmp_path: Path, kind: Kind, is_dry: bool) -> None:
+    copy, another = tmp_path / "copy", tmp_path / "another"
+    for path in (copy, copy, another):
+        note_copy(tmp_path, path, kind, "ada")
+
+    with pytest.raises(OSError, match="full"):
+        await while_written(copy, tmp_path, is_dry=is_dry)
+
+    assert await owed_of(tmp_path, is_dry=is_dry) == []
+
+
+async def while_written(copy: Path, home: Path, *, is_dry: bool) -> None:
+    with replacing(copy) as unfinished:
+        unfinished.write_bytes(b"Ada Lovelace lives at 12 Elm Street.")
+        assert await owed_of(home, is_dry=is_dry) == [str(copy)]
+        raise OSError(ENOSPC, "full")
