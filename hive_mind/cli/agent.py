@@ -1,5 +1,7 @@
 """`hive-mind agent run`: a worker of one agent as one member of a hive, until it is told to stop.
 
+Commands reach it as they reach a process of a fleet.
+
 SIGTERM ends it well: what is under way is finished. So does Ctrl-C, and says so by its exit code, as for any command.
 """
 
@@ -40,6 +42,7 @@ from hive_mind.runtime.workers.config import (
     NodeConfig,
     WorkerConfig,
 )
+from hive_mind.runtime.workers.process import reached_here
 from hive_mind.runtime.workers.worker import open_worker
 from hive_mind.runtime.workers.worker_host import Hosting
 
@@ -164,6 +167,7 @@ async def _run(config: WorkerConfig, ways: _Ways) -> list[signal.Signals]:
             stack.callback(send_spans(ways.trace, f"hive-mind {config.hive.id} {config.process}"))
         worker = await open_worker(config, say, hosting=Hosting(gives_up_s=ways.ready_s))
         stack.push_async_callback(worker.close)
+        await stack.enter_async_context(reached_here(worker, config))
         if ways.metrics_port:
             stack.callback(serve_metrics(worker.figures, ways.metrics_port).stop)
         await worker.run_until(stop)

@@ -17,6 +17,7 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import Forked
 from tests.servers.ports import free_port
 from tests.servers.redis_server import RedisServer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +132,29 @@ def test_a_second_one_of_the_same_name_is_refused(redis: RedisServer, tmp_path: 
         with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as twin:
             assert twin.ended() == 1
             assert "error:" in twin.text
+
+
+def test_commands_teach_and_ask_the_one_that_runs_and_open_the_memory_of_one_that_was_killed(
+    redis: RedisServer, hive_mind: HiveMind
+) -> None:
+    contacts = hive_mind.home / "hives" / "town" / "run"
+    with Running(redis, hive_mind.home, "town", "--name", "ada", "--members", "ada") as ada:
+        ada.until_it_says(": ready")
+        wait_until(lambda: list(contacts.glob("*.json")))
+        learned = hive_mind("learn", "-", "--agent", "ada", stdin="The keeper of the lighthouse is Ines.")
+        asked = hive_mind("ask", "Who is the keeper of the lighthouse?", "--agent", "ada")
+        assert (learned.code, "using agent ada of hive town" in learned.err) == (0, True), learned.err
+        assert ("Ines" in asked.out, "held by ada" in asked.out) == (True, True), asked.out
+        ada.process.kill()
+    assert list(contacts.glob("*.json"))
+    learned = hive_mind("learn", "-", "--agent", "ada", stdin="The ferry leaves at nine.")
+    assert (learned.code, "of hive" in learned.err) == (0, False), learned.err
+
+    with Running(redis, hive_mind.home, "town", "--name", "ada", "--members", "ada") as ada:
+        ada.until_it_says(": ready")
+        ada.process.send_signal(signal.SIGTERM)
+        assert ada.ended() == 0
+    assert not list(contacts.glob("*.json"))
 
 
 def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_path: Path) -> None:

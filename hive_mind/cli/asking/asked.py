@@ -224,6 +224,22 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAge
     return ProcessAgent(RESIDENT, agent, contact, silence_s) if is_there and status.phase == "ready" else None
 
 
+def member(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAgent | None:
+    """An agent that `agent run` keeps in a hive, called like it; None where none of this name runs."""
+    hives = home / "hives"
+    for hive in sorted(hives.iterdir()) if hives.is_dir() else ():
+        try:
+            contact = json_decoder(Contact)((hive / "run" / f"{agent}.json").read_bytes())
+        except (OSError, ValueError, msgspec.DecodeError):
+            continue
+        # Loaded where there is such a note alone.
+        from hive_mind.runtime.process_identity import Identity, is_running
+
+        if is_running(Identity(contact.pid, contact.started)):
+            return ProcessAgent(hive.name, agent, contact, silence_s)
+    return None
+
+
 def is_to_be_started(home: Path) -> bool:
     """Whether a home has no other fleet than the resident one, and nothing of that runs, as its files tell."""
     fleets = home / "fleets"
@@ -313,10 +329,15 @@ async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIt
 
     Raises `HiveError`.
     """
+    name = agent or DEFAULT_AGENT
+    if not fleet and (running := await asyncio.to_thread(member, settings.home, name, settings.timeout_s)):
+        say(f"using agent {running.name} of hive {running.fleet}", style="dim")
+        yield running
+        return
     if not fleet and not os.path.isdir(settings.home / "fleets"):  # noqa: ASYNC240, PTH112 - one look at a folder
         yield None
         return
-    direct = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
+    direct = None if fleet else await asyncio.to_thread(resident, settings.home, name, settings.timeout_s)
     if direct is None:
         async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
             yield running
@@ -335,7 +356,7 @@ async def say_without_effect(running: ProcessAgent, opening: Sequence[str]) -> N
         # "" where it is of a version that did not say it.
         names += [ANSWERING_GIVEN] * ((await running.contact_of(running.name)).answering not in ("", given))
     if names:
-        remedy = "hive-mind serve --stop ends it" if running.fleet == RESIDENT else "its manifest says how"
+        remedy = "hive-mind serve --stop ends it" if running.fleet == RESIDENT else "its manifest, or agent run, says how"
         say(f"note: without effect: {', '.join(names)}. A process has the memory open already; {remedy}", style="yellow")
 
 

@@ -10,8 +10,8 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from hashlib import sha256
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -30,7 +30,7 @@ from hive_mind.runtime.telemetry import send_spans
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.health import is_loopback, serve_worker
 from hive_mind.runtime.workers.status import Contact
-from hive_mind.runtime.workers.worker import open_worker
+from hive_mind.runtime.workers.worker import Worker, open_worker
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
 from hive_mind.safe_files import is_deleted, write_whole
 
@@ -111,13 +111,30 @@ async def _run(
     server = await serve_worker(worker, host, config.seen.port, token, further(config, token), settings.http_requests_max)
     stack.push_async_callback(server.close)
     stack.callback(worker.drain)
-    started = psutil.Process().create_time()
-    known_contact = Contact(
-        config.process, os.getpid(), started, server.port, token, digest, __version__, config.models.answering
-    )
-    await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known_contact))
+    await asyncio.to_thread(_note, contact, config, server.port, token, digest)
     await worker.run_until(stop)
     _log.info("%s: finishing", config.process)
+
+
+def _note(path: Path, config: WorkerConfig, port: int, token: str, digest: str) -> None:
+    """Say how this process is reached."""
+    started = psutil.Process().create_time()
+    contact = Contact(config.process, os.getpid(), started, port, token, digest, __version__, config.models.answering)
+    write_whole(path, msgspec.json.encode(contact))
+
+
+@asynccontextmanager
+async def reached_here(worker: Worker, config: WorkerConfig) -> AsyncIterator[None]:
+    """While it lasts, commands of this machine ask and teach a worker whose memories are open in this process."""
+    token, contact = secrets.token_urlsafe(32), Path(config.run) / f"{config.process}.json"
+    server = await serve_worker(worker, "127.0.0.1", 0, token)
+    try:
+        await asyncio.to_thread(_note, contact, config, server.port, token, "")
+        yield
+    finally:
+        contact.unlink(missing_ok=True)
+        worker.drain()
+        await server.close()
 
 
 async def _stop_without_home(lock: int, stop: asyncio.Event, process: str) -> None:
