@@ -25,7 +25,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.answering import GivenAnswer
-from hive_mind.evals.arms.keeping import candidate_of
+from hive_mind.evals.arms import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_locomo
 from hive_mind.evals.demo import documents, outcome, questions
 from hive_mind.evals.generating import generate

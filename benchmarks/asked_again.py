@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Row, parser_of, told
-from hive_mind.evals.arms.keeping import deal_by
+from hive_mind.evals.arms import deal_by
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.hive.effects import Ask, SearchLocal, Send

@@ -23,7 +23,7 @@ from hive_mind.hive.effects import Promotion
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed, sealed
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.identity.keys import KeySeal
+from hive_mind.identity import KeySeal
 from hive_mind.model.evidence import Assertion, Sealed, Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.runtime.members.host import open_member

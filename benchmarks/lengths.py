@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import parser_of
 from benchmarks.quality import K, columns, mean, sets
 from benchmarks.sentences import embedded
-from hive_mind.evals.arms.keeping import by_texts, documents_by_fact, facts_of, firsts_of, texts_found
+from hive_mind.evals.arms import by_texts, documents_by_fact, facts_of, firsts_of, texts_found
 from hive_mind.evals.datasets import Scope
 from hive_mind.memory.recall import Recall
 from hive_mind.model.query import Query

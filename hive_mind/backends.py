@@ -61,7 +61,7 @@ _EXTRAS = {
 _FORMER_NAMES = {("store", "kuzu"): "sqlite"}
 
 # Modules that are no back end: what those of a kind have in common.
-SHARED = frozenset({"base", "address", "codec", "dead_letters", "functions", "graph", "key", "mailbox", "redaction"})
+SHARED = frozenset({"base", "address", "codec", "dead_letters", "functions", "graph", "mailbox", "redaction"})
 
 
 @cache

@@ -12,8 +12,8 @@ from hive_mind.bus.base import EVERYONE, Envelope
 from hive_mind.hive.policy.admission import rating_key
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.identity import Certificate, Keyring, PrivateKey, Revocations, Revoked, issued
 from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keys import Certificate, Keyring, PrivateKey, Revocations, Revoked, issued
 from hive_mind.model.messages import (
     Announce,
     AppMessage,

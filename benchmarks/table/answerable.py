@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.figure import Figure, Means, once
 from hive_mind.embed.base import Embedder
-from hive_mind.evals.arms.base import Means as ArmMeans
+from hive_mind.evals.arms import Means as ArmMeans
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.generating import generate

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.learning.files import read_stdin
+from hive_mind.cli.learning import read_stdin
 from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.counted import counted

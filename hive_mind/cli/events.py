@@ -16,8 +16,8 @@ from hive_mind.bus.address import in_words
 from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState, admin_of
 from hive_mind.bus.codec import as_cloud_event
 from hive_mind.bus.dead_letters import files_in
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import Format, Group, examples, refuse_ineffective
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.running import USAGE
-from hive_mind.cli.runs.run import Functions, functions_of
+from hive_mind.cli.runs import Functions, functions_of
 from hive_mind.errors import FileError, InvalidInput, Problem
 from hive_mind.hive.topology.spec import DEFAULT, TopologyName
 from hive_mind.regex import regex
@@ -24,7 +24,7 @@ from hive_mind.regex import regex
 if TYPE_CHECKING:
     from re import Pattern
 
-    from hive_mind.forms.form import Explained, Form
+    from hive_mind.forms import Explained, Form
 
 _HELP = "Start a manifest, a goal or rules, check files, and look up their fields."
 STDOUT = Path("-")
@@ -121,13 +121,13 @@ async def validate(
 async def explain(kind: Kind, path: Place = "", schema: Schema = False, output: options.Output = Format.TEXT) -> None:
     """Explain the fields of such a file, or of one part of it: types, defaults, and what they mean."""
     if schema:
-        from hive_mind.forms.form import schema_of
+        from hive_mind.forms import schema_of
 
         if path:
             raise InvalidInput(f"--schema is about the whole file: leave {path!r} out")
         show_json(schema_of(_form(kind)))
         return
-    from hive_mind.forms.form import explained
+    from hive_mind.forms import explained
 
     show_explained(explained(path, _form(kind)), _CALLED[kind], output)
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.fleets import chosen_fleet
+from hive_mind.cli.fleet import chosen_fleet
 from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json, show_table
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.keys import Certificate
+from hive_mind.identity import Certificate
 from hive_mind.runtime.secrets.keys import DAYS, KeyFolder
 
 _HELP = "Make, issue and revoke the keys by which members of a hive prove who they are."

@@ -1,5 +1,7 @@
 """The console as an application of aiohttp: its pages, their readers, and the rights of a browser on them.
 
+The first page stands here: the fleet, its agents with group, phase, facts, work on its way, and the nodes they hear; live.
+
     POST /ui/link          with the worker's token and {"evaluations": FOLDER} or nothing
                            → {"path": …}: a link that lets one browser in, once
     GET  /ui/enter/{code}  that link: gives the browser its cookie
@@ -13,8 +15,11 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,17 +27,14 @@ from aiohttp import web
 
 from hive_mind.console import PREFIX
 from hive_mind.console.evaluations import RunFolders
-from hive_mind.console.fleet import Fleet
-from hive_mind.console.fleet_map import PAGE as FLEET
+from hive_mind.console.fleet import Fleet, ProcessSeen
 from hive_mind.console.pages import ASK, EVALUATIONS, FACTS, MESSAGES, QUEUES, RUNS
-from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page, Session, Sessions, Visit
+from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page, Paged, Session, Sessions, Visit, paged
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
 
 _log = logging.getLogger(__name__)
-
-PAGES: tuple[Page, ...] = (FLEET, ASK, FACTS, QUEUES, RUNS, MESSAGES, EVALUATIONS)
-"""In the order in which they are offered."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -191,3 +193,114 @@ async def _protect(request: web.Request, response: web.StreamResponse) -> None:
     # Pages name the version with them.
     is_static = f"{PREFIX}/static/" in request.path
     response.headers["Cache-Control"] = "max-age=86400" if is_static and response.status == 200 else "no-store"
+
+
+_LOOK_EVERY_S = 2.0
+_SILENT = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent as it is shown. `heard` of `members`: nodes of the hive that its own node hears, itself among them."""
+
+    name: str
+    phase: str
+    group: str
+    process: str
+    facts: int
+    pending: int
+    lag: int
+    heard: int
+    members: int
+    since_ms: int
+    error: str
+
+    @property
+    def completeness(self) -> float:
+        """The share of the hive's nodes that answer it; 1 for an agent without a hive."""
+        return self.heard / self.members if self.members else 1.0
+
+    @property
+    def is_of_use(self) -> bool:
+        return self.phase in ("ready", "asleep", "learning")
+
+
+def rows_of(processes: Sequence[ProcessSeen]) -> list[AgentRow]:
+    """All agents, those with troubles first."""
+    rows = [_row(process, agent, node) for process in processes for agent, node in process.agents]
+    return sorted(rows, key=lambda row: (row.is_of_use and not row.error, row.name))
+
+
+def matching(rows: Sequence[AgentRow], words: str, phase: str) -> list[AgentRow]:
+    """Those whose name, group or process has all words, in this phase if one is given."""
+    terms = words.casefold().split()
+    texts = ((row, f"{row.name} {row.group} {row.process}".casefold()) for row in rows)
+    return [row for row, text in texts if phase in ("", row.phase) and all(word in text for word in terms)]
+
+
+def _row(process: ProcessSeen, agent: AgentStatus, node: NodeStatus | None) -> AgentRow:
+    members = len(node.members) if node else 0
+    return AgentRow(
+        name=agent.name,
+        phase=_SILENT if process.error else agent.phase,
+        group=agent.group or (node.group if node else ""),
+        process=process.name,
+        facts=agent.facts,
+        pending=agent.pending,
+        lag=node.lag if node else 0,
+        heard=members - len(node.silent) if node else 0,
+        members=members,
+        since_ms=agent.since_ms,
+        error=process.error or agent.error or agent.refusal or (node.error or node.refusal if node else ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """All that the page shows."""
+
+    shown: Paged[AgentRow]
+    phases: Counter[str]
+    processes: Sequence[ProcessSeen]
+    words: str
+    phase: str
+    figures: dict[str, int]
+
+
+async def _look(visit: Visit) -> _Seen:
+    processes, words, phase = await visit.fleet.processes(), visit.given("q"), visit.given("phase")
+    rows = rows_of(processes)
+    page = paged(matching(rows, words, phase), visit.number("page", 1, 10**6))
+    nodes = [node for process in processes if process.status for node in process.status.nodes]
+    figures = {
+        "agents": len(rows),
+        "of use": sum(row.is_of_use for row in rows),
+        "facts": sum(row.facts for row in rows),
+        "pending": sum(row.pending for row in rows),
+        "lag": sum(node.lag for node in nodes),
+    }
+    return _Seen(page, Counter(row.phase for row in rows), processes, words, phase, figures)
+
+
+async def show(visit: Visit) -> web.StreamResponse:
+    return visit.show("fleet.html", seen=await _look(visit), query=visit.request.rel_url.raw_query_string)
+
+
+async def follow(visit: Visit) -> web.StreamResponse:
+    """Its parts, each time that something has changed."""
+    return await visit.stream(_changes(visit))
+
+
+async def _changes(visit: Visit) -> AsyncGenerator[Any, None]:
+    before = ""
+    while True:
+        look = await _look(visit)
+        html = visit.part("_fleet.html", seen=look)
+        yield {"figures": look.figures} | ({"html": html} if html != before else {})
+        before = html
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+FLEET = Page("Fleet", "/", {"/": show, "/fleet/live": follow})
+PAGES: tuple[Page, ...] = (FLEET, ASK, FACTS, QUEUES, RUNS, MESSAGES, EVALUATIONS)
+"""In the order in which they are offered."""

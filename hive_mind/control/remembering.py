@@ -26,7 +26,7 @@ from hive_mind.control.state import FleetFolder, FleetState, Restarts
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.topology.spec import SINGLE, is_shared
-from hive_mind.identity.keys import KeySeal
+from hive_mind.identity import KeySeal
 from hive_mind.regex import regex
 from hive_mind.retry import RetrySettings, delay_s
 from hive_mind.runtime.secrets.keys import KeyFolder

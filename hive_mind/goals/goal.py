@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError, GoalError, Problem
-from hive_mind.forms.form import Finding, Form, Path, Tree, spelled
+from hive_mind.forms import Finding, Form, Path, Tree, spelled
 from hive_mind.forms.reading import in_order, located, read
 from hive_mind.goals import GENERAL
 from hive_mind.goals.condition import Condition

@@ -23,7 +23,7 @@ import msgspec
 
 from hive_mind.bus.base import Envelope, type_of
 from hive_mind.errors import BackendUnavailable, InvalidInput, WireError
-from hive_mind.identity.keys import KEY_BYTES, UNSIGNED, Certificate, Epoch, Keyring, PrivateKey, derived, issued, read
+from hive_mind.identity import KEY_BYTES, UNSIGNED, Certificate, Epoch, Keyring, PrivateKey, derived, issued, read
 from hive_mind.model import wire
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Encrypted, Heartbeat

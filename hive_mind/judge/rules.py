@@ -29,7 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError, InvalidInput, RuleError
-from hive_mind.forms.form import Finding, Form
+from hive_mind.forms import Finding, Form
 from hive_mind.forms.reading import in_order, located, read
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import GoalSection

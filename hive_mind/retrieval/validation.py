@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from hive_mind.counted import counted
 from hive_mind.errors import Problem, WorkspaceError
-from hive_mind.forms.form import Finding, Form, Tree
-from hive_mind.forms.form import Path as FormPath
+from hive_mind.forms import Finding, Form, Tree
+from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import PROBLEMS_MAX, located, read
 from hive_mind.retrieval.contradictions import (
     Facets,

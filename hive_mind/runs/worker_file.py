@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import WorkerFileError
-from hive_mind.forms.form import Finding, Form
+from hive_mind.forms import Finding, Form
 from hive_mind.forms.reading import in_order, located, read
 from hive_mind.goals.goal import GoalSection, SuccessCriterion
 from hive_mind.model.content import ToolSpec

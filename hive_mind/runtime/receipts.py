@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.keys import PrivateKey, is_signed, key_id
+from hive_mind.identity import PrivateKey, is_signed, key_id
 from hive_mind.model.decoding import json_decoder
 from hive_mind.safe_files import private_folder, write_whole
 

@@ -16,8 +16,8 @@ import msgspec
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.identity import KeySeal
 from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keys import KeySeal
 from hive_mind.model.messages import Message
 from hive_mind.sim import HOUR_MS, MINUTE_MS, MODERATORS_NODE
 from hive_mind.sim.keys import HIVE, Mail, names_of

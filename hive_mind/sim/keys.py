@@ -14,8 +14,7 @@ from hashlib import blake2b
 
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
-from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keys import (
+from hive_mind.identity import (
     KEY_BYTES,
     SIGNATURE_BYTES,
     Certificate,
@@ -26,6 +25,7 @@ from hive_mind.identity.keys import (
     issued,
     key_id,
 )
+from hive_mind.identity.epochs import Signing
 from hive_mind.model.messages import Heartbeat, Message
 from hive_mind.sim import HOUR_MS, MODERATOR, MODERATORS_NODE, YEAR_MS, agents_of
 from hive_mind.sim.machine import START_MS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.forms.form import schema_of
+from hive_mind.forms import schema_of
 from hive_mind.runs.worker_file import WORKER
 from tests.acceptance.hive_mind_command import HiveMind
 

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.control.manifests.manifest import HiveManifest, ManifestSection
 from hive_mind.control.planning.changes import READ
-from hive_mind.forms.form import everywhere, section_of
+from hive_mind.forms import everywhere, section_of
 from hive_mind.model.bounds import Setting
 
 SECTIONS = {path: section for path, info in everywhere(HiveManifest) if (section := section_of(info))}

@@ -19,7 +19,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.seal import sealed, sealed_head
 from hive_mind.hive.topology.flat import ALL
-from hive_mind.identity.keys import KeySeal, PrivateKey
+from hive_mind.identity import KeySeal, PrivateKey
 from hive_mind.model.evidence import Assertion, Head, Stamp, Statement, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, Replicate

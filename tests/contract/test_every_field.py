@@ -9,7 +9,7 @@ import pytest
 from hive_mind.control.controller import HiveController, fleets
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.platforms import kubernetes
-from hive_mind.forms.form import everywhere, section_of
+from hive_mind.forms import everywhere, section_of
 from tests.contract import field_probes, field_processes, field_runs, field_servers
 from tests.contract.field_fleets import PATIENCE_S, VARIABLES, Story, Told, source_of, told
 from tests.unit.control.cloud import IMAGE, configs_of, fleet

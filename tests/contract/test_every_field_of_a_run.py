@@ -14,7 +14,7 @@ from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.errors import HiveError
-from hive_mind.forms.form import everywhere, section_of
+from hive_mind.forms import everywhere, section_of
 from hive_mind.goals.goal import GoalFile, goal_of
 from hive_mind.judge.rules import RuleFile, rules_of
 from hive_mind.llm.base import Prompt

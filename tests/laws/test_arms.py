@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.evals.arms.keeping import DEALS
+from hive_mind.evals.arms import DEALS
 from hive_mind.evals.experiments import Arm
 from tests.chance import examples
 from tests.sampled import usually

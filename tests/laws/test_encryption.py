@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hive_mind.bus import codec
 from hive_mind.bus.base import Envelope, type_of
 from hive_mind.errors import BackendUnavailable
+from hive_mind.identity import Certificate, PrivateKey
 from hive_mind.identity.epochs import LOCKED, OVERHEAD_BYTES, PLAIN, UNREADABLE, Cipher, EpochKeys, handed_out
-from hive_mind.identity.keys import Certificate, PrivateKey
 from hive_mind.model.messages import Encrypted, Heartbeat, Message, Receipt
 
 ROOT, OTHER_ROOT = PrivateKey(b"r" * 32), PrivateKey(b"o" * 32)

@@ -31,7 +31,7 @@ _ROOT = Path(__file__).parents[2]
 _LOADED = (
     *("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic"),
     *("hive_mind.control.platforms.local", "tests.servers.forked_async", "hive_mind.console.app", "hive_mind.bus.redis"),
-    *("hive_mind.cli.fleet.fleets", "hive_mind.control.controller"),
+    *("hive_mind.cli.fleet", "hive_mind.control.controller"),
     *(f"hive_mind.{kind}.{name}" for kind in ("store", "journal", "ledger") for name in ("memory", "sqlite")),
     *("hive_mind.embed.none", "hive_mind.ann.quantised"),
 )

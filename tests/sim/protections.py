@@ -16,9 +16,8 @@ from hive_mind.hive.replication.anti_entropy import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.trust import trust_book
-from hive_mind.identity import epochs
+from hive_mind.identity import EXPIRED, REVOKED, Certificate, Keyring, KeySeal, epochs
 from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keys import EXPIRED, REVOKED, Certificate, Keyring, KeySeal
 from tests.sim.mutants import Mutant, all_of, registered
 
 PROTECTIONS: dict[str, Mutant] = {}

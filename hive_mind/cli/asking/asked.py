@@ -16,9 +16,9 @@ import msgspec
 import typer
 
 from hive_mind import __version__
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import fleet_names
+from hive_mind.cli.fleet import fleet_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, for_reading, settings_for
 from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError

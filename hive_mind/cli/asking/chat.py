@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import AnsweringAgent, Called, Fleet, FleetAgent, asked_agent, fleet_agent, opening
 from hive_mind.cli.asking.quick_ask import show_answer
-from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import DEFAULT_AGENT, Group, settings_for
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, shown_source
-from hive_mind.cli.review.inbox_desk import person
+from hive_mind.cli.review import person
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
@@ -175,7 +175,7 @@ async def _with_queen(running: FleetAgent) -> None:
 
 async def _with_run(settings: Settings, fleet: str, agent: str, run: str) -> None:
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.review.inbox_desk import ledger_of
+    from hive_mind.cli.review import ledger_of
     from hive_mind.cli.runs.run_shown import RunHere, RunOfFleet, talk
     from hive_mind.runtime.workers.runs import open_goal_seeking
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind import __version__
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import Agent, Fleet, FleetAgent, fleet_agent, is_to_be_started, opening, say_without_effect
-from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective, settings_for
 from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import CommandError

@@ -21,7 +21,7 @@ from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals import JOBS
-from hive_mind.evals.arms.keeping import DEALS
+from hive_mind.evals.arms import DEALS
 from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.experiments import Arm

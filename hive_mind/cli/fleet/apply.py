@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from msgspec.structs import replace
 
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import set_by_signals
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import FleetFormat, show_as
-from hive_mind.cli.fleet.shown import fleet_line, show_agents, show_fleet_line
+from hive_mind.cli.fleet import FleetFormat, fleet_line, show_agents, show_as, show_fleet_line
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import plain, printable, say, show, show_indented
 from hive_mind.cli.running import FAILED, Stopped

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import agent_names, show_as
+from hive_mind.cli.fleet import agent_names, ago, fleet_line, megabytes, phase_cell, show_agents, show_as, show_conditions
 from hive_mind.cli.fleet.get import agent_called
-from hive_mind.cli.fleet.shown import ago, fleet_line, megabytes, phase_cell, show_agents, show_conditions
 from hive_mind.cli.options import Group, refuse_ineffective
 from hive_mind.cli.output import Cell, say, show, show_table
 from hive_mind.cli.running import CommandError

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, show_as
+from hive_mind.cli import fleet as fleets
+from hive_mind.cli.fleet import FleetFormat, agent_names, phase_cell, show_agents, show_as
 from hive_mind.cli.fleet.logs import latest_lines, processes_of
 from hive_mind.cli.fleet.members import member_rows, revisions_of, show_members, show_revisions
-from hive_mind.cli.fleet.shown import phase_cell, show_agents
 from hive_mind.cli.options import Group, refuse_ineffective
 from hive_mind.cli.output import Cell, say, short_id, show, show_table
 from hive_mind.cli.running import FAILED, CommandError

@@ -19,20 +19,21 @@ from rich.console import Group as Stack
 from rich.live import Live
 from rich.text import Text
 
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import FleetFormat, show_as
-from hive_mind.cli.fleet.logs import LogLine, latest_lines
-from hive_mind.cli.fleet.shown import (
+from hive_mind.cli import fleet as fleets
+from hive_mind.cli.fleet import (
     AGENT_FIGURES,
     AGENT_TITLES,
+    FleetFormat,
     agent_rows,
     fleet_line,
     megabytes,
     phase_cell,
     show_agents,
+    show_as,
     show_conditions,
     show_fleet_line,
 )
+from hive_mind.cli.fleet.logs import LogLine, latest_lines
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import Cell, plain, printable, show, show_table
 from hive_mind.cli.running import FAILED, Stopped

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.fleet import agent_names
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import say, show
 from hive_mind.errors import InvalidInput

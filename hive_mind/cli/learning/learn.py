@@ -19,8 +19,7 @@ import typer
 
 from hive_mind.cli.asking.asked import AnsweringAgent, AnyEmbeddingAgent, asked_agent
 from hive_mind.cli.asking.serve import resident_agent
-from hive_mind.cli.facts.stats import show_learned
-from hive_mind.cli.learning.files import learned_below, passed_over, source_of
+from hive_mind.cli.learning import learned_below, passed_over, show_learned, source_of
 from hive_mind.cli.learning.pieces import Learner, Piece, Tally, learn_all, learn_one, piece_of, pieces_of, withdraw
 from hive_mind.cli.options import Format, Group, iso_time
 from hive_mind.cli.output import printable, progress, say, show_json, shown_source

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.cli.asking.asked import AnsweringAgent
-from hive_mind.cli.learning.files import STDIN, files_of, source_of, stdin_text
+from hive_mind.cli.learning import STDIN, files_of, source_of, stdin_text
 from hive_mind.cli.output import ProgressPrinter, printable, say, shown_source
 from hive_mind.cli.running import Stopped
 from hive_mind.counted import counted

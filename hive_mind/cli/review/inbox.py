@@ -13,11 +13,11 @@ import msgspec
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.shown import ago
-from hive_mind.cli.learning.files import STDIN, stdin_text
+from hive_mind.cli.fleet import ago
+from hive_mind.cli.learning import STDIN, stdin_text
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_table
-from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person, silences_at
+from hive_mind.cli.review import AtDesk, desk_of, item_called, person, silences_at
 from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError

@@ -10,10 +10,10 @@ from typer.core import TyperGroup
 
 from hive_mind.agents.judging.decision_log import JudgeRecord, record_of, reset
 from hive_mind.cli import options
-from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.fleet import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
 from hive_mind.cli.output import say, show, show_json, show_table
-from hive_mind.cli.review.inbox_desk import ledger_of
+from hive_mind.cli.review import ledger_of
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput

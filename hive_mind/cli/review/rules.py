@@ -211,7 +211,7 @@ async def approve(ids: Ids = None, source: From = None, share: Share = None, by:
     agent within seconds, and each checks all its facts again. A rule that people then decide against goes back on trial by
     itself.
     """
-    from hive_mind.cli.review.inbox_desk import person
+    from hive_mind.cli.review import person
 
     await _decide(_Wish("active", person(by), share), ids or [], source, at)
 
@@ -219,7 +219,7 @@ async def approve(ids: Ids = None, source: From = None, share: Share = None, by:
 @group.called_as("hive-mind rules shadow no_prices", "hive-mind rules shadow --from rules/new.yaml")
 async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFleet) -> None:
     """Put rules of the hive on trial: they look at every fact and decide nothing. Facts that they held back are shared."""
-    from hive_mind.cli.review.inbox_desk import person
+    from hive_mind.cli.review import person
 
     await _decide(_Wish("shadow", person(by)), ids or [], source, at)
 
@@ -229,13 +229,13 @@ async def retire(
     ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:
     """Retire rules of the hive. Facts that they held back are shared."""
-    from hive_mind.cli.review.inbox_desk import person
+    from hive_mind.cli.review import person
 
     await _decide(_Wish("retired", person(by)), ids, None, at)
 
 
 async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFleet) -> None:
-    from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
+    from hive_mind.cli.fleet import chosen_fleet, is_stopped
     from hive_mind.cli.review.rules_found import desk_agent, plainly, read_files, review_of, rules_in, trials_by_people
     from hive_mind.judge.rules import known
 

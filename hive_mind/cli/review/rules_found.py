@@ -10,11 +10,11 @@ from hive_mind.agents.judging.fact_judge import names_of
 from hive_mind.agents.judging.rules_at_work import rules_in as rules_in_file
 from hive_mind.agents.judging.rules_at_work import rules_of as rules_of_config
 from hive_mind.cli.asking.asked import FleetAgent, fleet_agent
-from hive_mind.cli.fleet.fleets import chosen_fleet
-from hive_mind.cli.learning.files import lines_of
+from hive_mind.cli.fleet import chosen_fleet
+from hive_mind.cli.learning import lines_of
 from hive_mind.cli.options import DEFAULT_AGENT, for_copying
 from hive_mind.cli.output import say, show_table
-from hive_mind.cli.review.inbox_desk import desk_of
+from hive_mind.cli.review import desk_of
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput

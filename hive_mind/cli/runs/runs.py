@@ -10,11 +10,11 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import fleet_agent
-from hive_mind.cli.fleet.fleets import agent_names
+from hive_mind.cli.fleet import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
 from hive_mind.cli.output import say, show, show_document, show_json
-from hive_mind.cli.review.inbox_desk import ledger_of, person
-from hive_mind.cli.runs.run import (
+from hive_mind.cli.review import ledger_of, person
+from hive_mind.cli.runs import (
     Functions,
     Mcp,
     Notify,

@@ -21,7 +21,7 @@ import msgspec
 
 from hive_mind.control.files import checked_name
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.keys import PrivateKey, is_signed, key_id
+from hive_mind.identity import PrivateKey, is_signed, key_id
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
 from hive_mind.safe_files import replacing

@@ -6,7 +6,7 @@ from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_
 from hive_mind.control.manifests.expansion import number_of_agents
 from hive_mind.control.manifests.manifest import Bus, HiveManifest
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.form import Finding, Path
+from hive_mind.forms import Finding, Path
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.suggestions import did_you_mean
 

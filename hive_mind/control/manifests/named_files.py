@@ -21,8 +21,8 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import RANKED, Agent, HiveManifest
 from hive_mind.control.manifests.sources import is_linked_out, matching
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput, RuleError, WorkerFileError, WorkspaceError
-from hive_mind.forms.form import Finding, Tree
-from hive_mind.forms.form import Path as TreePath
+from hive_mind.forms import Finding, Tree
+from hive_mind.forms import Path as TreePath
 from hive_mind.forms.reading import text_of
 from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.regex import regex

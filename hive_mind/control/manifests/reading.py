@@ -22,7 +22,7 @@ from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
 from hive_mind.control.manifests.named_files import file_findings, missing, text_findings, unresolved, with_named_files
 from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, WorkerFileError, WorkspaceError
-from hive_mind.forms.form import Finding, Path, Tree, spelled
+from hive_mind.forms import Finding, Path, Tree, spelled
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, suggested, text_of, tree_of, validated, worded
 from hive_mind.hive.topology.spec import SPECS, TopologyName, reads
 from hive_mind.runtime.agent_files import refuse_unwritable_name

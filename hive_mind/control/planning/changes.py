@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.control.manifests.manifest import Spec
-from hive_mind.forms.form import fields, section_of
+from hive_mind.forms import fields, section_of
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.hive.query.latencies import ScatterSettings

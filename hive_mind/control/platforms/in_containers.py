@@ -16,7 +16,7 @@ import msgspec
 from hive_mind.control.manifests.manifest import MANIFEST
 from hive_mind.control.manifests.reading import Source
 from hive_mind.errors import HiveError, ManifestError, Problem
-from hive_mind.forms.form import spelled
+from hive_mind.forms import spelled
 from hive_mind.forms.reading import tree_of
 from hive_mind.model.decoding import converted
 from hive_mind.regex import regex

@@ -1,1 +1,242 @@
-"""Ways to hold what a data set says and to find it again, one per file; an experiment's `Arm` names them."""
+"""Ways to hold what a data set says and to find it again, one per file; an experiment's `Arm` names them.
+
+Here are the interface of an arm, which learns a scope's documents when it opens and is asked questions until it is closed, and
+how documents are dealt to agents, kept as facts, and recognised in hits.
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+from hive_mind.embed.base import Embedder
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
+from hive_mind.evals.experiments import Cell, Learned
+from hive_mind.memory.base import Memory
+from hive_mind.memory.intake import new_fact, statement
+from hive_mind.model.content import Candidate
+from hive_mind.model.fact import CONFIDENCE, Fact
+from hive_mind.model.ids import fact_id
+from hive_mind.model.query import Hit
+from hive_mind.runtime.settings import Settings
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of a question to a hive, replies included, how many nodes were asked besides the asker's own, and which share of the
+    hive was searched."""
+
+    messages: int = 0
+    bytes: int = 0
+    fan_out: int = 0
+    completeness: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    """Results of one question, best first, and the cost of finding them. Times in seconds, without embedding the question."""
+
+    hits: tuple[Hit, ...]
+    cost: Cost = field(default=Cost())
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
+class OpenArm(Protocol):
+    """An arm that has learned its scope."""
+
+    @property
+    def documents(self) -> Mapping[str, Sequence[str]]:
+        """Ids of the documents by the fact they became; two of the same words are one fact."""
+        ...
+
+    @property
+    def learned(self) -> Learned: ...
+
+    def ask(self, question: LabelledQuestion, limit: int, /) -> Awaitable[ArmResult]:
+        """Put one question. Raises `HiveMindError` where it can't be answered at all."""
+        ...
+
+    def close(self) -> Awaitable[None]: ...
+
+
+async def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class AskedArm:
+    """An arm whose questions go to a function. Without `close` it is all in RAM."""
+
+    documents: Mapping[str, Sequence[str]]
+    learned: Learned
+    ask: Callable[[LabelledQuestion, int], Awaitable[ArmResult]]
+    close: Callable[[], Awaitable[None]] = _nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Parts that arms are made with; the same for all arms of a run.
+
+    `embedder` had better remember its embeddings: every arm embeds the same texts.
+    """
+
+    settings: Settings
+    embedder: Embedder
+    progress: Progress | None = None
+
+
+Deal = Callable[[Sequence[Document], int], list[list[Document]]]
+_Seeded = Callable[[Sequence[Document], int, int], list[list[Document]]]
+
+
+def _round_robin(documents: Sequence[Document], agents: int, seed: int) -> list[list[Document]]:  # noqa: ARG001
+    """One after the other, as if everybody heard a bit of everything."""
+    return [list(documents[number::agents]) for number in range(agents)]
+
+
+def _by(documents: Sequence[Document], agents: int, seed: int, *, field: str) -> list[list[Document]]:  # noqa: ARG001
+    """Documents that belong together stay together; groups go to the agents in turn."""
+    groups: dict[str, list[Document]] = {}
+    for document in documents:
+        groups.setdefault(getattr(document, field), []).append(document)
+    dealt: list[list[Document]] = [[] for _ in range(agents)]
+    for number, group in enumerate(groups.values()):
+        dealt[number % agents].extend(group)
+    return dealt
+
+
+def _random(documents: Sequence[Document], agents: int, seed: int) -> list[list[Document]]:
+    """Each to an agent that is drawn, as where facts reach agents by chance."""
+    chance = random.Random(f"{seed} deal")  # noqa: S311 - it has to be the same again
+    dealt: list[list[Document]] = [[] for _ in range(agents)]
+    for document in documents:
+        dealt[chance.randrange(agents)].append(document)
+    return dealt
+
+
+_DEALS: Mapping[str, _Seeded] = {
+    "round-robin": _round_robin,
+    "session": partial(_by, field="section"),
+    "speaker": partial(_by, field="speaker"),
+    "topic": partial(_by, field="topic"),
+    "random": _random,
+}
+DEALS = tuple(_DEALS)
+
+
+def deal_by(name: str, seed: int = 1) -> Deal:
+    """The way to deal of this name; `seed` decides where it draws. Raises `InvalidInput`."""
+    if name not in _DEALS:
+        raise InvalidInput(f"unknown deal {name!r}; known: {', '.join(DEALS)}")
+    return lambda documents, agents: _DEALS[name](documents, agents, seed)
+
+
+def names_of(agents: int) -> tuple[str, ...]:
+    """Agents of an experiment: "agent-00", "agent-01", …"""
+    width = len(str(max(agents - 1, 0)))
+    return tuple(f"agent-{number:0{width}d}" for number in range(agents))
+
+
+STORE_BATCH = 256
+"""Of what a data set does not say how sure one may be, which is nearly everything: then all facts are equally sure."""
+
+
+def candidate_of(document: Document) -> Candidate:
+    """A document as a statement to keep. Its confidence is what its `meta` calls so, where that is a number from 0 to 1."""
+    return Candidate(
+        content=document.text,
+        concept="",
+        confidence=_confidence_of(document),
+        said_at=document.said_at,
+        speaker=document.speaker,
+        before=document.before,
+    )
+
+
+def worded(documents: Iterable[Document]) -> list[Document]:
+    """Those that say anything that can be kept."""
+    return [document for document in documents if any(character.isalnum() for character in document.text)]
+
+
+def documents_by_fact(documents: Iterable[Document]) -> dict[str, list[str]]:
+    """Ids of documents by the id of the fact they become: two of the same words are one fact."""
+    ids_by_fact: dict[str, list[str]] = {}
+    for document in worded(documents):
+        ids_by_fact.setdefault(fact_id(statement(candidate_of(document))), []).append(document.id)
+    return ids_by_fact
+
+
+def lessons(cell: Cell, scope: Scope, progress: Progress | None = None) -> Iterator[tuple[int, Scope]]:
+    """The documents of each agent of a cell, by its number, in order. Of documents with the same text only the first is taught.
+
+    So every arm holds the same facts with the same dates and surroundings, each vouched for by one agent, as one memory does that
+    gets everything from one source. A second agent with the same fact would confirm it and raise its rank: a difference in
+    learning, not a property of a topology.
+    """
+    first = {names[0] for names in documents_by_fact(scope.documents).values()}
+    dealt = deal_by(cell.arm.deal, cell.seed)(scope.documents, cell.arm.agents)
+    taught = [
+        (number, tuple(document for document in documents if document.id in first)) for number, documents in enumerate(dealt)
+    ]
+    taught = [(number, documents) for number, documents in taught if documents]
+    for lesson_number, (number, lesson_documents) in enumerate(taught, start=1):
+        yield number, Scope(scope.name, lesson_documents, ())
+        if progress:
+            progress(f"{scope.name}: lessons", lesson_number, len(taught))
+
+
+def facts_of(scope: Scope) -> list[Fact]:
+    """A scope's documents as the facts one memory would keep, in their order; of the same words the first."""
+    facts: dict[str, Fact] = {}
+    for place, document in enumerate(worded(scope.documents)):
+        fact = new_fact(candidate_of(document), scope.name, place)
+        facts.setdefault(fact.id, fact)
+    return list(facts.values())
+
+
+async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> dict[str, list[str]]:
+    """Store a scope's documents, of the same words the first. Documents by the id of the fact they became."""
+    ids_by_fact = documents_by_fact(scope.documents)
+    first = {names[0] for names in ids_by_fact.values()}
+    documents = [document for document in worded(scope.documents) if document.id in first]
+    for start in range(0, len(documents), STORE_BATCH):
+        candidates = [candidate_of(document) for document in documents[start : start + STORE_BATCH]]
+        await memory.store_facts(candidates, source=scope.name)
+        if progress:
+            progress(f"{scope.name}: documents", min(start + STORE_BATCH, len(documents)), len(documents))
+    return ids_by_fact
+
+
+def _confidence_of(document: Document) -> float:
+    try:
+        confidence = float(document.meta.get("confidence", CONFIDENCE))
+    except ValueError:
+        return CONFIDENCE
+    return confidence if 0.0 <= confidence <= 1.0 else CONFIDENCE
+
+
+def firsts_of(documents: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """For each document the first one of the same text, which counts once; `documents` are given by the fact they became.
+
+    Counted as documents, ten copies of one text would fill the first ten, and finding nine of ten would be a miss.
+    """
+    return {document: same[0] for same in documents.values() for document in same}
+
+
+def by_texts(question: LabelledQuestion, firsts: Mapping[str, str]) -> LabelledQuestion:
+    """The question with one judgement of each text, the best of its documents, under the first of them."""
+    relevant: dict[str, int] = {}
+    for document, judgement in question.relevant.items():
+        first = firsts.get(document, document)
+        relevant[first] = max(judgement, relevant.get(first, judgement))
+    return replace(question, relevant=relevant)
+
+
+def texts_found(hits: Iterable[Hit], documents: Mapping[str, Sequence[str]]) -> list[str]:
+    """The first document of each hit, best first; a hit that is no document of the set is left out."""
+    return [same[0] for hit in hits if (same := documents.get(hit.fact.id))]

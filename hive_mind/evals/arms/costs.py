@@ -21,8 +21,7 @@ from msgspec.structs import replace
 
 from hive_mind.bus.base import EVERYONE, Envelope
 from hive_mind.embed.base import Embedder
-from hive_mind.evals.arms.base import ArmResult, Cost
-from hive_mind.evals.arms.keeping import facts_of
+from hive_mind.evals.arms import ArmResult, Cost, facts_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Learned
 from hive_mind.model import wire

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.keeping import candidate_of, worded
+from hive_mind.evals.arms import candidate_of, worded
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.experiments import Mode
 from hive_mind.memory.intake import statement

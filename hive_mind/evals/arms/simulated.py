@@ -18,9 +18,8 @@ from typing import get_args
 
 from hive_mind import backends
 from hive_mind.errors import BackendTimeout
-from hive_mind.evals.arms.base import ArmResult, Cost, Means
+from hive_mind.evals.arms import ArmResult, Cost, Means, keep, lessons
 from hive_mind.evals.arms.costs import is_caused, prepare, weight_of
-from hive_mind.evals.arms.keeping import keep, lessons
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, refuse, slow_of, topology_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments import Cell, Fault, Learned

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import ArmResult, AskedArm, Cost, Means
+from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, documents_by_fact, facts_of, keep, lessons, names_of
 from hive_mind.evals.arms.costs import Learning, Scales, outcome_of, prepare, weight_of
-from hive_mind.evals.arms.keeping import documents_by_fact, facts_of, keep, lessons, names_of
 from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, groups_of, shuffled
 from hive_mind.evals.datasets import LabelledQuestion, Scope

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from hive_mind.evals.experiments import ALONE, TURNS_MAX, Arm, ArmKind, Experiment, Fault, Mode, Place, Retrieval, plain_arm
-from hive_mind.forms.form import Form
+from hive_mind.forms import Form
 
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 Name = Annotated[str, Field(pattern=NAME)]
@@ -153,7 +153,7 @@ GATE: Form[ExperimentForm] = replace(EXPERIMENT, model=GateForm)
 
 
 def explained() -> Iterable[tuple[str, str]]:
-    from hive_mind.forms.form import everywhere
+    from hive_mind.forms import everywhere
 
     return [(path, info.description or "") for path, info in everywhere(ExperimentForm)]
 

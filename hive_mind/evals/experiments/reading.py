@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import ExperimentError, InvalidInput, Problem
-from hive_mind.evals.arms.keeping import DEALS
+from hive_mind.evals.arms import DEALS
 from hive_mind.evals.experiments import (
     ALONE,
     GROUPED,
@@ -40,8 +40,8 @@ from hive_mind.evals.experiments.form import (
     arms_in,
     faults_in,
 )
-from hive_mind.forms.form import Finding, Form, Tree
-from hive_mind.forms.form import Path as FormPath
+from hive_mind.forms import Finding, Form, Tree
+from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import in_order, located, read, text_of, validated
 from hive_mind.hive.topology.spec import readers
 from hive_mind.ranking.pipeline import RankingSettings

@@ -20,9 +20,18 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answering import FILE as TOKENS
 from hive_mind.evals.answering import Answerer, GivenAnswer, ModelJudge, RunBudget, fact_judge, open_answerer, since
-from hive_mind.evals.arms import memory_arm, trained_fleet
-from hive_mind.evals.arms.base import Means, OpenArm, Progress
-from hive_mind.evals.arms.keeping import by_texts, candidate_of, firsts_of, texts_found, worded
+from hive_mind.evals.arms import (
+    Means,
+    OpenArm,
+    Progress,
+    by_texts,
+    candidate_of,
+    firsts_of,
+    memory_arm,
+    texts_found,
+    trained_fleet,
+    worded,
+)
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
@@ -40,7 +49,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 from hive_mind.tracing import span
 
-_ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
+_ELSEWHERE = {"simulator": "simulated", "redis": "processes_arm"}
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:

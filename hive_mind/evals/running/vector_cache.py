@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder, Matrix
-from hive_mind.evals.arms.base import Progress
-from hive_mind.evals.arms.keeping import candidate_of, worded
+from hive_mind.evals.arms import Progress, candidate_of, worded
 from hive_mind.evals.datasets import Dataset
 from hive_mind.memory.intake import new_fact
 from hive_mind.ranking.form import texts_to_embed

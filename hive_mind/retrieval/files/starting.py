@@ -20,8 +20,8 @@ from typing import Any, get_args
 
 from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.form import Form, spelled
-from hive_mind.forms.form import Path as FormPath
+from hive_mind.forms import Form, spelled
+from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import tree_of, validated
 from hive_mind.retrieval.files import write_whole
 from hive_mind.retrieval.files.configuration import NAME, FieldOf

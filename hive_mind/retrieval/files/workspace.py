@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel
 
 from hive_mind.errors import InvalidInput, Problem, WorkspaceError
-from hive_mind.forms.form import Form
+from hive_mind.forms import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.regex import regex

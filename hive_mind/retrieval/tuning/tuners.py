@@ -26,7 +26,7 @@ from pydantic import Field
 from hive_mind.cognition.budget import Budget, reply_of
 from hive_mind.cognition.prompts import fenced
 from hive_mind.errors import ModelOutputError
-from hive_mind.forms.form import Form
+from hive_mind.forms import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.regex import regex

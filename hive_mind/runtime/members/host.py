@@ -26,8 +26,8 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
+from hive_mind.identity import KeySeal
 from hive_mind.identity.epochs import Cipher, Signing
-from hive_mind.identity.keys import KeySeal
 from hive_mind.journal.base import Journal
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory

@@ -17,8 +17,7 @@ from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.identity.epochs import EpochKeys, Mode, Signing, handed_out
-from hive_mind.identity.keys import (
+from hive_mind.identity import (
     KEY_BYTES,
     REVOKED_MAX,
     Certificate,
@@ -30,6 +29,7 @@ from hive_mind.identity.keys import (
     issued,
     read,
 )
+from hive_mind.identity.epochs import EpochKeys, Mode, Signing, handed_out
 from hive_mind.model.aggregation import DAY_MS
 from hive_mind.safe_files import private_folder, write_whole
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from hive_mind import backends
-from hive_mind.credentials.base import CredentialStore, Secret, is_name
-from hive_mind.credentials.key import FileKey, GivenKey, KeyPlace, KeyringKey
+from hive_mind.credentials.base import CredentialStore, FileKey, GivenKey, KeyPlace, KeyringKey, Secret, is_name
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 from hive_mind.runtime.settings import Settings, secret, variable

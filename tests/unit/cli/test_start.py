@@ -32,7 +32,7 @@ def test_help_loads_no_library_that_only_fleets_need(arguments):
 
 
 def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guessing_of_encodings():
-    code = "import sys, hive_mind.control.state, hive_mind.cli.fleet.fleets; print(*sys.modules)"
+    code = "import sys, hive_mind.control.state, hive_mind.cli.fleet; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert {"hive_mind.memory.gate.sensitive", "charset_normalizer"}.isdisjoint(ended.stdout.split())
 
@@ -92,7 +92,7 @@ def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(monkeyp
 
 
 def test_a_command_does_not_load_the_others():
-    assert loaded("stats", "--help") & COMMANDS == {"hive_mind.cli.facts.stats"}
+    assert loaded("stats", "--help") & COMMANDS == {"hive_mind.cli.stats"}
 
 
 def test_the_list_of_commands_loads_none_of_them():
@@ -164,8 +164,8 @@ def test_what_starts_a_process_loads_nothing_of_what_that_runs():
 
 
 # Commands that put requests, wherever the memory is open. An engine is loaded where it turns out to be this process.
-CLIENTS = ("asking.ask", "asking.chat", "facts.facts", "facts.stats", "fleet.apply", "learning.learn")
-CLIENTS += ("review.inbox", "runs.run", "asking.mcp", "asking.serve")
+CLIENTS = ("asking.ask", "asking.chat", "facts", "stats", "fleet.apply", "learning.learn")
+CLIENTS += ("review.inbox", "runs", "asking.mcp", "asking.serve")
 ENGINE = ("agents", "cognition", "embed", "hive", "journal", "ledger", "ranking", "store", "memory.cognitive", "api.requests")
 
 

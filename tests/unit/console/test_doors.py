@@ -108,7 +108,7 @@ async def test_behind_a_proxy_that_speaks_tls_forms_are_ours_and_the_cookie_neve
 
 async def test_a_defect_is_told_in_the_log_alone(tmp_path, monkeypatch, caplog):
     async with looking(tmp_path) as browser:
-        monkeypatch.setattr("hive_mind.console.fleet_map.rows_of", lambda _: 1 / 0)
+        monkeypatch.setattr("hive_mind.console.app.rows_of", lambda _: 1 / 0)
         status, page, _ = await browser.get("")
         assert status == 500
         assert "ZeroDivision" not in page

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from hive_mind import backends
-from hive_mind.credentials.base import CredentialStore
-from hive_mind.credentials.key import FileKey, KeyPlace
+from hive_mind.credentials.base import CredentialStore, FileKey, KeyPlace
 from hive_mind.safe_files import write_whole
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from hive_mind.forms.form import Form
-from hive_mind.forms.json_tree import json_tree
+from hive_mind.forms import Form
+from hive_mind.forms.trees import json_tree
 
 
 class Anything(BaseModel):

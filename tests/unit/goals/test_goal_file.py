@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from hive_mind.errors import GoalError
-from hive_mind.forms.form import everywhere, explained, schema_of
+from hive_mind.forms import everywhere, explained, schema_of
 from hive_mind.goals.goal import GOAL, Constraint, Goal, GoalFile, SuccessCriterion, first_goal, goal_of, satisfaction
 from tests.documents import printed
 

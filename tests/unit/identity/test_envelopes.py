@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from hive_mind.bus.base import Envelope
+from hive_mind.identity import FORGED, REVOKED, UNKNOWN, UNSIGNED
 from hive_mind.identity.epochs import Signing
-from hive_mind.identity.keys import FORGED, REVOKED, UNKNOWN, UNSIGNED
 from hive_mind.model import wire
 from hive_mind.model.messages import Heartbeat, Receipt
 from tests.unit.identity.test_keyring import ADA, BOB, NOW_MS, certificate, revoked, ring

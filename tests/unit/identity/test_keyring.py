@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.identity.keys import (
+from hive_mind.identity import (
     EXPIRED,
     FORGED,
     REVOKED,

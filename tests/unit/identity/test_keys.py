@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, PrivateKey, is_signed
+from hive_mind.identity import KEY_BYTES, SIGNATURE_BYTES, PrivateKey, is_signed
 
 # RFC 8032, section 7.1, tests 1 to 3: secret key, public key, message, signature.
 RFC = [

@@ -7,8 +7,8 @@ import pytest
 
 from hive_mind.bus.base import Envelope
 from hive_mind.errors import ConfigError
+from hive_mind.identity import PrivateKey
 from hive_mind.identity.epochs import Mode
-from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli.asking.asked import FleetAgent, fleet_agent
-from hive_mind.cli.fleet import fleets
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView

@@ -7,8 +7,7 @@ import typer
 from typer.main import get_command
 
 from hive_mind.cli.app import app
-from hive_mind.cli.fleet import describe, get
-from hive_mind.cli.fleet.fleets import noun_of, seconds
+from hive_mind.cli.fleet import describe, get, noun_of, seconds
 
 
 @pytest.mark.parametrize(("given", "meant_s"), [("90", 90), ("0.5", 0.5), ("10s", 10), ("1.5m", 90), ("1H", 3600), (120.0, 120)])

@@ -2,8 +2,8 @@
 
 import json
 
+from hive_mind.cli.fleet import FleetFormat
 from hive_mind.cli.fleet.apply import show_plan
-from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.control.planning.plan import Action, Change, Plan, Whole
 
 PLAN = Plan(

@@ -6,9 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from hive_mind.cli.fleet import describe, get, live
-from hive_mind.cli.fleet import shown as status_shown
-from hive_mind.cli.fleet.fleets import FleetFormat
+from hive_mind.cli import fleet as status_shown
+from hive_mind.cli.fleet import FleetFormat, describe, get, live
 from hive_mind.cli.fleet.logs import LogLine
 from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.runtime.workers.status import NodeStatus

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.learning.files import files_of, lines_of, passed_over
+from hive_mind.cli.learning import files_of, lines_of, passed_over
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, Unreadable, decoded, read_text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli.facts.stats import show_learned
+from hive_mind.cli.learning import show_learned
 
 TOLD = {"file": "a.txt", "facts": 2, "added": 2, "confirmed": 0, "former": 0, "unsure": 0, "left_out": {"a question": 1}}
 

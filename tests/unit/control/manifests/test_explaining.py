@@ -8,7 +8,7 @@ import yaml
 
 from hive_mind.control.manifests.manifest import MANIFEST, HiveManifest
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.form import everywhere, explained, schema_of, section_of
+from hive_mind.forms import everywhere, explained, schema_of, section_of
 
 ROOT = Path(__file__).parents[4]
 

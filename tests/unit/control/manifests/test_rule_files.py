@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.control.manifests.reading import read_manifest, read_text, settled
 from hive_mind.errors import ManifestError, Problem, RuleError
-from hive_mind.forms.form import schema_of
+from hive_mind.forms import schema_of
 from hive_mind.judge.rules import RULES, RuleSet, rules_of
 from tests.unit.control.bad_manifests import within
 

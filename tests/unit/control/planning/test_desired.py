@@ -10,7 +10,7 @@ from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.allocation import Hives, why_to_move
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.state import FleetState
-from hive_mind.forms.form import everywhere, section_of
+from hive_mind.forms import everywhere, section_of
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.manifests_drawn import counted, manifest_of
 from tests.unit.control.planning.desired_cases import CASES, ELSEWHERE

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.keeping import DEALS, deal_by, names_of, worded
+from hive_mind.evals.arms import DEALS, deal_by, names_of, worded
 from hive_mind.evals.datasets import Document
 
 TURNS = [

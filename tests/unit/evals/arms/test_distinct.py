@@ -1,6 +1,6 @@
 """A text that a data set has several times counts once, whichever of its documents is judged."""
 
-from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
+from hive_mind.evals.arms import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments import Arm
 from hive_mind.evals.metrics import score

@@ -8,7 +8,7 @@ import pytest
 
 from hive_mind.bus.base import EVERYONE, Envelope, type_of
 from hive_mind.evals.arms.costs import Scales, memory_in_use, weight_of
-from hive_mind.evals.arms.processes.measured_worker import MemberTraffic
+from hive_mind.evals.arms.measured_worker import MemberTraffic
 from hive_mind.evals.experiments import Arm
 from hive_mind.model import wire
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement

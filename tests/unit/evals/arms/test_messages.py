@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from hive_mind.evals.arms.keeping import names_of
+from hive_mind.evals.arms import names_of
 from hive_mind.evals.arms.node_per_agent import down_of
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.hive.topology.sharded import Sharded, first_placement

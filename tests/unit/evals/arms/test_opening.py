@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms import Means
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.running.cell import open_arm
 from hive_mind.runtime.settings import Settings

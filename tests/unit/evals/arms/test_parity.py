@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.evals.arms.keeping import DEALS
+from hive_mind.evals.arms import DEALS
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.generating import generate

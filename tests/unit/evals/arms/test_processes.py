@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable, ConfigError, InvalidInput
-from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.processes.arm import ProcessesArm, open_arm
+from hive_mind.evals.arms import Means
+from hive_mind.evals.arms.processes_arm import ProcessesArm, open_arm
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Learned, Retrieval
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords

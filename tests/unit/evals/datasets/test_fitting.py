@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hive_mind.evals.arms.keeping import candidate_of
+from hive_mind.evals.arms import candidate_of
 from hive_mind.evals.datasets import Dataset, Document, Scope, load_dataset, pooled
 from hive_mind.evals.datasets.base import LeftOut
 from hive_mind.evals.datasets.load import fitting

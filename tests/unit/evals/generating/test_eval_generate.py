@@ -5,7 +5,7 @@ import json
 import typer
 from typer.testing import CliRunner, Result
 
-from hive_mind.cli.evals import app as command
+from hive_mind.cli import evals as command
 from hive_mind.evals.datasets import load_jsonl
 from hive_mind.evals.generating import generate
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms import Means
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled
 from hive_mind.evals.experiments import Arm, DataSource, Retrieval, cell_of
 from hive_mind.evals.running import cut, dataset_of, row_id, unknown_ids

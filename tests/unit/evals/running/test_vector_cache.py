@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hive_mind.embed.base import Matrix, rounded_unit_rows
-from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms import Means
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.demo import demo_dataset
 from hive_mind.evals.experiments import Arm, DataSource, Retrieval, cell_of

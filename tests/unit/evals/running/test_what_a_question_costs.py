@@ -5,7 +5,7 @@ import json
 
 from hive_mind.cognition.budget import Budget
 from hive_mind.evals.answering import ModelAnswerer, ModelJudge
-from hive_mind.evals.arms.base import ArmResult
+from hive_mind.evals.arms import ArmResult
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments import Learned, Row
 from hive_mind.evals.running.cell import Asking, put

@@ -2,7 +2,7 @@
 
 from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.identity.keys import Keyring, KeySeal, PrivateKey
+from hive_mind.identity import Keyring, KeySeal, PrivateKey
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_id, dot
 from tests.hives import PUMP_ID, Court, assertion
 from tests.unit.identity.test_keyring import ADA, BOB, ROOT, certificate, revoked

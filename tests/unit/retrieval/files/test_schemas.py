@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.forms.form import schema_of
-from hive_mind.forms.json_tree import json_tree
+from hive_mind.forms import schema_of
+from hive_mind.forms.trees import json_tree
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from tests.unit.retrieval.workspaces import public, workspace

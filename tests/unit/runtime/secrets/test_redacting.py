@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hive_mind.credentials.base import Secret
-from hive_mind.credentials.key import new_key
+from hive_mind.credentials.base import Secret, new_key
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendUnavailable, CredentialUnreadable
 from hive_mind.runtime.logs import JsonLines

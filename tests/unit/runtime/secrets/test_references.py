@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.credentials.base import Secret
-from hive_mind.credentials.key import new_key
+from hive_mind.credentials.base import Secret, new_key
 from hive_mind.errors import CredentialUnreadable, InvalidInput
 from hive_mind.runtime.buses import purge, reach
 from hive_mind.runtime.secrets.references import (

@@ -2,7 +2,7 @@
 
 It runs beside the measuring program, in a session of its own. The one line it prints says where things are, or why there are
 none. When its input ends, however that came about, it sees to it that the workers of the folder, the server and the folder are
-gone. Run it as `python -m hive_mind.evals.arms.processes.process_guardian`; `open_guardian` does.
+gone. Run it as `python -m hive_mind.evals.arms.process_guardian`; `open_guardian` does.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def open_guardian() -> Guardian:
         raise ConfigError(text + "install redis), or let the arm run in-process or in the simulator") from error
     # In a session of its own: Ctrl-C is for the measuring program, which ends it.
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "hive_mind.evals.arms.processes.process_guardian"),
+        *(sys.executable, "-m", "hive_mind.evals.arms.process_guardian"),
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,

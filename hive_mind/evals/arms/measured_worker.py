@@ -1,6 +1,6 @@
 """A worker that is measured: its agents also store and search with vectors that come with the request, and say what that took.
 
-No embedding model is loaded here. Run it as `python -m hive_mind.evals.arms.processes.measured_worker DIMENSION --config FILE`.
+No embedding model is loaded here. Run it as `python -m hive_mind.evals.arms.measured_worker DIMENSION --config FILE`.
 """
 
 import asyncio

@@ -23,12 +23,11 @@ from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.surroundings import Patience, until
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, BackendUnavailable
-from hive_mind.evals.arms.base import ArmResult, Cost, Means
+from hive_mind.evals.arms import STORE_BATCH, ArmResult, Cost, Means, candidate_of, facts_of, lessons, worded
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.keeping import STORE_BATCH, candidate_of, facts_of, lessons, worded
+from hive_mind.evals.arms.measured_worker import Given, MembersState, SearchFound
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, groups_of, refuse
-from hive_mind.evals.arms.processes.measured_worker import Given, MembersState, SearchFound
-from hive_mind.evals.arms.processes.process_guardian import Guardian, open_guardian
+from hive_mind.evals.arms.process_guardian import Guardian, open_guardian
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments import Cell, Learned
 from hive_mind.hive.membership import MembershipSettings
@@ -47,7 +46,7 @@ from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConf
 PROCESSES_MAX = 8
 """Two cores are busy with this many; more agents share processes, still with a node each."""
 
-_WORKER = (sys.executable, "-P", "-m", "hive_mind.evals.arms.processes.measured_worker")
+_WORKER = (sys.executable, "-P", "-m", "hive_mind.evals.arms.measured_worker")
 _ANSWERS_WITHIN_S = 900.0
 _SETTLED_WITHIN_S = 300.0
 _LOOK_S = 0.01

@@ -13,7 +13,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import AnsweringAgent, AnyAgent, AnyEmbeddingAgent, AskedFacts, FactId, asked_agent, knows_it_all
 from hive_mind.cli.asking.quick_ask import Reply, show_hits, show_note
-from hive_mind.cli.learning.files import STDIN, FileLines, lines_of, refuse_replacing, source_named
+from hive_mind.cli.learning import STDIN, FileLines, lines_of, refuse_replacing, source_named
 from hive_mind.cli.options import (
     Format,
     Group,

@@ -1,1 +1,0 @@
-"""Arms of real processes over a real Redis server."""
