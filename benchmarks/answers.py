@@ -26,7 +26,8 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.arms import candidate_of
-from hive_mind.evals.datasets import Document, Scope, load_locomo
+from hive_mind.evals.datasets import Document, Scope
+from hive_mind.evals.datasets.conversations import load_locomo
 from hive_mind.evals.demo import documents, outcome, questions
 from hive_mind.evals.generating import generate
 from hive_mind.evals.metrics import answered_figures

@@ -21,7 +21,7 @@ import msgspec
 from benchmarks.harness import parser_of
 from hive_mind.console import PREFIX
 from hive_mind.console.app import console
-from hive_mind.console.fleet import FleetOverHttp, ProcessSeen
+from hive_mind.console.seen import FleetOverHttp, ProcessSeen
 from hive_mind.console.visit import Decisions
 from hive_mind.runtime.workers.health import serve_worker
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, Contact, NodeStatus, WorkerStatus

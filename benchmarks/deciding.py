@@ -41,7 +41,7 @@ from hive_mind.cognition.answering.likelihood import FACTS_MIN, FIGURES, evidenc
 from hive_mind.cognition.answering.quoting import QuotingSettings, not_known, quoted_answer
 from hive_mind.cognition.answering.relevance import RelevanceSettings, Relevant, relevant
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.evals.datasets import load_locomo
+from hive_mind.evals.datasets.conversations import load_locomo
 from hive_mind.evals.generating import generate
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question

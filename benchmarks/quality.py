@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hive_mind.evals.datasets import Scope, load_dataset
+from hive_mind.evals.datasets import Scope
+from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.measure import Estimate
 from hive_mind.measure.differences import Difference, differences
 from hive_mind.measure.results import ndcg_at_k, recall_at_k

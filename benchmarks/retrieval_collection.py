@@ -23,9 +23,9 @@ from benchmarks.fleet import RandomEmbedder
 from benchmarks.harness import parser_of, seconds, told
 from benchmarks.sentences import bodies_in, questions_in
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
+from hive_mind.retrieval import Collection, RetrievalConfig
+from hive_mind.retrieval.index import CollectionIndex, open_index
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 
 FOLDERS = 10

@@ -31,9 +31,9 @@ from hive_mind.evals.arms import documents_by_fact
 from hive_mind.evals.datasets import Document, Scope
 from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Query
-from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.index import open_index
+from hive_mind.retrieval import Collection, RetrievalConfig
+from hive_mind.retrieval.index import open_index
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 
 # Whole abstracts, as the memory they are compared with keeps them.

@@ -22,7 +22,7 @@ from hive_mind.model.gathered import Question
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
-from hive_mind.tools.base import Toolbox, ToolContext
+from hive_mind.tools import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
 ROUNDS, PARKED, FACTS, QUESTIONS = 200, 1_000, 1_000, 100

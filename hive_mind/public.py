@@ -45,7 +45,7 @@ from hive_mind.runtime.standalone import InMemoryHiveGraph, ORSet, convergence_c
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
 from hive_mind.runtime.workers.runs import open_goal_seeking
 from hive_mind.store.graph.client import Graph
-from hive_mind.tools.base import ToolContext
+from hive_mind.tools import ToolContext
 from hive_mind.tools.functions import tool
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ def _pages(config: "WorkerConfig", token: str) -> "Mapping[str, web.Application]
     """The console: for browsers on this machine, and elsewhere where hosts are named."""
     from hive_mind.console import PREFIX
     from hive_mind.console.app import console
-    from hive_mind.console.fleet import FleetOverHttp
+    from hive_mind.console.seen import FleetOverHttp
     from hive_mind.console.visit import Decisions
     from hive_mind.runtime.workers.health import is_loopback
 

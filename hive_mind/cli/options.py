@@ -239,7 +239,7 @@ def ways_of(context: typer.Context, file: Path | None, method: str, limit: int) 
     """
     if file is None:
         return Ways(method, limit)
-    from hive_mind.retrieval.files.workspace import beyond_a_memory, config_in, ranking_settings
+    from hive_mind.retrieval.workspace import beyond_a_memory, config_in, ranking_settings
 
     config = config_in(file)
     for clause in beyond_a_memory(config):

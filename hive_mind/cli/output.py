@@ -160,7 +160,7 @@ def picture_kind(plot: Path | None) -> str:
 
 def write_picture(plot: Path, picture: bytes) -> None:
     """Write it, and say where it is. Raises `InvalidInput` where it can't be written."""
-    from hive_mind.retrieval.files import writable
+    from hive_mind.retrieval import writable
 
     with writable(plot):
         write_whole(plot, picture, READABLE)

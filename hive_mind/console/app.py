@@ -26,9 +26,8 @@ import msgspec
 from aiohttp import web
 
 from hive_mind.console import PREFIX
-from hive_mind.console.evaluations import RunFolders
-from hive_mind.console.fleet import Fleet, ProcessSeen
 from hive_mind.console.pages import ASK, EVALUATIONS, FACTS, MESSAGES, QUEUES, RUNS
+from hive_mind.console.seen import Fleet, ProcessSeen, RunFolders
 from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page, Paged, Session, Sessions, Visit, paged
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from hive_mind.console.evaluations import report_of
+from hive_mind.console.seen import report_of
 from hive_mind.console.visit import PER_PAGE, Page, Visit, required, together
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.fact import is_about

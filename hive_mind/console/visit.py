@@ -24,8 +24,7 @@ from aiohttp import web
 from hive_mind import __version__
 from hive_mind.agents.runs.event_streams import beating
 from hive_mind.console import LINK_S, PREFIX
-from hive_mind.console.evaluations import RunFolders
-from hive_mind.console.fleet import Fleet
+from hive_mind.console.seen import Fleet, RunFolders
 from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.model.decoding import json_decoder
 from hive_mind.safe_files import append_line

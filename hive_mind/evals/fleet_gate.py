@@ -17,7 +17,7 @@ from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import read_json
+from hive_mind.evals.datasets import read_json
 from hive_mind.evals.experiments import Arm, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.gating import Judgement, Side, judge_run
 from hive_mind.evals.running import MeasuredRun, read_run

@@ -23,7 +23,7 @@ from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.measure import Estimate, Middle, estimates, middle
 from hive_mind.measure.differences import JUDGED_MIN, Difference, metric_changes
 from hive_mind.model.decoding import json_decoder
-from hive_mind.retrieval.files import writable
+from hive_mind.retrieval import writable
 from hive_mind.safe_files import write_whole
 
 FILE = "scorecard.json"

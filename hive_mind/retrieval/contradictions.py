@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from hive_mind.forms import Finding, Path, Tree, fields
-from hive_mind.retrieval.files.configuration import BUILT_IN, DATE_FIELDS, RESULTS_MAX, Collection, RetrievalConfig
-from hive_mind.retrieval.files.documents import Document, Skipped, all_read
-from hive_mind.retrieval.files.workspace import Workspace, changed
+from hive_mind.retrieval import BUILT_IN, DATE_FIELDS, RESULTS_MAX, Collection, RetrievalConfig
+from hive_mind.retrieval.documents import Document, Skipped, all_read
+from hive_mind.retrieval.workspace import Workspace, changed
 from hive_mind.suggestions import did_you_mean
 
 _EMBED = "index it with an embedding model"

@@ -24,12 +24,11 @@ from pydantic import ValidationError
 from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
 from hive_mind.measure.differences import Ground
 from hive_mind.model.decoding import json_decoder
-from hive_mind.retrieval.files import append_line, workspace_lock, write_whole
-from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace, is_same
+from hive_mind.retrieval import Active, RetrievalConfig, append_line, workspace_lock, write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench, Questions, environment, held_out, write_results
 from hive_mind.retrieval.measuring.verdict import ConfigVerdict, Level, decide
 from hive_mind.retrieval.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
+from hive_mind.retrieval.workspace import Workspace, is_same
 
 What = Literal["deploy", "rollback", "found"]
 

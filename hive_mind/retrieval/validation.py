@@ -21,6 +21,7 @@ from hive_mind.errors import Problem, WorkspaceError
 from hive_mind.forms import Finding, Form, Tree
 from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import PROBLEMS_MAX, located, read
+from hive_mind.retrieval import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery, RetrievalConfig
 from hive_mind.retrieval.contradictions import (
     Facets,
     combination,
@@ -29,9 +30,8 @@ from hive_mind.retrieval.contradictions import (
     contradictions,
     filter_findings,
 )
-from hive_mind.retrieval.files.configuration import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery, RetrievalConfig
-from hive_mind.retrieval.files.documents import left_out
-from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
+from hive_mind.retrieval.documents import left_out
+from hive_mind.retrieval.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
 from hive_mind.suggestions import did_you_mean
 
 _REPORTED_MAX = 20

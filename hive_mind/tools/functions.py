@@ -18,7 +18,7 @@ from pydantic.errors import PydanticUserError
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Arguments, ToolSpec
 from hive_mind.runs.effects import ToolTraits
-from hive_mind.tools.base import TIMEOUT_S, Tool, ToolContext
+from hive_mind.tools import TIMEOUT_S, Tool, ToolContext
 
 Function = Callable[..., Any]
 _Form = tuple[type[BaseModel], str, dict[str, Any]]

@@ -26,7 +26,7 @@ from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable
 from hive_mind.model.content import Arguments, ToolSpec
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runs.effects import ToolTraits
-from hive_mind.tools.base import McpServer, NeedsPerson, Tool, ToolContext
+from hive_mind.tools import McpServer, NeedsPerson, Tool, ToolContext
 
 _BEGIN_S = 30.0
 _CALL_S = timedelta(minutes=5).total_seconds()

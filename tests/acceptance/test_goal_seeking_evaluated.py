@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, listed
 from hive_mind.evals.answering import GivenAnswer, QuotingAnswerer
-from hive_mind.evals.datasets.base import LabelledQuestion
+from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.generating import generate
 from hive_mind.evals.metrics import answered_figures
 from hive_mind.model.content import Content

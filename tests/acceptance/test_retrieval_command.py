@@ -10,7 +10,7 @@ import pytest
 from hive_mind.cli.retrieval import workspaces
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import GOOD, NAIVE, in_a_process
-from tests.unit.retrieval.files.test_taking_over import project
+from tests.unit.retrieval.test_taking_over import project
 from tests.unit.retrieval.workspaces import public, workspace, written
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")

@@ -6,8 +6,8 @@ import pytest
 
 from hive_mind.retrieval.deployment import Order as DeployOrder
 from hive_mind.retrieval.deployment import deploy
-from hive_mind.retrieval.files.starting import init
 from hive_mind.retrieval.measuring.evaluation import bench_of
+from hive_mind.retrieval.starting import init
 from hive_mind.retrieval.tuning.loop import Order, tune
 from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner
 from hive_mind.runtime.settings import Settings

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.workspace import Workspace
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 from tests.servers.openai_compatible import OpenAICompatibleServer, Received, Reply
 

@@ -22,7 +22,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.worker_file import WorkerFile, worker_of
-from hive_mind.tools.base import Toolbox
+from hive_mind.tools import Toolbox
 from hive_mind.tools.functions import tool
 from tests.unit.agents.run_builders import said, sets
 

@@ -18,7 +18,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.ledger import sqlite
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.store import sqlite as store
-from hive_mind.tools.base import Toolbox
+from hive_mind.tools import Toolbox
 from tests.laws.run_stories import STORIES
 from tests.laws.run_world import RUN, World
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from hive_mind.cli.app import app
 from hive_mind.cli.file import KindName
 from hive_mind.forms import schema_of
-from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
+from hive_mind.retrieval.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from tests.inventory.schemas import lines_of
 
 

@@ -17,7 +17,7 @@ from hive_mind.model.content import Arguments, Reply, ToolCall, Turn
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.worker_file import worker_of
 from hive_mind.store import memory as stores
-from hive_mind.tools.base import Tool, ToolContext
+from hive_mind.tools import Tool, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_world import Story, World, approve
 

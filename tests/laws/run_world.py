@@ -26,7 +26,7 @@ from hive_mind.model.entry import Entry
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools import Tool, Toolbox
 
 RUN = "r1"
 _ROUNDS_MAX = 60

@@ -173,7 +173,7 @@ MADE = {
     "model/fact.py:_as_words",
     "ranking/tokens.py:_signed_run",
     "regex.py:__getattr__",
-    "retrieval/files/starting.py:_take_config",
+    "retrieval/starting.py:_take_config",
     "retrieval/tuning/loop.py:check_name",
     "retrieval/tuning/loop.py:step_name",
     "runtime/texts/table.py:with_tables",

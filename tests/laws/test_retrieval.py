@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.retrieval.indexing.searching import QueryResult
+from hive_mind.retrieval.searching import QueryResult
 from tests.chance import examples
 from tests.unit.retrieval.collections_of import config, index_of, write
 

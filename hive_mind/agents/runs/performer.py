@@ -52,7 +52,7 @@ from hive_mind.runs.reports import signals_of, told_to_person
 from hive_mind.runs.spec import Limits
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Answered
-from hive_mind.tools.base import NeedsPerson, Toolbox
+from hive_mind.tools import NeedsPerson, Toolbox
 
 ROOM_POLL_S = 1.0
 _TITLE_CHARACTERS = 200

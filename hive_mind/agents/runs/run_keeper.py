@@ -35,7 +35,7 @@ from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import ENDED, PREFIX
 from hive_mind.runs.triggers import TriggerConfig, inputs_of
 from hive_mind.runs.worker_file import faults
-from hive_mind.tools.base import Toolbox
+from hive_mind.tools import Toolbox
 
 _log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX, DELEGATE, as_text
 from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.steps import plain
 from hive_mind.safe_files import BEGUN, PART, lock, private_folder, replacing, sync_file, write_whole
-from hive_mind.tools.base import AskPerson, NeedsPerson, Toolbox, ToolContext
+from hive_mind.tools import AskPerson, NeedsPerson, Toolbox, ToolContext
 
 
 class AgentMemory:

@@ -18,7 +18,7 @@ from hive_mind.runs.accepted import begun
 from hive_mind.runs.spec import kept
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Continued, Ended, Paused, Started, Step
-from hive_mind.tools.base import Tool, ToolContext
+from hive_mind.tools import Tool, ToolContext
 from hive_mind.tools.functions import tool
 
 _T = TypeVar("_T")

@@ -32,7 +32,7 @@ from hive_mind.model.ids import canonical
 from hive_mind.model.query import LIMIT, Hit
 from hive_mind.regex import regex
 from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX, number_of, part
-from hive_mind.tools.base import Tool
+from hive_mind.tools import Tool
 from hive_mind.tools.functions import tool
 
 _LIMIT_MAX = 100

@@ -14,7 +14,6 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import Agent, Fleet, fleet_agent
-from hive_mind.cli.evals.compare import show_report
 from hive_mind.cli.options import DEFAULT_AGENT, ConfigFile, Format, Group, settings_for, ways_of
 from hive_mind.cli.output import ProgressPrinter, figure, plain, progress, say, show, show_json, show_prose, show_table
 from hive_mind.cli.running import FAILED, Stopped
@@ -23,7 +22,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals import JOBS
 from hive_mind.evals.arms import DEALS
 from hive_mind.evals.arms.methods import METHODS
-from hive_mind.evals.datasets import FORMATS
+from hive_mind.evals.datasets.load import FORMATS
 from hive_mind.evals.experiments import Arm
 from hive_mind.hive.topology.spec import NAMES, is_shared, reads
 from hive_mind.model.query import LIMIT, METHOD
@@ -77,6 +76,7 @@ def run_experiment(
     Every question of every arm is a line in the run's folder, and every figure of the report is computed from those. Exit code 1
     when an arm failed, and the report says why.
     """
+    from hive_mind.cli.evals.scorecard_table import show_report
     from hive_mind.evals.experiments.reading import read_experiment
     from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
@@ -176,6 +176,7 @@ def memory(
     An agent that runs, alone or in a fleet, is asked in its process, and answers from the whole of its hive. Of one that does not
     run a copy of its facts is asked. hive-mind ask and facts search show the ids that a question file names.
     """
+    from hive_mind.cli.evals.scorecard_table import show_report
     from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
     settings = settings_for(home, embed, model)

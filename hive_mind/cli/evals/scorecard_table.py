@@ -6,15 +6,17 @@ Commands load it when there is something to show.
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
 
-from hive_mind.cli.output import Cell, Styled, say, show, show_prose, show_table
+from hive_mind.cli.options import Format
+from hive_mind.cli.output import Cell, Styled, say, show, show_json, show_prose, show_table
 from hive_mind.counted import counted, first_of
 from hive_mind.evals.metrics import ANSWERS, metric_name
 from hive_mind.evals.report.selecting import Setting, cell_name, money, number, settings_of, share
-from hive_mind.evals.scorecard import CellCard, Scorecard
+from hive_mind.evals.scorecard import CellCard, Scorecard, write_scorecard
 from hive_mind.measure import Estimate
 from hive_mind.measure.differences import JUDGED_MIN
 
@@ -67,6 +69,19 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
 
 def _folded(name: Cell) -> str:
     return "\n".join(textwrap.wrap(str(name), _NAME_COLUMNS)) or str(name)
+
+
+def show_report(run: Path, output: Format) -> None:
+    """Make scorecard and report of a run, and show the first. Raises `InvalidInput` where one can't be made."""
+    from hive_mind.evals.report import write_report
+
+    card = write_scorecard(run)
+    page = write_report(run)
+    if output is Format.JSON:
+        show_json(card)
+    else:
+        show_scorecard(card)
+    say(f"report: {page}")
 
 
 def show_scorecard(card: Scorecard) -> None:

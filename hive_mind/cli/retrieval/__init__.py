@@ -19,10 +19,10 @@ from hive_mind.counted import counted
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
+    from hive_mind.retrieval import Collection as CollectionFile
     from hive_mind.retrieval.contradictions import Description, FieldDescription
-    from hive_mind.retrieval.files.configuration import Collection as CollectionFile
-    from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.validation import Checked, FileFinding
+    from hive_mind.retrieval.workspace import Workspace
 
 
 first = Group()
@@ -51,8 +51,8 @@ async def init(
     if source is not None:
         _take_over(source, workspaces.folder_of(workspace), output, is_given=workspace is not None)
         return
-    from hive_mind.retrieval.files.starting import NAIVE
-    from hive_mind.retrieval.files.starting import init as begun
+    from hive_mind.retrieval.starting import NAIVE
+    from hive_mind.retrieval.starting import init as begun
 
     folder = workspaces.folder_of(workspace)
     written_workspace = begun(folder, has_embeddings=await workspaces.has_embeddings(embed, model))
@@ -80,7 +80,7 @@ async def init(
 
 
 def _take_over(source: Path, folder: Path, output: Format, *, is_given: bool) -> None:
-    from hive_mind.retrieval.files.starting import begin, taken_over
+    from hive_mind.retrieval.starting import begin, taken_over
 
     over = taken_over(source)
     workspace = begin(folder, over.files)

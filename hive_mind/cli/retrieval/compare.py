@@ -31,11 +31,11 @@ from hive_mind.cli.retrieval import workspaces
 
 if TYPE_CHECKING:
     from hive_mind.measure.differences import MetricChange
-    from hive_mind.retrieval.files.configuration import RetrievalConfig, Split
-    from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval import RetrievalConfig, Split
     from hive_mind.retrieval.measuring import Evaluation, Measures, Metric, QuestionRow
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import Comparison, ConfigVerdict, RankChange
+    from hive_mind.retrieval.workspace import Workspace
 
 
 Plot = Annotated[

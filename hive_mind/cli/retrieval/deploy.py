@@ -15,9 +15,9 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import Deployment, DeploymentResult
-    from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import ConfigVerdict
+    from hive_mind.retrieval.workspace import Workspace
 
 
 _LOSERS_SHOWN = 3

@@ -24,12 +24,12 @@ from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
     from hive_mind.embed.base import Embedder
-    from hive_mind.retrieval.files.configuration import Golden, GoldenQuery, RetrievalConfig
-    from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.indexing.index import CollectionIndex
-    from hive_mind.retrieval.indexing.searching import QueryResult, Result
-    from hive_mind.retrieval.indexing.updating import Indexed
+    from hive_mind.retrieval import Golden, GoldenQuery, RetrievalConfig
+    from hive_mind.retrieval.index import CollectionIndex
     from hive_mind.retrieval.measuring.evaluation import Bench
+    from hive_mind.retrieval.searching import QueryResult, Result
+    from hive_mind.retrieval.updating import Indexed
+    from hive_mind.retrieval.workspace import Workspace
 
 
 _FOLDER = "retrieval"
@@ -63,7 +63,7 @@ def folder_of(workspace: Path | None) -> Path:
 
 def opened(workspace: Path | None) -> "Workspace":
     """The workspace that is meant. Raises `InvalidInput` if there is no workspace."""
-    from hive_mind.retrieval.files.workspace import Workspace
+    from hive_mind.retrieval.workspace import Workspace
 
     return Workspace.open(folder_of(workspace))
 
@@ -223,7 +223,7 @@ async def index(
 
     It may be stopped at any moment: searches go on with the index as it was. Other commands index by themselves.
     """
-    from hive_mind.retrieval.indexing.index import open_index
+    from hive_mind.retrieval.index import open_index
 
     folder, rows = opened(workspace), list[_Row]()
     try:

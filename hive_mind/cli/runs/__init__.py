@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hive_mind.agents.runs.performer import RunParts
     from hive_mind.cli.runs.run_shown import StepPrinter
     from hive_mind.runs.spec import WorkerSpec
-    from hive_mind.tools.base import McpServer
+    from hive_mind.tools import McpServer
 
 
 Notify = Annotated[
@@ -240,7 +240,7 @@ def inputs_of(given: Sequence[str]) -> dict[str, Any]:
 
 def servers_of(given: Sequence[str]) -> list["McpServer"]:
     """MCP servers by name. Raises `InvalidInput`."""
-    from hive_mind.tools.base import McpServer
+    from hive_mind.tools import McpServer
 
     servers = []
     for assignment in given:

@@ -116,7 +116,7 @@ async def show_one(run: RunId, at: options.OwnAgent) -> None:
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.runs.run_shown import show_run
     from hive_mind.runtime.agent_files import database_path
-    from hive_mind.tools.base import Toolbox
+    from hive_mind.tools import Toolbox
 
     async with _ledger(at.home, at.agent) as ledger:
         folder = database_path(at.settings(), at.agent).parent

@@ -26,8 +26,8 @@ from hive_mind.forms import Path as TreePath
 from hive_mind.forms.reading import text_of
 from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.regex import regex
-from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
-from hive_mind.retrieval.files.workspace import beyond_a_memory, config_in, ranking_settings
+from hive_mind.retrieval import Retrieval, RetrievalConfig
+from hive_mind.retrieval.workspace import beyond_a_memory, config_in, ranking_settings
 from hive_mind.runs.worker_file import WORKER, worker_of
 from hive_mind.runtime.secrets.references import Reference, references_in, resolved_here
 from hive_mind.runtime.settings import variable

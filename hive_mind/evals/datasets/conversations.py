@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import (
+from hive_mind.evals.datasets import (
     Dataset,
     Document,
     LabelledQuestion,

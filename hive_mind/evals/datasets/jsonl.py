@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import (
+from hive_mind.evals.datasets import (
     Corpus,
     Dataset,
     Document,

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Protocol
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import (
+from hive_mind.evals.datasets import (
     Corpus,
     Dataset,
     Document,

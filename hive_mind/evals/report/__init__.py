@@ -35,7 +35,7 @@ from hive_mind.evals.report.selecting import (
 from hive_mind.evals.running import MeasuredRun, read_run
 from hive_mind.evals.scorecard import CellCard, Scorecard, read_scorecard
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.retrieval.files import writable
+from hive_mind.retrieval import writable
 from hive_mind.safe_files import READABLE, write_whole
 
 # Spreadsheets look behind white space, and take these for the beginning of a formula.

@@ -27,7 +27,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments import CellReport, Experiment, Row, Timing
 from hive_mind.evals.running import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.model.decoding import json_decoder
-from hive_mind.retrieval.files import writable
+from hive_mind.retrieval import writable
 from hive_mind.safe_files import try_lock, write_whole
 
 # The means behind rows: in words, and the setting of each.

@@ -15,7 +15,7 @@ import msgspec
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.arms import deal_by
 from hive_mind.evals.arms.methods import mode_of
-from hive_mind.evals.datasets import load_dataset
+from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.evals.experiments import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, nodes_of, plain_arm, takes
 from hive_mind.evals.metrics import identical
 from hive_mind.evals.running import read_run

@@ -24,7 +24,7 @@ from hive_mind.evals.arms import Progress, candidate_of, worded
 from hive_mind.evals.datasets import Dataset
 from hive_mind.memory.intake import new_fact
 from hive_mind.ranking.form import texts_to_embed
-from hive_mind.retrieval.files import writable
+from hive_mind.retrieval import writable
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 

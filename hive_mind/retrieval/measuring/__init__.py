@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from hive_mind.measure import Estimate, estimate, macro_mean
 from hive_mind.measure.differences import Sense
 from hive_mind.measure.results import DISTRACTOR, ideal_udcg, ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank, udcg_by_k
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval import RetrievalConfig
 
 Metric = Literal["nudcg", "udcg", "ndcg", "recall", "mrr", "contamination"]
 METRICS: Mapping[Metric, tuple[str, Sense]] = {

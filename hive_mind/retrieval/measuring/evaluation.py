@@ -25,12 +25,11 @@ import hive_mind
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.measure import SEED
-from hive_mind.retrieval.files import writable, write_whole
-from hive_mind.retrieval.files.configuration import Golden, GoldenQuery, RetrievalConfig, Split
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.index import open_index
-from hive_mind.retrieval.indexing.searching import QueryResult
+from hive_mind.retrieval import Golden, GoldenQuery, RetrievalConfig, Split, writable, write_whole
+from hive_mind.retrieval.index import open_index
 from hive_mind.retrieval.measuring import METRICS, Evaluation, QuestionRow, Shown
+from hive_mind.retrieval.searching import QueryResult
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 
 K_MIN = 10

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from hive_mind.retrieval import Collection, RetrievalConfig
 from hive_mind.retrieval.contradictions import described
-from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
-from hive_mind.retrieval.files.workspace import config_text, is_same, values_written
 from hive_mind.retrieval.measuring import Evaluation, QuestionRow
 from hive_mind.retrieval.measuring.evaluation import CROSSED
 from hive_mind.retrieval.validation import FileFinding, semantic
+from hive_mind.retrieval.workspace import config_text, is_same, values_written
 
 # A language model reads the first few results with the most care, and this many are what it usually gets.
 TOP = 5

@@ -17,13 +17,12 @@ from typing import TypeVar
 
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.regex import regex
-from hive_mind.retrieval.files import write_whole
-from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace, config_text, is_same
+from hive_mind.retrieval import NAME, RetrievalConfig, write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench, Index, TrainTestSplit, measured, train_test_split
 from hive_mind.retrieval.measuring.verdict import ConfigVerdict, decide
 from hive_mind.retrieval.tuning import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
 from hive_mind.retrieval.validation import check_golden
+from hive_mind.retrieval.workspace import Workspace, config_text, is_same
 
 # Room for eight rounds of a search and for taking back what is not needed; nobody reads the files of more.
 STEPS_MAX = 40

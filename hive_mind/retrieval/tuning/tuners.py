@@ -30,10 +30,10 @@ from hive_mind.forms import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.regex import regex
+from hive_mind.retrieval import Collection, ConfigurationSection, RetrievalConfig
 from hive_mind.retrieval.contradictions import effective
-from hive_mind.retrieval.files.configuration import Collection, ConfigurationSection, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Changes, SettingPath, changed, differences, is_same, values_written, without
 from hive_mind.retrieval.tuning import GAIN_MIN, Proposal, Situation, Step, situation_text
+from hive_mind.retrieval.workspace import Changes, SettingPath, changed, differences, is_same, values_written, without
 from hive_mind.retry import RetrySettings, Sleep
 
 # More would not tell a model more; it bounds what a reply of nonsense costs to ask about.

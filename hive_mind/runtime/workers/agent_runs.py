@@ -166,7 +166,7 @@ class AgentRuns:
         from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.runs.spec import WorkerSpec
         from hive_mind.runtime.workers.runs import allowed, open_parts
-        from hive_mind.tools.base import McpServer
+        from hive_mind.tools import McpServer
 
         config, agent, model_name = self._agent_config, self._agent, self._agent_config.model or self._settings.llm
         ledger = await shared_ledger(self._settings, agent.name)

@@ -38,7 +38,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.texts.document import Unreadable
 from hive_mind.runtime.texts.text_files import read_text
 from hive_mind.runtime.wiring import open_agent, open_ledger, open_model
-from hive_mind.tools.base import McpServer, Tool, Toolbox
+from hive_mind.tools import McpServer, Tool, Toolbox
 
 
 @opening

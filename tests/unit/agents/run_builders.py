@@ -15,7 +15,7 @@ from hive_mind.model.content import Reply, ToolCall
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.fold import folded
 from hive_mind.runs.state import RunState
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools import Tool, Toolbox
 
 
 def said(text: str = "", *calls: tuple[str, dict[str, Any]]) -> Reply:

@@ -17,7 +17,7 @@ from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools.base import Toolbox, ToolContext
+from hive_mind.tools import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
 MINUTE_MS = 60_000

@@ -13,7 +13,7 @@ from yarl import URL
 
 from hive_mind.console import PREFIX
 from hive_mind.console.app import console
-from hive_mind.console.fleet import FleetOverHttp
+from hive_mind.console.seen import FleetOverHttp
 from hive_mind.console.visit import Decisions
 from hive_mind.runtime.workers.health import serve_worker
 from hive_mind.runtime.workers.status import Contact

@@ -45,7 +45,7 @@ async def test_the_fleet_is_followed(tmp_path):
 
 
 async def test_a_process_that_does_not_answer_is_shown_as_silent(tmp_path, monkeypatch):
-    monkeypatch.setattr("hive_mind.console.fleet._FRESH_S", 0.0)
+    monkeypatch.setattr("hive_mind.console.seen._FRESH_S", 0.0)
     async with looking(tmp_path) as browser:
         run = Path(browser.worker.config.run)
         (run / "gone.json").write_text(
@@ -56,7 +56,7 @@ async def test_a_process_that_does_not_answer_is_shown_as_silent(tmp_path, monke
 
 
 async def test_a_process_that_ended_stays_on_the_map(tmp_path, monkeypatch):
-    monkeypatch.setattr("hive_mind.console.fleet._FRESH_S", 0.0)
+    monkeypatch.setattr("hive_mind.console.seen._FRESH_S", 0.0)
     async with looking(tmp_path) as browser:
         run = Path(browser.worker.config.run)
         config = run.parent / "config" / "gone.json"

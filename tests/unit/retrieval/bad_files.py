@@ -6,7 +6,7 @@ stands in the file from its second line on, after its name or as one of its ques
 
 from dataclasses import dataclass
 
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval import RetrievalConfig
 
 AUTH = '{"query": "How do I authenticate?", "relevant": ["api/auth.md"], "distractors": ["faqs/passwords.md"]}'
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.embed.base import Embedder
-from hive_mind.retrieval.files.configuration import Collection, Retrieval, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
-from hive_mind.retrieval.indexing.searching import QueryResult
+from hive_mind.retrieval import Collection, Retrieval, RetrievalConfig
+from hive_mind.retrieval.index import CollectionIndex, open_index
+from hive_mind.retrieval.searching import QueryResult
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 

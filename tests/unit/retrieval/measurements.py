@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.searching import QueryResult, Result
+from hive_mind.retrieval import RetrievalConfig
 from hive_mind.retrieval.measuring import Evaluation, QuestionRow, Shown
 from hive_mind.retrieval.measuring.evaluation import Bench
+from hive_mind.retrieval.searching import QueryResult, Result
+from hive_mind.retrieval.workspace import Workspace
 
 RELEVANT, DISTRACTORS = ("r", "s", "t"), ("D", "E")
 QUESTIONS = 8

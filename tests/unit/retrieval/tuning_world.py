@@ -5,12 +5,12 @@ import json
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace, changed
-from hive_mind.retrieval.indexing.searching import QueryResult, Result
+from hive_mind.retrieval import RetrievalConfig
 from hive_mind.retrieval.measuring.evaluation import Bench
+from hive_mind.retrieval.searching import QueryResult, Result
 from hive_mind.retrieval.tuning import Proposal, Situation, Step, Tuner
 from hive_mind.retrieval.tuning.loop import Order, Report, Tuned, tune
+from hive_mind.retrieval.workspace import Workspace, changed
 
 QUESTIONS = 14
 FACETS = {"category": {"api": 3, "faqs": 2, "news": 1}}

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.workspace import Workspace
 
 COLLECTION = '{"name": "kb", "fields": {"category": {"type": "keyword", "filterable": true}, "title": {"type": "text"}}}'
 CONFIG = '{"name": "v1", "collection": "kb"}'

@@ -5,7 +5,7 @@ from hive_mind.agents.runs.run_tools import RunFiles, RunTools
 from hive_mind.runs import effects as e
 from hive_mind.runs.spec import Limits, WorkerSpec
 from hive_mind.runs.steps import Ended, Resumed
-from hive_mind.tools.base import Toolbox
+from hive_mind.tools import Toolbox
 from hive_mind.tools.functions import tool
 from tests.unit.runs.flow import RETRY, Flow, call, worker
 

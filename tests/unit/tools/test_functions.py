@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.effects import ToolTraits
-from hive_mind.tools.base import TIMEOUT_S, Tool, ToolContext
+from hive_mind.tools import TIMEOUT_S, Tool, ToolContext
 from hive_mind.tools.functions import tool
 
 CONTEXT = ToolContext("r1", "act", "r1.p1.1.0.0", "ada")

@@ -16,7 +16,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools.base import McpServer, Toolbox, ToolContext
+from hive_mind.tools import McpServer, Toolbox, ToolContext
 from hive_mind.tools.mcp import McpTools
 from hive_mind.tools.mcp import open as open_mcp
 from tests.servers.forked_async import installed

@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.effects import ToolTraits
-from hive_mind.tools.base import Tool, Toolbox
+from hive_mind.tools import Tool, Toolbox
 from hive_mind.tools.functions import tool
 
 

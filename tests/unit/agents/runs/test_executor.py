@@ -22,7 +22,7 @@ from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.runs.steps import Entered, Step
-from hive_mind.tools.base import ToolContext
+from hive_mind.tools import ToolContext
 from hive_mind.tools.functions import tool
 from tests.unit.agents.run_builders import decide_all, driven, kept, parts_over, resumed, said, sets, until
 from tests.unit.runs.flow import worker

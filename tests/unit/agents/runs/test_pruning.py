@@ -14,7 +14,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.ledger import sqlite
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools.base import Toolbox
+from hive_mind.tools import Toolbox
 from tests.unit.agents.run_builders import decide_all
 from tests.unit.agents.runs.test_sub_agents import peek
 

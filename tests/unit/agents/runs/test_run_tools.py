@@ -18,7 +18,7 @@ from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.prompt import ADAPT
 from hive_mind.runs.prompt import SHOWN_CHARACTERS_MAX as CHARACTERS_SHOWN
 from hive_mind.runs.spec import NodeSpec
-from hive_mind.tools.base import Tool, Toolbox, ToolContext
+from hive_mind.tools import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 
 

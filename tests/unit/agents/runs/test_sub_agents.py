@@ -21,7 +21,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools.base import Tool, Toolbox, ToolContext
+from hive_mind.tools import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_stories import said
 from tests.unit.agents.run_builders import resumed

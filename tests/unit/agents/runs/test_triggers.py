@@ -14,7 +14,7 @@ from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.triggers import TriggerConfig, cron_due
-from hive_mind.tools.base import Toolbox
+from hive_mind.tools import Toolbox
 from hive_mind.tools.functions import tool
 from tests.waiting import until
 

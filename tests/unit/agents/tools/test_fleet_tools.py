@@ -11,7 +11,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools.base import ToolContext
+from hive_mind.tools import ToolContext
 from tests.unit.agents.run_builders import decide_all, driven, parts_over, resumed, said, sets
 
 CARD = "4111 1111 1111 1111"

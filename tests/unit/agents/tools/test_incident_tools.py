@@ -11,7 +11,7 @@ from hive_mind.agents.tools.memory_tools import incident_tools, report_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.tools.base import Toolbox, ToolContext
+from hive_mind.tools import Toolbox, ToolContext
 
 BOOK, SEEN = "Sluice gate 2 closes at a water level of 3.2 m.", "Sluice gate 2 closes at a water level of 3.4 m."
 

@@ -11,7 +11,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runs.prompt import as_text
-from hive_mind.tools.base import Toolbox, ToolContext
+from hive_mind.tools import Toolbox, ToolContext
 
 GATE = "Sluice gate 2 closes at a water level of 3.2 m."
 

@@ -4,8 +4,8 @@ import pytest
 
 from hive_mind.cli.retrieval.workspaces import config_of, folder_of, golden_of, index_summary, known, settings_of, usable
 from hive_mind.errors import InvalidInput, WorkspaceError
-from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.indexing.updating import Indexed
+from hive_mind.retrieval import RetrievalConfig
+from hive_mind.retrieval.updating import Indexed
 from tests.unit.retrieval.workspaces import workspace
 
 KEYWORD = '{"name": "v1", "collection": "kb", "retrieval": {"method": "keyword"}}'

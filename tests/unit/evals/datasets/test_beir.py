@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import load_beir, load_dataset
+from hive_mind.evals.datasets.load import load_beir, load_dataset
 from tests.unit.evals.datasets.data_files import beir, lines, qrels
 
 CORPUS = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import load_dataset
+from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import D1, Q1, asked, beir, conversation, entry, exchange, longmemeval, question_file
 
 Made = Callable[[Path], Path]

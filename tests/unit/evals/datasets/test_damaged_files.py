@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import load_dataset
+from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import D1, FACT, Q1, asked, beir, conversation, entry, exchange, lines, longmemeval
 
 WHOLE: Mapping[str, Callable[[Path], Path]] = {

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import FORMATS, load_dataset
-from hive_mind.evals.datasets.load import detected
+from hive_mind.evals.datasets.load import FORMATS, detected, load_dataset
 from tests.unit.evals.datasets.data_files import beir, conversation, entry, lines, longmemeval
 
 

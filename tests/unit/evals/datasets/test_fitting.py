@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from hive_mind.evals.arms import candidate_of
-from hive_mind.evals.datasets import Dataset, Document, Scope, load_dataset, pooled
-from hive_mind.evals.datasets.base import LeftOut
-from hive_mind.evals.datasets.load import fitting
+from hive_mind.evals.datasets import Dataset, Document, LeftOut, Scope, pooled
+from hive_mind.evals.datasets.load import fitting, load_dataset
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX, new_fact
 from tests.unit.evals.datasets.data_files import asked, conversation
 

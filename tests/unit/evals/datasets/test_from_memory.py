@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import Dataset, load_dataset, load_memory, with_questions
-from hive_mind.evals.datasets.load import facts_as_dataset
+from hive_mind.evals.datasets import Dataset
+from hive_mind.evals.datasets.jsonl import with_questions
+from hive_mind.evals.datasets.load import facts_as_dataset, load_dataset, load_memory
 from hive_mind.memory.intake import new_fact, statement
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import load_dataset, load_jsonl
+from hive_mind.evals.datasets.jsonl import load_jsonl
+from hive_mind.evals.datasets.load import load_dataset
 
 CORPUS = [
     {"_id": "d1", "text": "I bought a boat.", "meta": {"speaker": "Ann", "said_at": "2023-05-08", "section": "s1", "n": 3}},

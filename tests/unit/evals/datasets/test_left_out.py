@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.datasets import load_dataset
-from hive_mind.evals.datasets.base import LeftOut
+from hive_mind.evals.datasets import LeftOut
+from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import D1, Q1, asked, beir, conversation, entry, exchange, longmemeval, qrels
 
 Made = Callable[[Path], Path]

@@ -3,7 +3,9 @@ import json
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import load_dataset, load_locomo, pooled
+from hive_mind.evals.datasets import pooled
+from hive_mind.evals.datasets.conversations import load_locomo
+from hive_mind.evals.datasets.load import load_dataset
 
 CONVERSATION = {
     "speaker_a": "Ann",

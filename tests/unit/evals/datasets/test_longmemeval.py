@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import load_dataset, load_longmemeval, pooled
+from hive_mind.evals.datasets import pooled
+from hive_mind.evals.datasets.conversations import load_longmemeval
+from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import entry, longmemeval
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.datasets import load_dataset, pooled
+from hive_mind.evals.datasets import pooled
+from hive_mind.evals.datasets.load import load_dataset
 
 pytestmark = pytest.mark.data
 

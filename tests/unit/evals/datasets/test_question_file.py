@@ -7,8 +7,8 @@ from typing import Any, get_args
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled, with_questions
-from hive_mind.evals.datasets.jsonl import Intent
+from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled
+from hive_mind.evals.datasets.jsonl import Intent, with_questions
 from tests.unit.evals.datasets.data_files import question_file
 
 NODE = "e4397aa3-520d-4d5e-a1ab-56f9411bba2b"

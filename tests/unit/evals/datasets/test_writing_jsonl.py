@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, load_dataset, load_jsonl, pooled, write_jsonl
+from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled
+from hive_mind.evals.datasets.jsonl import load_jsonl, write_jsonl
+from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import asked, conversation, entry, longmemeval
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from hive_mind.cli import evals as command
-from hive_mind.evals.datasets import load_jsonl
+from hive_mind.evals.datasets.jsonl import load_jsonl
 from hive_mind.evals.generating import generate
 
 

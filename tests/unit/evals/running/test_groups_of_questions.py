@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.datasets import load_dataset, pooled
+from hive_mind.evals.datasets import pooled
+from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.evals.running.retrieval import RetrievalRun, evaluate

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets.base import LeftOut
+from hive_mind.evals.datasets import LeftOut
 from hive_mind.evals.experiments import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of
 from hive_mind.evals.running.harness import RunOrder, RunResult, run
 from hive_mind.runtime.settings import Settings

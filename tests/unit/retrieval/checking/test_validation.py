@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hive_mind.errors import ConfigError, InvalidInput, WorkspaceError
-from hive_mind.retrieval.files.configuration import QUESTIONS_MIN, Collection, RetrievalConfig
+from hive_mind.retrieval import QUESTIONS_MIN, Collection, RetrievalConfig
 from hive_mind.retrieval.validation import (
     check_active,
     check_collection,

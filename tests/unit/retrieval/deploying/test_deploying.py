@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from hive_mind.errors import InvalidInput, WorkspaceError
+from hive_mind.retrieval import WorkspaceBusy, workspace_lock
 from hive_mind.retrieval.deployment import read_deployments, read_history, rollback
-from hive_mind.retrieval.files import WorkspaceBusy, workspace_lock
 from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
 
 

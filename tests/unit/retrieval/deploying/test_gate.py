@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.retrieval import QUESTIONS_MIN
 from hive_mind.retrieval.deployment import judge, judge_file
-from hive_mind.retrieval.files.configuration import QUESTIONS_MIN
-from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
 from hive_mind.retrieval.measuring.verdict import decide
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 from tests.unit.retrieval.measurements import QUESTIONS, Ranked, bench, config, evaluation

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.configuration import Golden, RetrievalConfig
+from hive_mind.retrieval import Golden, RetrievalConfig
 from hive_mind.retrieval.measuring import METRICS
 from hive_mind.retrieval.measuring.evaluation import environment, evaluate, held_out, write_results
 from tests.unit.retrieval.measurements import Ranked, bench, config, evaluation, row

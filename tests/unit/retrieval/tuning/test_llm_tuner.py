@@ -7,7 +7,7 @@ import pytest
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendUnavailable, BudgetExceeded, ModelOutputError
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval import RetrievalConfig
 from hive_mind.retrieval.tuning.tuners import LlmTuner, _instructions
 from tests.unit.retrieval.tuning_world import bench, situation_of, tuned
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.errors import BackendUnavailable, InvalidInput, ModelOutputError
-from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.workspace import changed, differences, is_same, without, written
+from hive_mind.retrieval import RetrievalConfig
 from hive_mind.retrieval.measuring.evaluation import CROSSED_BELOW, train_test_split
 from hive_mind.retrieval.tuning import Step, is_better
 from hive_mind.retrieval.tuning.loop import TRIED_MIN, Order
 from hive_mind.retrieval.validation import check_config
+from hive_mind.retrieval.workspace import changed, differences, is_same, without, written
 from tests.unit.retrieval.measurements import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
 

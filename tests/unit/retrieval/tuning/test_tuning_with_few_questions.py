@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.retrieval.files.configuration import QUESTIONS_MIN, RetrievalConfig
+from hive_mind.retrieval import QUESTIONS_MIN, RetrievalConfig
 from hive_mind.retrieval.measuring.evaluation import CROSSED_BELOW, train_test_split
 from hive_mind.retrieval.tuning import Step, best_of, cross_validated, is_better
 from hive_mind.retrieval.tuning.loop import Order

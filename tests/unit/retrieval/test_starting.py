@@ -2,8 +2,8 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.starting import NAIVE, example, init
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
+from hive_mind.retrieval.starting import NAIVE, example, init
 from hive_mind.retrieval.validation import check_collection, check_config, check_golden
 from hive_mind.runtime.settings import Settings
 

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from hive_mind.errors import InvalidInput, WorkspaceError
-from hive_mind.retrieval.files.configuration import Collection, RetrievalConfig
-from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval import Collection, RetrievalConfig
+from hive_mind.retrieval.workspace import Workspace
 from tests.unit.retrieval.workspaces import AUTH_ONLY, CONFIG, DOCUMENTS, public, workspace
 
 

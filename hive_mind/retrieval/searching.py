@@ -23,8 +23,8 @@ from hive_mind.ranking.pipeline import CONFIRMATIONS_FULL, Ranked, RankingSettin
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within
-from hive_mind.retrieval.files.configuration import Boosts, Method, RetrievalConfig
-from hive_mind.retrieval.indexing.updating import FilteredChunks, MemoryIndex, Rows, first
+from hive_mind.retrieval import Boosts, Method, RetrievalConfig
+from hive_mind.retrieval.updating import FilteredChunks, MemoryIndex, Rows, first
 
 # Half-life: after this many days a document counts half as recent as the newest one.
 _HALF_LIFE_DAYS = 365.0

@@ -7,11 +7,11 @@ import pytest
 
 from hive_mind.forms import schema_of
 from hive_mind.forms.trees import json_tree
-from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
+from hive_mind.retrieval import RetrievalConfig
+from hive_mind.retrieval.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN
 from tests.unit.retrieval.workspaces import public, workspace
 
-DOCS = Path(__file__).parents[4] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 PUBLISHED = {"config": CONFIG, "collection": COLLECTION, "golden": GOLDEN, "active": ACTIVE}
 
 

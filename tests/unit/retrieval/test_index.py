@@ -13,9 +13,9 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendUnavailable, DatabaseUnreadable, InvalidInput
-from hive_mind.retrieval.files.configuration import Chunking, Collection
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.index import open_index
+from hive_mind.retrieval import Chunking, Collection
+from hive_mind.retrieval.index import open_index
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 from tests.unit.retrieval.collections_of import COLLECTION, config, index_of, shown, write
@@ -191,7 +191,7 @@ def test_a_kill_during_an_update_leaves_the_former_index(folder: Path):
         import asyncio, os, signal, sys
         from pathlib import Path
         from hive_mind.embed.none import NoEmbedder
-        from hive_mind.retrieval.indexing.chunk_file import ChunkFile
+        from hive_mind.retrieval.chunk_file import ChunkFile
         from tests.unit.retrieval.collections_of import index_of
         ChunkFile.set_meta = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         async def run():

@@ -24,8 +24,8 @@ from hive_mind.forms import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.regex import regex
-from hive_mind.retrieval.files.configuration import FIELD_NAME, NAME, Active, Collection, Golden, RetrievalConfig, TextForm
-from hive_mind.retrieval.files.documents import Listing, listed
+from hive_mind.retrieval import FIELD_NAME, NAME, Active, Collection, Golden, RetrievalConfig, TextForm
+from hive_mind.retrieval.documents import Listing, listed
 from hive_mind.suggestions import did_you_mean
 
 _PATTERNS = {

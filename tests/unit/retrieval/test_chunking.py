@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.retrieval.files.configuration import Chunking
-from hive_mind.retrieval.indexing import _TOKEN, HEADING_CHARACTERS_MAX, chunks_of, heading_of, pieces, tail
+from hive_mind.retrieval import Chunking
+from hive_mind.retrieval.documents import _TOKEN, HEADING_CHARACTERS_MAX, chunks_of, heading_of, pieces, tail
 
 LINE = st.sampled_from(["# A", "## B", "### C", "```", "~~~~", "", "word, word.", "漢字かな交じり", "a" * 40, "## B ##"])
 LINES = st.lists(LINE, max_size=40)

@@ -20,10 +20,9 @@ from hive_mind.memory.opening import NewVectorArm
 from hive_mind.memory.reranking import of_this_process
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.ranking.vector import Vector
-from hive_mind.retrieval.files.configuration import Collection, Method, RetrievalConfig, TextForm
-from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow
-from hive_mind.retrieval.indexing.searching import (
+from hive_mind.retrieval import Collection, Method, RetrievalConfig, TextForm
+from hive_mind.retrieval.chunk_file import ChunkFile, ChunkRow, DocumentRow
+from hive_mind.retrieval.searching import (
     Candidate,
     QueryResult,
     Result,
@@ -34,7 +33,7 @@ from hive_mind.retrieval.indexing.searching import (
     reranked,
     selected,
 )
-from hive_mind.retrieval.indexing.updating import (
+from hive_mind.retrieval.updating import (
     Changes,
     Indexed,
     MemoryIndex,
@@ -45,6 +44,7 @@ from hive_mind.retrieval.indexing.updating import (
     text_key,
     write,
 )
+from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 

@@ -26,10 +26,9 @@ from hive_mind.ranking.form import mixed_vector, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.vector import Vector, VectorArm
 from hive_mind.ranking.within import Within
-from hive_mind.retrieval.files.configuration import Chunking, TextForm
-from hive_mind.retrieval.files.documents import Document, ListedFile, Skipped, listed, read
-from hive_mind.retrieval.indexing import chunks_of, tail
-from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
+from hive_mind.retrieval import Chunking, TextForm
+from hive_mind.retrieval.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
+from hive_mind.retrieval.documents import Document, ListedFile, Skipped, chunks_of, listed, read, tail
 
 Report = Callable[[str, int, int], None]
 

@@ -7,8 +7,8 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.starting import begin, taken_over
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
+from hive_mind.retrieval.starting import begin, taken_over
 from hive_mind.retrieval.validation import check_collection, check_config, check_golden
 from hive_mind.runtime.settings import Settings
 from tests.unit.retrieval.workspaces import DOCUMENTS, everything_in

@@ -23,10 +23,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms import Form, spelled
 from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import tree_of, validated
-from hive_mind.retrieval.files import write_whole
-from hive_mind.retrieval.files.configuration import NAME, FieldOf
-from hive_mind.retrieval.files.documents import DOCUMENT_SUFFIXES
-from hive_mind.retrieval.files.workspace import COLLECTION, CONFIG, GOLDEN, Workspace
+from hive_mind.retrieval import NAME, FieldOf, write_whole
+from hive_mind.retrieval.documents import DOCUMENT_SUFFIXES
+from hive_mind.retrieval.workspace import COLLECTION, CONFIG, GOLDEN, Workspace
 
 NAIVE = "v1-naive"
 

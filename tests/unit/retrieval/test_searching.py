@@ -10,8 +10,8 @@ from benchmarks.identifiers import identifiers
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory import reranking
-from hive_mind.retrieval.files.workspace import beyond_a_memory, ranking_settings
-from hive_mind.retrieval.indexing.searching import Candidate, reranked, selected
+from hive_mind.retrieval.searching import Candidate, reranked, selected
+from hive_mind.retrieval.workspace import beyond_a_memory, ranking_settings
 from tests.builders import BagOfWords
 from tests.unit.retrieval.collections_of import config, found_in, index_of, shown, write
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.documents import DOCUMENT_BYTES_MAX, Document, Skipped, all_read, listed, parsed
+from hive_mind.retrieval.documents import DOCUMENT_BYTES_MAX, Document, Skipped, all_read, listed, parsed
 
 
 def write(folder: Path, name: str, text: str | bytes = "text") -> Path:
