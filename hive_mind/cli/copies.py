@@ -27,13 +27,13 @@ from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.copies import note_copy
-from hive_mind.runtime.erasing import Erased, erase_from_agents, erase_from_copies, erase_from_letters, look_for_residue
-from hive_mind.runtime.receipts import Receipt, is_own, kept, make_ready, now_ms, read, signed, written
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import kept_facts
 
 if TYPE_CHECKING:
+    # To forget takes an engine and keys, which a backup does without.
     from hive_mind.control.archives.archive import Archived
+    from hive_mind.runtime.erasing import Erased
+    from hive_mind.runtime.receipts import Receipt
 
 
 Agent = Annotated[str, typer.Option("--agent", "-a", help="The memory of this agent alone.", show_default=DEFAULT_AGENT)]
@@ -187,6 +187,9 @@ async def erase(
     return, before anything else. The receipt names who has confirmed and whose confirmation is missing; while one is, this fails:
     run it again. --check looks at a receipt later: exit code 1 where a confirmation is still missing, or its signature is wrong.
     """
+    from hive_mind.runtime.erasing import Erased, erase_from_agents, erase_from_copies, erase_from_letters, look_for_residue
+    from hive_mind.runtime.receipts import Receipt, make_ready, now_ms, signed
+
     if check is not None:
         refuse_ineffective("--check", subject=subject, source=source, agent=agent, fact=fact, yes=yes, fleet=fleet)
         _check(check, home, output)
@@ -248,6 +251,8 @@ class _Kept:
         self._settings = settings
 
     async def facts_with_prefix(self, prefix: str) -> "list[_Id]":
+        from hive_mind.runtime.wiring import kept_facts
+
         ids = (fact.id for agent in _agents_of(self._settings) for fact in kept_facts(self._settings, agent))
         return [_Id(id) for id in sorted(set(ids)) if id.startswith(prefix)]
 
@@ -258,7 +263,7 @@ class _Id:
 
 
 async def _erased_from_fleets(
-    settings: Settings, fleet: str, erasures: Sequence[Erasure], erased: Erased, *, timeout_s: float, is_dry: bool
+    settings: Settings, fleet: str, erasures: Sequence[Erasure], erased: "Erased", *, timeout_s: float, is_dry: bool
 ) -> set[str]:
     """Let every fleet of the home that runs erase it; the agents that are theirs."""
     theirs: set[str] = set()
@@ -280,7 +285,7 @@ def _agents_but(settings: Settings, running: set[str]) -> list[str]:
     return [name for name in _agents_of(settings) if name not in running]
 
 
-def _show_dry(erased: Erased, output: Format) -> None:
+def _show_dry(erased: "Erased", output: Format) -> None:
     if output is Format.JSON:
         show_json({"would_erase": list(dict.fromkeys(erased.facts)), "from": plain(erased.confirmed), "owed": plain(erased.owed)})
         return
@@ -298,8 +303,10 @@ def _show_dry(erased: Erased, output: Format) -> None:
     say("nothing was changed: add --yes to erase it for good")
 
 
-def _kept(home: Path, receipt: Receipt) -> Path | None:
+def _kept(home: Path, receipt: "Receipt") -> Path | None:
     """Where it is written; None where there is no room for it: what was erased can't be erased again for another one."""
+    from hive_mind.runtime.receipts import kept
+
     try:
         return kept(home, receipt)
     except OSError as error:
@@ -308,11 +315,13 @@ def _kept(home: Path, receipt: Receipt) -> Path | None:
         return None
 
 
-def _show(receipt: Receipt, path: Path | None, output: Format) -> None:
+def _show(receipt: "Receipt", path: Path | None, output: Format) -> None:
     if output is Format.JSON:
         show_json(plain(receipt) | {"file": str(path or ""), "is_complete": receipt.is_complete})
         return
     if path is None:
+        from hive_mind.runtime.receipts import written
+
         show_document(written(receipt).decode().rstrip())
         return
     for confirmation in receipt.confirmed:
@@ -324,6 +333,8 @@ def _show(receipt: Receipt, path: Path | None, output: Format) -> None:
 
 def _check(file: Path, home: Path | None, output: Format) -> None:
     """A receipt's signature, and whose it is. Fails where it does not match, and where a confirmation is still missing."""
+    from hive_mind.runtime.receipts import is_own, read
+
     receipt = read(file)
     is_ours = is_own(settings_for(home).home, receipt)
     by = "this home" if is_ours else f"key {receipt.key_id[:12]}, which is not that of this home"
