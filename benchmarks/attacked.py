@@ -24,8 +24,8 @@ from benchmarks.bus_brokers import bus_at
 from benchmarks.harness import parser_of, told, waits_ms
 from benchmarks.hive import Prose, promotions
 from benchmarks.identity import members, shared
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
 from tests.attacking import addressed, said_in_a_twin
 from tests.servers.redis_server import RedisServer
 

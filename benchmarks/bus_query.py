@@ -21,10 +21,10 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import Query
 from hive_mind.ranking.adaptive import anchors
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import Borrowed, Host
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with

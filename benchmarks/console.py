@@ -23,8 +23,8 @@ from hive_mind.console import PREFIX
 from hive_mind.console.app import console
 from hive_mind.console.seen import FleetOverHttp, ProcessSeen
 from hive_mind.console.visit import Decisions
+from hive_mind.runtime.workers import AgentPhase, AgentStatus, Contact, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.health import serve_worker
-from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, Contact, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.worker import Worker
 from tests.acceptance.chromium import Tab, browser
 from tests.unit.runtime.worker_builders import config, running

@@ -26,10 +26,10 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.identity import KeySeal
 from hive_mind.model.evidence import Assertion, Sealed, Stamp
 from hive_mind.model.ids import fact_id
+from hive_mind.runtime.keys import KeyFolder, Proof
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 
 NAMES, QUESTIONS = ("ada", "bob", "cleo"), 200

@@ -25,7 +25,7 @@ from benchmarks.harness import parser_of
 from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import HiveError
 from hive_mind.runtime.asking import called
-from hive_mind.runtime.workers.status import Contact
+from hive_mind.runtime.workers import Contact
 
 _MANIFEST = """\
 apiVersion: hive-mind/v1

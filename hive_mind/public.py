@@ -36,10 +36,10 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.seed import hybrid_score_weighted, rrf_merge
 from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.standalone import InMemoryHiveGraph, ORSet, convergence_check, run_gossip_round
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory

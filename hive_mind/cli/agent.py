@@ -26,13 +26,12 @@ from hive_mind.clocks import LEAVE_S
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, SPECS
-from hive_mind.runtime.logs import log_as_json
-from hive_mind.runtime.members.plan import MemberPlan
+from hive_mind.runtime.keys import Proof
+from hive_mind.runtime.logs import log_as_json, send_spans
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.metrics import serve as serve_metrics
-from hive_mind.runtime.node.base import HIVE
-from hive_mind.runtime.secrets.keys import Proof
+from hive_mind.runtime.node import HIVE
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.telemetry import send_spans
 from hive_mind.runtime.workers.config import (
     AgentConfig,
     BusConfig,

@@ -15,7 +15,7 @@ from hive_mind.cli.output import show, show_json
 from hive_mind.counted import counted
 from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.secrets.references import credentials_of
+from hive_mind.runtime.secrets import credentials_of
 
 _HELP = "Keep secrets encrypted, and refer to them by name."
 

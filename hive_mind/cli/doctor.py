@@ -31,7 +31,7 @@ from hive_mind.runtime.copies import leftovers
 from hive_mind.runtime.members.generations import GivenBack, give_back
 from hive_mind.runtime.settings import Settings, without_effect
 from hive_mind.runtime.wiring import open_memory, open_model
-from hive_mind.runtime.workers.status import rooms
+from hive_mind.runtime.workers import rooms
 from hive_mind.sqlite import in_use_by, is_half_replaced
 
 OK, ABSENT, LEFT, PROBLEM = "ok", "absent", "left", "problem"

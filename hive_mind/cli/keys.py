@@ -15,7 +15,7 @@ from hive_mind.cli.output import show, show_json, show_table
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.identity import Certificate
-from hive_mind.runtime.secrets.keys import DAYS, KeyFolder
+from hive_mind.runtime.keys import DAYS, KeyFolder
 
 _HELP = "Make, issue and revoke the keys by which members of a hive prove who they are."
 

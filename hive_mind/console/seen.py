@@ -20,8 +20,8 @@ from hive_mind.agents.runs.event_streams import ServerEvent, events_from
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.asking import called, status_of
+from hive_mind.runtime.workers import AgentStatus, Contact, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
-from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
 
 # A request of several pages in the same moment is asked once.
 _FRESH_S = 1.0

@@ -31,9 +31,9 @@ from hive_mind.control.status.fleet_status import FleetStatus
 from hive_mind.control.status.watching import PERIOD_S, KeptFacts, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
+from hive_mind.runtime.workers import Contact
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
-from hive_mind.runtime.workers.status import Contact
 
 __all__ = ["ConvergenceResult", "FleetStatus", "HiveController", "fleets"]
 

@@ -22,7 +22,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.runtime.workers.status import MemberSeen, MembersSeen
+from hive_mind.runtime.workers import MemberSeen, MembersSeen
 
 _ABSENT = "suspected"
 _NAMED = 5

@@ -29,7 +29,7 @@ from hive_mind.hive.topology.spec import SINGLE, is_shared
 from hive_mind.identity import KeySeal
 from hive_mind.regex import regex
 from hive_mind.retry import RetrySettings, delay_s
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.safe_files import write_whole
 

@@ -1,7 +1,7 @@
 """The interface of a store of credentials, its value: a `Secret`, which shows itself to nobody by mistake, and its key.
 
 A credential has a name, which may be shown, and a value, which may not. Files, logs and manifests hold `${credential:NAME}`; the
-value is read from a store at the moment of use. Looking references up is left to `runtime.secrets.references`.
+value is read from a store at the moment of use. Looking references up is left to `runtime.secrets`.
 
 The key that they are encrypted with comes from a variable, a file for its owner alone, or the system's keyring. It is 32 random
 bytes in base64. A place holds one, and while keys change the former one behind it: the first encrypts, all of them decrypt, so a

@@ -19,7 +19,7 @@ from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes, waiting_line
-from hive_mind.runtime.workers.status import Contact, MembersSeen, WorkerStatus
+from hive_mind.runtime.workers import Contact, MembersSeen, WorkerStatus
 
 _log = logging.getLogger(__name__)
 

@@ -227,7 +227,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_rate(self, request: api.Rate) -> Any:
         from hive_mind.hive.policy.admission import rating_key
         from hive_mind.hive.trust.trust_book import rating_value
-        from hive_mind.runtime.node.base import system_clock
+        from hive_mind.runtime.node import system_clock
 
         node, key = self._member.member.node, rating_key(self._agent.name, request.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
@@ -285,7 +285,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return msgspec.to_builtins(self._member.message_log.entries())
 
     async def _do_members(self, request: api.Members) -> Any:
-        from hive_mind.runtime.node.base import system_clock
+        from hive_mind.runtime.node import system_clock
 
         del request
         return msgspec.to_builtins(self._member.member.membership.view(system_clock()))
@@ -305,7 +305,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await (shared.local_get_all_facts(limit) if shared else self._agent.memory.get_all_facts(limit))
 
     def _trust_in(self, agent: str) -> Reply:
-        from hive_mind.runtime.node.base import system_clock
+        from hive_mind.runtime.node import system_clock
 
         return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
 

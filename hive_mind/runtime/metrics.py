@@ -12,9 +12,9 @@ from hive_mind.bus.base import OTHER_PROGRAM, BusHealth
 from hive_mind.errors import BackendError, BackendNotInstalled
 from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode
-from hive_mind.runtime.node.base import Histogram
+from hive_mind.runtime.node import Histogram
 from hive_mind.runtime.node.runner import NodeRunner
-from hive_mind.runtime.workers.status import WorkerStatus
+from hive_mind.runtime.workers import WorkerStatus
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.workers import Contact, WorkerStatus
 from hive_mind.runtime.workers.config import (
     AgentConfig,
     HiveConfig,
@@ -29,7 +30,6 @@ from hive_mind.runtime.workers.config import (
     WorkerConfig,
     read_config,
 )
-from hive_mind.runtime.workers.status import Contact, WorkerStatus
 from tests.servers.forked import Forked
 
 PATIENCE_S = 90

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.redis_server import RedisServer
 

@@ -18,7 +18,7 @@ import pytest
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.errors import HiveError
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 from tests.servers.redis_server import RedisServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]

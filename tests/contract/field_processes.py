@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from hive_mind.runtime.workers.status import Contact
+from hive_mind.runtime.workers import Contact
 from tests.contract.field_fleets import Fleet, Sight, Story
 from tests.contract.field_probes import fixed
 

@@ -22,7 +22,7 @@ from hive_mind.journal.memory import MemoryJournal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.runtime.members.fleet import FleetPlan
-from hive_mind.runtime.node.base import RunnerSettings, system_clock
+from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import BagOfWords, Home
 from tests.contract.late_hives import EndsWithItsHive, LateHive

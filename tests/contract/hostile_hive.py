@@ -20,7 +20,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.runtime.members.member import AppMessageLog
-from hive_mind.runtime.node.base import RunnerSettings, system_clock
+from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.hives import MODERATOR, keyring, probe, promotion
 from tests.waiting import until

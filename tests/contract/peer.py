@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.embed.none import NoEmbedder
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 from tests.servers.azure_pace import hasten

@@ -23,10 +23,10 @@ from hive_mind.identity import KeySeal, PrivateKey
 from hive_mind.model.evidence import Assertion, Head, Stamp, Statement, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, Replicate
+from hive_mind.runtime.keys import KeyFolder, Proof
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.attacking import (
     FALSE,

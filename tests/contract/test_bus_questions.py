@@ -17,7 +17,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import PoolReply, PoolRequest
 from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool
 from hive_mind.model.query import TermStatistics
-from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.contract.bus_builders import Listener, Scenario, World
 from tests.hives import flat, probe, promotion, ranked, settings, sharded

@@ -7,7 +7,7 @@ from pathlib import Path
 from hive_mind.bus.base import EVERYONE, BusAdmin, Delivery
 from hive_mind.bus.codec import encode
 from hive_mind.bus.dead_letters import DeadLetterFile
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 from tests.contract.bus_builders import World, letter_text, needs, only_where, text, texts
 from tests.contract.buses.base import BaseHarness
 from tests.waiting import until

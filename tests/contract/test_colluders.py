@@ -15,10 +15,10 @@ from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.policy.admission import rating_key
 from hive_mind.model.content import Candidate
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.settings import Settings
 from tests.sampled import thorough
 from tests.servers.redis_server import RedisServer

@@ -10,10 +10,10 @@ import redis as client
 from hive_mind.bus.base import EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.runtime.buses import open_bus
+from hive_mind.runtime.keys import KeyFolder, Proof
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.servers.redis_server import RedisServer
 from tests.unit.runtime.members.town import QUICK

@@ -23,11 +23,11 @@ from hive_mind.identity.epochs import Signing
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import FactsReply, ListReply, Message, PoolReply, Replicate, SyncState, SyncStep
 from hive_mind.model.probe import EvidenceColumns, Pool
+from hive_mind.runtime.keys import KeyFolder, Proof
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import RunnerSettings
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from tests.attacking import FALSE, comes_to, known_to
 from tests.contract.bus_builders import Scenario, World, harness_of, run

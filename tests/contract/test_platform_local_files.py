@@ -10,7 +10,7 @@ import pytest
 from hive_mind.control.platforms import local
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, InvalidInput
-from hive_mind.runtime.secrets.references import credentials_of
+from hive_mind.runtime.secrets import credentials_of
 from tests.contract.platforms import FAKE, Ground, contact_of
 
 

@@ -17,7 +17,7 @@ from hive_mind import backends
 from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.private_redis import RedisState, bus_config, state
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.secrets import resolved_here
 from hive_mind.runtime.workers.config import BusConfig
 from tests.servers.guard import Guard
 from tests.servers.redis_server import redis_program

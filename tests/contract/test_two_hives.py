@@ -11,9 +11,9 @@ import pytest
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.settings import Settings
 from tests.contract.wires import WIRES, Wire, secrets_of, wire
 from tests.waiting import until

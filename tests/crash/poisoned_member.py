@@ -14,8 +14,8 @@ from hive_mind.hive.effects import Effect, Event, Now, Received
 from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode
 from hive_mind.model.messages import Receipt, Replicate, SearchReply, SearchRequest
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
-from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.settings import Settings
 from tests.servers.azure_pace import hasten
 

@@ -19,8 +19,8 @@ from hive_mind.hive.effects import Effect, Event, Now, Received
 from hive_mind.hive.member import Member
 from hive_mind.model.messages import FactsRequest, Message, Receipt, Replicate
 from hive_mind.runtime.buses import open_bus
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
-from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.node.effect_executor import KILLED, InHand
 from hive_mind.runtime.settings import Settings
 from tests.contract.bus_builders import World, harness_of

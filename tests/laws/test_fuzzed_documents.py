@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts.document import Document
+from hive_mind.runtime.texts import Document
 from hive_mind.runtime.texts.text_files import document_in
 from tests.chance import seed_of_this_run
 from tests.laws.test_any_text import go_through

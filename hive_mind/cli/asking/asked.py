@@ -31,7 +31,7 @@ from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, settings_given
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
-from hive_mind.runtime.workers.status import Contact, WorkerStatus
+from hive_mind.runtime.workers import Contact, WorkerStatus
 from hive_mind.safe_files import is_locked
 
 if TYPE_CHECKING:

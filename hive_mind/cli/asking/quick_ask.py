@@ -116,7 +116,7 @@ def _give_up(contact: Any, timeout_s: float) -> NoReturn:
     """The command itself would only wait for the same process again."""
     from hive_mind.cli.output import say
     from hive_mind.runtime.asking import silence
-    from hive_mind.runtime.workers.status import Contact
+    from hive_mind.runtime.workers import Contact
 
     process = Contact(
         str(contact.get("process", _FLEET)), int(contact.get("pid", 0)), float(contact.get("started", 0)), 0, "", ""

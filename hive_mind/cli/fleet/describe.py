@@ -19,7 +19,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
-    from hive_mind.runtime.workers.status import NodeStatus
+    from hive_mind.runtime.workers import NodeStatus
 
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")

@@ -126,7 +126,7 @@ def member_rows(hive_members: "list[HiveMember]", keys: Path) -> list[dict[str, 
 
 def _certificates(path: Path) -> dict[str, dict[str, str]]:
     """By each name that may be spoken under: whether the certificate is good, whose it is, and its key. The best one counts."""
-    from hive_mind.runtime.secrets.keys import KeyFolder
+    from hive_mind.runtime.keys import KeyFolder
 
     folder = KeyFolder(path, path.parent.name)
     if not folder.is_founded:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hive_mind.control.platforms.in_containers import Keys
     from hive_mind.evals.experiments import Experiment
     from hive_mind.evals.gating import Judgement
-    from hive_mind.runtime.secrets.keys import KeyFolder
+    from hive_mind.runtime.keys import KeyFolder
     from hive_mind.runtime.workers.config import WorkerConfig
 
 
@@ -44,7 +44,7 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
     from hive_mind.control.platforms.in_containers import USER, secret_files
     from hive_mind.control.remembering import issued_for
     from hive_mind.control.state import FleetFolder
-    from hive_mind.runtime.secrets.keys import KeyFolder
+    from hive_mind.runtime.keys import KeyFolder
 
     platform, fleet, kind = _platform(source), source.manifest.metadata.name, source.manifest.spec.platform.kind
     issuer = KeyFolder(FleetFolder(home, fleet).path / "keys", fleet)

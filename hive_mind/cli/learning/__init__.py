@@ -25,7 +25,8 @@ from hive_mind.errors import InvalidInput
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    from hive_mind.runtime.texts.document import Unreadable
+    # Commands that read no texts come here too.
+    from hive_mind.runtime.texts import Unreadable
 
 
 STDIN = "-"

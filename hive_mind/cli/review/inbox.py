@@ -23,7 +23,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
 from hive_mind.judge.items import BY_RUN, NOBODY, Decision, Item, ItemKind, ItemView, Reopening, cause, grouped
 from hive_mind.judge.judgment import JudgmentAction, Signal
-from hive_mind.runtime.texts.document import Unreadable
+from hive_mind.runtime.texts import Unreadable
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk

@@ -29,7 +29,7 @@ from hive_mind.regex import regex
 from hive_mind.retrieval import Retrieval, RetrievalConfig
 from hive_mind.retrieval.workspace import beyond_a_memory, config_in, ranking_settings
 from hive_mind.runs.worker_file import WORKER, worker_of
-from hive_mind.runtime.secrets.references import Reference, references_in, resolved_here
+from hive_mind.runtime.secrets import Reference, references_in, resolved_here
 from hive_mind.runtime.settings import variable
 
 # Sections whose texts are resolved where they are used. Elsewhere a reference would stay as it is.

@@ -20,8 +20,8 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
 from hive_mind.hive.topology.spec import SINGLE, Holding, holdings, reads
+from hive_mind.runtime.workers import AgentStatus
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig, founded
-from hive_mind.runtime.workers.status import AgentStatus
 
 Impact = tuple[str, bool]
 """A sentence, and whether something is lost."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hive_mind.runtime.worker_http import SILENCE_S
+from hive_mind.runtime.workers import Contact, MembersSeen, WorkerStatus
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.status import Contact, MembersSeen, WorkerStatus
 
 # Time that a person waits for a process that hangs. Raise it before judging one on a busy machine.
 OBSERVE_S = 0.8

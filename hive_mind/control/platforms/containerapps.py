@@ -20,7 +20,7 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import NO_KEYS, Contained, Keys, contained, label, located
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.secrets.references import references_in
+from hive_mind.runtime.secrets import references_in
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
 _APP_CHARS_MAX = 32

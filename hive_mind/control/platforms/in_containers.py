@@ -20,7 +20,7 @@ from hive_mind.forms import spelled
 from hive_mind.forms.reading import tree_of
 from hive_mind.model.decoding import converted
 from hive_mind.regex import regex
-from hive_mind.runtime.secrets.references import references_in
+from hive_mind.runtime.secrets import references_in
 from hive_mind.runtime.workers.config import IdentityConfig, SourceConfig, WorkerConfig
 
 HOME = "/var/lib/hive-mind"

@@ -18,8 +18,8 @@ from hive_mind.control.files import checked_name, private_folder
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes.process_files import read_own
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.runtime.workers import Contact, MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.status import Contact, MembersSeen
 from hive_mind.runtime.workers.worker import Worker, open_worker
 from hive_mind.safe_files import is_locked
 

@@ -29,10 +29,10 @@ from hive_mind.control.processes.process_files import (
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.runtime import asking
 from hive_mind.runtime.process_identity import identity_of, use_of
-from hive_mind.runtime.secrets.references import credentials_in, resolved_here
+from hive_mind.runtime.secrets import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
+from hive_mind.runtime.workers import Contact, MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.status import Contact, MembersSeen
 
 # -P: a folder where somebody happens to stand must not be able to replace a module of ours.
 WORKER = (sys.executable, "-P", "-m", "hive_mind", "agent")

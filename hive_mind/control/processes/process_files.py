@@ -31,8 +31,8 @@ from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.process_identity import Identity, command_of, identity_of, is_running, send
+from hive_mind.runtime.workers import Contact
 from hive_mind.runtime.workers.config import WorkerConfig
-from hive_mind.runtime.workers.status import Contact
 from hive_mind.safe_files import is_locked, write_whole
 
 # A configuration that names ten thousand sources has two or three megabytes.

@@ -17,7 +17,7 @@ from hive_mind.control.surroundings import behind, is_ready
 from hive_mind.control.surroundings import behind as late_nodes
 from hive_mind.counted import IN_A_LINE, counted, first_of
 from hive_mind.hive.heartbeats import HiveClockSettings
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Room, WorkerStatus
+from hive_mind.runtime.workers import AgentStatus, NodeStatus, Room, WorkerStatus
 
 View = ProcessView | AgentView
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from hive_mind.runtime.workers.status import NodeStatus
+from hive_mind.runtime.workers import NodeStatus
 
 FleetPhase = Literal["Ready", "Progressing", "Degraded", "Stopped"]
 

@@ -38,7 +38,7 @@ from hive_mind.model.messages import (
 )
 from hive_mind.model.query import Hit
 from hive_mind.ranking.form import texts_to_embed
-from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 

@@ -40,7 +40,7 @@ from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.form import texts_to_embed
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.node.base import HIVE
+from hive_mind.runtime.node import HIVE
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 
 PROCESSES_MAX = 8

@@ -36,7 +36,7 @@ from hive_mind.model.gathered import SearchResult
 from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequest
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.members.host import Borrowed
-from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.node.intake import Requests
 from hive_mind.runtime.wiring import vector_arms
 from hive_mind.sim import Weather

@@ -44,7 +44,7 @@ from hive_mind.ranking.seed import Collected, seed_federated
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.host import Borrowed
-from hive_mind.runtime.node.base import RunnerSettings, system_clock
+from hive_mind.runtime.node import RunnerSettings, system_clock
 from hive_mind.runtime.node.intake import ByDomain
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with

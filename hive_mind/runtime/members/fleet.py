@@ -25,9 +25,9 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import Host
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import RunnerSettings
+from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 

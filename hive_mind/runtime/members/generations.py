@@ -42,7 +42,7 @@ from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Stat
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.messages import Appointment, RegistryEntry
 from hive_mind.runtime.members.host import fresh_chance
-from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.workers.config import HiveConfig, founded

@@ -34,12 +34,12 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.opening import Closable, opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.buses import open_buses
+from hive_mind.runtime.keys import KeyFolder
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.member import AppMessageLog, RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.routes import encrypted
-from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, quoting_reader, vector_arms
 

@@ -29,13 +29,13 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.erasing import Eraser
-from hive_mind.runtime.members.plan import MemberPlan
+from hive_mind.runtime.keys import KeyFolder
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.metrics import NodeFigures, figures_of, lag_of, set_aside
-from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.node.intake import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
-from hive_mind.runtime.secrets.keys import KeyFolder
-from hive_mind.runtime.workers.status import HANGS_AFTER_S, MembersSeen, NodeStatus, members_seen
+from hive_mind.runtime.workers import HANGS_AFTER_S, MembersSeen, NodeStatus, members_seen
 
 _log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
 from hive_mind.runtime.logs import hop
-from hive_mind.runtime.node.base import Clock
+from hive_mind.runtime.node import Clock
 from hive_mind.safe_files import private_folder
 
 _log = logging.getLogger(__name__)

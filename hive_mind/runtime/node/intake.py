@@ -49,7 +49,7 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import Encrypted
 from hive_mind.model.probe import Probe
 from hive_mind.runtime.logs import hop
-from hive_mind.runtime.node.base import Timings
+from hive_mind.runtime.node import Timings
 from hive_mind.runtime.node.effect_executor import KILLED, EffectExecutor, InHand, PutAside, unique_ids
 
 _log = logging.getLogger(__name__)

@@ -35,7 +35,7 @@ from hive_mind.hive.replication.resettlement import with_damage_set_aside
 from hive_mind.identity.epochs import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
-from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
+from hive_mind.runtime.node import Clock, Figures, RunnerSettings, system_clock
 from hive_mind.runtime.node.effect_executor import SUFFIX, Cause, EffectExecutor, Envelopes, InHand, SharedListener
 from hive_mind.runtime.node.intake import Intake, Requests
 from hive_mind.runtime.node.outgoing import Alarm, Bell

@@ -3,93 +3,51 @@
 The process has an end to its time and memory: any file may be made to harm its reader. It gets the bytes over its standard input
 and opens no file for them; it may write none. It says what it read as JSON.
 
-Which reader a file needs stands here, too: its beginning counts for more than its name, because people rename files. A new format
-is one new file in `formats`, which is found there.
+Which reader a file needs stands here, too: its beginning counts for more than its name, because people rename files. The
+formats themselves are in `formats`.
 """
 
 import json
 import logging
-import pkgutil
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 
-from hive_mind.runtime.texts import formats
+from hive_mind.runtime.texts import CHARS_MAX, Document, Refused, Unreadable
 
-CHARS_MAX = 20 << 20
-"""As much as of a text file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A file's text. `left_out` counts what of the file is not in it, by a noun ("picture"); `digest` is of its bytes, or ""."""
-
-    text: str
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    digest: str = ""
+if TYPE_CHECKING:
+    from hive_mind.runtime.texts.formats import DocumentFormat
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why there is no text: words that go after the file's name."""
-
-    reason: str
-
-
-class Refused(Exception):
-    """A reader's word that a document can't be read: words that go after the file's name."""
-
-
-class DocumentFormat(Protocol):
-    """A module of `formats`. It imports its package only in `read`: this list is needed by commands that read nothing."""
-
-    SUFFIXES: tuple[str, ...]
-    PACKAGE: str
-    """The package that `read` imports and the extra `readers` installs, "" for nothing."""
-
-    def is_one(self, body: bytes, /) -> bool:
-        """Whether a file's bytes can be nothing else."""
-        ...
-
-    def read(self, body: bytes, /) -> Document:
-        """Raises `Refused`, or anything for a damaged file. `read_document` limits its time and memory."""
-        ...
-
-
-@cache
-def known() -> dict[str, DocumentFormat]:
+def known() -> "Mapping[str, DocumentFormat]":
     """All formats by name."""
-    return {module.name: named(module.name) for module in pkgutil.iter_modules(formats.__path__)}
+    # Here, because many a process that could read a document reads none.
+    from hive_mind.runtime.texts.formats import FORMATS
 
-
-def named(name: str) -> DocumentFormat:
-    """One format, without loading the others."""
-    return cast(DocumentFormat, import_module(f"{formats.__name__}.{name}"))
+    return FORMATS
 
 
 @cache
 def suffixes() -> tuple[str, ...]:
     """How the names of documents end."""
-    return tuple(suffix for format in known().values() for suffix in format.SUFFIXES)
+    return tuple(suffix for format in known().values() for suffix in format.suffixes)
 
 
 def format_of(path: Path, body: bytes) -> str | None:
     """The name of the format that a file has; None for one that is no document."""
     by_content = next((name for name, format in known().items() if format.is_one(body)), None)
-    return by_content or next((name for name, format in known().items() if path.suffix.lower() in format.SUFFIXES), None)
+    return by_content or next((name for name, format in known().items() if path.suffix.lower() in format.suffixes), None)
 
 
 def is_installed(name: str) -> bool:
     """Whether the package that reads this format is there."""
-    package = known()[name].PACKAGE
+    package = known()[name].package
     return not package or find_spec(package) is not None
 
 
@@ -160,7 +118,7 @@ def main() -> None:
 
 def _said(format: str, body: bytes) -> Mapping[str, object]:
     try:
-        document = named(format).read(body)
+        document = known()[format].read(body)
     except Refused as refused:
         return {"refused": str(refused)}
     except Exception as error:  # noqa: BLE001 - whatever a library makes of bytes that are no such document

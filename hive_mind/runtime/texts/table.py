@@ -14,9 +14,9 @@ from itertools import groupby, pairwise
 from zipfile import ZipFile
 
 from hive_mind.regex import regex
-from hive_mind.runtime.texts.document import Refused
+from hive_mind.runtime.texts import Refused
 
-START = b"PK\x03\x04"
+_START = b"PK\x03\x04"
 # Pictures are not unpacked.
 _UNPACKED_BYTES_MAX = 500 << 20
 # A novel's text is some 5 MB with its markup, and each MB takes a second to read.
@@ -26,6 +26,11 @@ _PARTS_MAX = 20_000
 _ENCRYPTED = 0x1
 _MARKUP = (".xml", ".rels")
 _PROLOGUE_BYTES = 4096
+
+
+def is_archive_with(body: bytes, part: bytes) -> bool:
+    """Whether these bytes are an archive, and this stands in it."""
+    return body.startswith(_START) and part in body
 
 
 def opened(body: bytes) -> ZipFile:

@@ -11,8 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from hive_mind.regex import regex
+from hive_mind.runtime.texts import Document, Unreadable
 from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
-from hive_mind.runtime.texts.document import Document, Unreadable, format_of, read_apart, suffixes
+from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
@@ -82,7 +83,7 @@ def _people_beside(path: Path) -> dict[str, str]:
     body = read_bytes(path.absolute().parent.parent / _PEOPLE)
     if not isinstance(body, bytes):
         return {}
-    from hive_mind.runtime.texts.threads import people_in
+    from hive_mind.runtime.texts.messages import people_in
 
     return people_in(body.decode("utf-8", "replace"))
 
@@ -155,8 +156,8 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
         text = text_of_source(text, suffix)
     elif suffix in _NESTED:
         # They need libraries that few commands do.
+        from hive_mind.runtime.texts.messages import text_of_threads
         from hive_mind.runtime.texts.nested_text import nested_text
-        from hive_mind.runtime.texts.threads import text_of_threads
 
         nested = (text_of_threads(text, _people_beside(path)) if suffix.startswith(".json") else None) or nested_text(text)
         if nested is None:

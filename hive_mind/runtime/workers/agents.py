@@ -16,10 +16,10 @@ from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.memory.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.workers import AgentPhase, AgentStatus
 from hive_mind.runtime.workers.agent_runs import AgentRuns
 from hive_mind.runtime.workers.config import AgentConfig
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_file
-from hive_mind.runtime.workers.status import AgentPhase, AgentStatus
 
 if TYPE_CHECKING:
     from hive_mind.agents.judging.reviewing import Reviewing

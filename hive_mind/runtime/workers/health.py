@@ -66,9 +66,9 @@ from hive_mind.runtime.metrics import WorkerCollector, exposition
 from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
+from hive_mind.runtime.workers import WorkerStatus
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
-from hive_mind.runtime.workers.status import WorkerStatus
 from hive_mind.runtime.workers.worker import Worker
 
 # A reader that does not read keeps no more than this waiting; figures of progress are left out then.

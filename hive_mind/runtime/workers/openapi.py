@@ -9,7 +9,7 @@ from hive_mind import __version__
 from hive_mind.api.request import KEY_CHARACTERS_MAX, Entry
 from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import HiveError
-from hive_mind.runtime.workers.status import MembersSeen, WorkerStatus
+from hive_mind.runtime.workers import MembersSeen, WorkerStatus
 
 Schema = dict[str, Any]
 

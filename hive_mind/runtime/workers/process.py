@@ -22,14 +22,12 @@ from aiohttp import web
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.runtime.logs import JsonLines
-from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redaction_of
-from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.logs import JsonLines, send_spans
+from hive_mind.runtime.secrets import RedactedLines, redact_error, redaction_of, resolved_here
 from hive_mind.runtime.settings import Settings, secret, set_variables
-from hive_mind.runtime.telemetry import send_spans
+from hive_mind.runtime.workers import Contact
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.health import is_loopback, serve_worker
-from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import Worker, open_worker
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
 from hive_mind.safe_files import is_deleted, write_whole

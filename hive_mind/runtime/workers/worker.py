@@ -23,14 +23,12 @@ from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.runtime.members import plan_of
 from hive_mind.runtime.members.host import all_of
 from hive_mind.runtime.members.member import Report, RunningMember
-from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.metrics import NodeFigures
-from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
-from hive_mind.runtime.workers.agents import WorkerAgent
-from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
-from hive_mind.runtime.workers.status import (
+from hive_mind.runtime.secrets import redact_error, redacted_status, redaction_of
+from hive_mind.runtime.workers import (
     AgentPhase,
     AgentStatus,
     MembersSeen,
@@ -40,6 +38,8 @@ from hive_mind.runtime.workers.status import (
     WorkerStatus,
     rooms,
 )
+from hive_mind.runtime.workers.agents import WorkerAgent
+from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting, WorkerHost, with_values
 
 if TYPE_CHECKING:

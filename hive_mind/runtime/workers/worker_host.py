@@ -31,8 +31,7 @@ from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.members.host import Host
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.secrets.redacting import RedactingModel
-from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.secrets import RedactingModel, resolved_here
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
 from hive_mind.runtime.wiring import asking_reader, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agent_runs import AgentRuns

@@ -15,7 +15,7 @@ from hive_mind.cli.asking.asked import is_to_be_started, resident
 from hive_mind.cli.asking.serve import ResidentAgent
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.workers.status import AgentStatus, Contact, WorkerStatus
+from hive_mind.runtime.workers import AgentStatus, Contact, WorkerStatus
 from hive_mind.safe_files import try_lock
 
 TOKEN = "".join(("to", "ken"))

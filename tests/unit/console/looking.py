@@ -15,8 +15,8 @@ from hive_mind.console import PREFIX
 from hive_mind.console.app import console
 from hive_mind.console.seen import FleetOverHttp
 from hive_mind.console.visit import Decisions
+from hive_mind.runtime.workers import Contact
 from hive_mind.runtime.workers.health import serve_worker
-from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.runtime.worker_builders import PATIENCE_S, config, running
 from tests.waiting import until

@@ -17,8 +17,8 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.control.surroundings import Surroundings
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.generations import Move, Moved
+from hive_mind.runtime.workers import AgentStatus, MembersSeen, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.config import BusConfig, HiveConfig, NodeConfig, WorkerConfig
-from hive_mind.runtime.workers.status import AgentStatus, MembersSeen, NodeStatus, WorkerStatus
 from tests.builders import run
 
 

@@ -13,8 +13,8 @@ from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.planning.plan import Action, Plan, plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.runtime.workers import AgentStatus, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 
 ROUNDS_MAX = 5
 

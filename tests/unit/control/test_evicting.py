@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.control.evicting import EvictionRefused, evictor, hive_members, lost_with, refuse_harm, still_to_hear
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.workers.status import MemberSeen, MembersSeen
+from hive_mind.runtime.workers import MemberSeen, MembersSeen
 
 HOLDERS = {"p0": ("n0", "n1"), "p1": ("n1", "n2"), "p2": ("n2",)}
 

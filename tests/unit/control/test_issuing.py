@@ -11,7 +11,7 @@ from hive_mind.control.remembering import issue_for, issued_for, movers_seal, re
 from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.identity import issued
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, IdentityConfig, NodeConfig, WorkerConfig
 
 

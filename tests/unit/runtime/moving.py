@@ -12,7 +12,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry
 from hive_mind.runtime.members.generations import Move, Moved, move, settle, snapshot_of
 from hive_mind.runtime.members.host import fresh_chance
-from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.hives import assertion
 

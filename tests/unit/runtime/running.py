@@ -30,7 +30,7 @@ from hive_mind.hive.effects import (
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.model.evidence import Statement
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, SearchReply, SearchRequest
-from hive_mind.runtime.node.base import Clock, RunnerSettings, system_clock
+from hive_mind.runtime.node import Clock, RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.contract.bus_builders import Listener
 

@@ -9,7 +9,7 @@ import pytest
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.runtime.asking import called, status_of
 from hive_mind.runtime.replies import AgentFailed
-from hive_mind.runtime.workers.status import Contact
+from hive_mind.runtime.workers import Contact
 
 
 @asynccontextmanager

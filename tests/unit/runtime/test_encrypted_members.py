@@ -7,8 +7,8 @@ import pytest
 from hive_mind.bus.base import Envelope, type_of
 from hive_mind.identity.epochs import LOCKED, PLAIN, UNREADABLE
 from hive_mind.model.messages import Encrypted, Receipt
+from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from tests.attacking import TRUE, comes_to, known_to
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until

@@ -10,8 +10,8 @@ from hive_mind.errors import ConfigError
 from hive_mind.identity import PrivateKey
 from hive_mind.identity.epochs import Mode
 from hive_mind.model.messages import Heartbeat, Receipt
+from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, said_in_a_twin
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until

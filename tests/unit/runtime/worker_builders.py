@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from hive_mind.hive.membership import MembershipSettings
+from hive_mind.runtime.workers import AgentStatus
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
-from hive_mind.runtime.workers.status import AgentStatus
 from hive_mind.runtime.workers.worker import Worker, open_worker
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
 

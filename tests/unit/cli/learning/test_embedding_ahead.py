@@ -12,7 +12,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.base import Matrix
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
-from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts import Document, Unreadable
 from tests.builders import BagOfWords, Home
 from tests.unit.cli.learning.learner import learner_over
 

@@ -9,7 +9,7 @@ from hive_mind.api.request import Progress
 from hive_mind.cli.learning.pieces import Learner, Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
 from hive_mind.errors import BackendTimeout
-from hive_mind.runtime.texts.document import Document
+from hive_mind.runtime.texts import Document
 
 
 class _Interrupted:

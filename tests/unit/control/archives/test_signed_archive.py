@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.control.archives.archive import export, import_
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 from tests.unit.control.archived import run, stopped_fleet
 
 

@@ -9,7 +9,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.status.conditions import full_brokers, refused_writes, short_disks, shortcomings, wrong_clocks
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Phase, Room, WorkerStatus
+from hive_mind.runtime.workers import AgentStatus, NodeStatus, Phase, Room, WorkerStatus
 
 MB, GB = 1_000_000, 1_000_000_000
 

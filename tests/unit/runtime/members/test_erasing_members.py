@@ -11,8 +11,8 @@ from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
 from tests.contract.bus_builders import envelope
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until

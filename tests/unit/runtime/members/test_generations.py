@@ -18,10 +18,10 @@ from hive_mind.hive.effects import Put
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.model.fact import Sharing
+from hive_mind.runtime.members import plan_of
 from hive_mind.runtime.members.generations import Move, Moved, move, settle
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import plan_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfig, founded

@@ -18,9 +18,9 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import Host
-from hive_mind.runtime.members.plan import MemberPlan
-from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.settings import Settings
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until

@@ -8,9 +8,9 @@ from typing import Any
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
+from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.members.plan import MemberPlan
 from hive_mind.runtime.settings import Settings
 
 QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)

@@ -11,7 +11,7 @@ from hive_mind.bus.base import BusHealth
 from hive_mind.errors import BackendError
 from hive_mind.runtime import metrics
 from hive_mind.runtime.metrics import HiveCollector, NodeFigures
-from hive_mind.runtime.node.base import BOUNDS_S, Histogram, Timings
+from hive_mind.runtime.node import BOUNDS_S, Histogram, Timings
 
 
 def figures() -> NodeFigures:

@@ -3,7 +3,7 @@
 import pytest
 from fpdf import FPDF
 
-from hive_mind.runtime.texts.formats.pdf import read
+from hive_mind.runtime.texts.formats import FORMATS
 from hive_mind.runtime.texts.table import may_have_table, with_tables
 from tests.growth import costly
 
@@ -32,7 +32,7 @@ def page(borders: str = "ALL", align: str = "LEFT") -> bytes:
 
 @pytest.mark.parametrize(("borders", "align"), [("ALL", "LEFT"), ("NONE", "CENTER"), ("MINIMAL", "RIGHT")])
 def test_a_table_in_a_pdf_keeps_its_cells_also_those_of_several_lines(borders: str, align: str):
-    text = read(page(borders, align)).text
+    text = FORMATS["pdf"].read(page(borders, align)).text
     assert TABLE in text
     assert f"| AX-2 | {ROWS[2][1].strip()} | 12.00 |" in text
     assert text.splitlines()[-1] == "All prices are of May."

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts import document
-from hive_mind.runtime.texts.document import Document
+from hive_mind.runtime.texts import Document, document
 from hive_mind.runtime.texts.text_files import document_in
 from tests.unit.runtime.texts import made
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.installation import command_for_extra
-from hive_mind.runtime.texts import document
-from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts import Document, Unreadable, document, formats
 from hive_mind.runtime.texts.text_files import document_in
 from tests.unit.runtime.texts import made
 
@@ -119,8 +118,11 @@ def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.M
 
 
 def test_a_reader_can_write_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "hive_mind.runtime.texts.formats"
-    write = f"from {module} import pdf; pdf.read = lambda _: open({str(tmp_path / 'x')!r}, 'w').write('x' * 9999); "
+    writer = f"replace(FORMATS['pdf'], read=lambda _: open({str(tmp_path / 'x')!r}, 'w').write('x' * 9999))"
+    write = (
+        f"import {document.__name__} as d; from {formats.__name__} import FORMATS; from dataclasses import replace; "
+        f"d.known = lambda: {{'pdf': {writer}}}; "
+    )
     monkeypatch.setattr(document, "_CODE", document._CODE.replace("from ", write + "from ", 1))
     assert "(OSError)" in reason("a.pdf", made.pdf("The pump is red."))
     assert not (tmp_path / "x").read_bytes()

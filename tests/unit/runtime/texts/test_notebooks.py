@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts import Document, Unreadable
 from hive_mind.runtime.texts.text_files import document_in, is_learned
 
 CELLS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.runtime.texts.formats.mail import read
+from hive_mind.runtime.texts.messages import text_of_mail
 from tests.unit.cognition.reading import candidates
 
 HEAD = "From: Ben Ito <ben@x.org>\nSubject: Re: Gateway B7\nDate: Tue, 3 Mar 2026 10:00:00 +0000\n\n"
@@ -10,7 +10,7 @@ WROTE = "On Mon, 2 Mar 2026 at 09:30, Ana Lopes <ana@x.org> wrote:\n"
 
 
 def learned(body: str) -> list[tuple[str, str]]:
-    return [(one.content, one.before) for one in candidates(read(f"{HEAD}{body}".encode()).text)]
+    return [(one.content, one.before) for one in candidates(text_of_mail(f"{HEAD}{body}".encode()).text)]
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_a_reply_stands_behind_what_it_answers(body: str, facts: list[tuple[str,
 
 
 def test_quoted_lines_are_counted_as_left_out():
-    assert read(f"{HEAD}Yes, it is.\n\n{WROTE}> one\n> two\n".encode()).left_out == {"quoted line": 2}
-    assert read(f"{HEAD}Yes, it is.\n".encode()).left_out == {}
+    assert text_of_mail(f"{HEAD}Yes, it is.\n\n{WROTE}> one\n> two\n".encode()).left_out == {"quoted line": 2}
+    assert text_of_mail(f"{HEAD}Yes, it is.\n".encode()).left_out == {}

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts.document import Document
-from hive_mind.runtime.texts.formats import rst
+from hive_mind.runtime.texts import Document
+from hive_mind.runtime.texts.restructured_text import read_restructured_text
 from hive_mind.runtime.texts.text_files import document_in, is_learned
 
 
 def shown(text: str) -> str:
-    return rst.read(text.encode()).text
+    return read_restructured_text(text.encode()).text
 
 
 PAGE = """

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.runtime.texts.messages import people_in, text_of_threads
 from hive_mind.runtime.texts.text_files import is_learned, read_text
-from hive_mind.runtime.texts.threads import people_in, text_of_threads
 from tests.growth import costly
 
 SLACK = [

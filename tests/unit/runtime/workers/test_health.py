@@ -16,10 +16,9 @@ from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.errors import BackendError
 from hive_mind.runs.triggers import TriggerConfig
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX
-from hive_mind.runtime.workers import health
+from hive_mind.runtime.workers import AgentStatus, NodeStatus, WorkerStatus, health
 from hive_mind.runtime.workers.config import AgentConfig, SeenConfig
 from hive_mind.runtime.workers.health import reasons_not_ready, serve_worker
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.runtime.worker_builders import NAMES, config, play, running
 from tests.waiting import until

@@ -1,6 +1,6 @@
 """When something last changed."""
 
-from hive_mind.runtime.workers.status import Transitions
+from hive_mind.runtime.workers import Transitions
 
 
 def test_what_stays_as_it_is_keeps_its_time_and_what_changes_gets_a_new_one() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hive_mind.judge.calibration import JudgeTally
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.runtime.metrics import WorkerCollector
-from hive_mind.runtime.workers.status import WorkerStatus
+from hive_mind.runtime.workers import WorkerStatus
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 prometheus = pytest.importorskip("prometheus_client")

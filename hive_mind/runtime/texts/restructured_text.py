@@ -9,15 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hive_mind.regex import regex
-from hive_mind.runtime.texts import table
-from hive_mind.runtime.texts.document import Document, Refused, Unreadable
+from hive_mind.runtime.texts import Document, Refused, Unreadable, table
 from hive_mind.runtime.texts.html_text import text_of_html
 
 if TYPE_CHECKING:
     from docutils.nodes import Node, document
-
-SUFFIXES = (".rst", ".rest")
-PACKAGE = ""
 
 _DIRECTIVE = regex(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,200}\|[ \t]+)?([\w:+.-]{1,80})::", re.MULTILINE)
 _ROLE = regex(r":((?:[a-zA-Z][\w+.-]{0,40}:){0,2}[a-zA-Z][\w+.-]{0,40}):`|`:([\w:+.-]{1,80}):")
@@ -50,12 +46,7 @@ _SETTINGS = {
 }
 
 
-def is_one(_: bytes) -> bool:
-    """Nothing at its beginning tells it from other text."""
-    return False
-
-
-def read(body: bytes) -> Document:
+def read_restructured_text(body: bytes) -> Document:
     """A text that docutils can't take, as one whose parts lie in one another too deeply, stays as it is written."""
     # Both are needed by the process that reads alone.
     from docutils.core import publish_doctree, publish_from_doctree

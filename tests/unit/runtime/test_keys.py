@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.runtime.secrets.keys import KeyFolder
+from hive_mind.runtime.keys import KeyFolder
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""Credentials, keys, and references to them."""

@@ -1,0 +1,278 @@
+"""Formats of documents: how a file of each is known, which package reads it, and its text.
+
+A new format is one more entry of `FORMATS`. A package is loaded only by the reading: the table is needed by commands that read
+nothing.
+"""
+
+import io
+import json
+import posixpath
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from datetime import time as time_of_day
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+from zipfile import ZipFile
+
+from hive_mind.regex import regex
+from hive_mind.runtime.texts import CHARS_MAX, Document, Refused, table
+from hive_mind.runtime.texts.html_text import text_of_html
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.restructured_text import read_restructured_text
+from hive_mind.runtime.texts.table import are_titles, may_have_table, table_lines, with_tables
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFormat:
+    """How the names of its files end, and how its bytes are read.
+
+    `is_one`: whether a file's bytes can be nothing else. `read` raises `Refused`, or anything for a damaged file; its time and
+    memory are limited by `read_apart`. `package`: what it imports and the extra `readers` installs, "" for nothing.
+    """
+
+    suffixes: tuple[str, ...]
+    is_one: Callable[[bytes], bool]
+    read: Callable[[bytes], Document]
+    package: str = ""
+
+
+_PAGES_MAX = 10_000
+_CHARS_MAX = 25 << 20
+# Of work to find tables; in the rest of a long document they stay lines.
+_TABLES_MAX_S = 8
+# A word that was parted at the end of a line; "well-" before "Known" was not.
+_PARTED = regex(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
+_ENDS = (".", "!", "?", ":", "…", "。")
+
+
+def _read_pdf(body: bytes) -> Document:
+    """Page by page. Pages that are pictures have no text; nobody here recognises letters in them."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(body))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise Refused("is encrypted: save it without a password")
+    if len(reader.pages) > _PAGES_MAX:
+        raise Refused(f"has more than {_PAGES_MAX:,} pages: split it")
+    text, blank, began = "", 0, time.process_time()
+    for page in reader.pages:
+        said = page.extract_text().strip()
+        if time.process_time() - began < _TABLES_MAX_S:
+            said = _with_tables(page, said)
+        blank += not said
+        text += _joint(text, said) + said
+        if len(text) > _CHARS_MAX:
+            break
+    if not text:
+        raise Refused("has pages without text, as scanned ones are: recognise its text with another program first")
+    return Document(_PARTED.sub("", text), {"page without text": blank} if blank else {})
+
+
+def _with_tables(page: "PageObject", text: str) -> str:
+    if not may_have_table(text):
+        return text
+    try:
+        return with_tables(text, page.extract_text(extraction_mode="layout"))
+    except Exception:  # noqa: BLE001 - fonts without widths and the like; the text is there
+        return text
+
+
+def _joint(before: str, page: str) -> str:
+    """The separator of two pages: a sentence may go on from one to the next."""
+    if not before or not page:
+        return ""
+    return "\n" if page[0].islower() and not before.endswith(_ENDS) else "\n\n"
+
+
+_FIRST_ROW = regex(r"(?<=<table>)(?:<tbody>)?<tr>(?:(?!<table>).)*?</tr>", re.DOTALL)
+_CELL = regex(r"<td\b[^<>]*>((?:(?!<td\b).)*?)</td>", re.DOTALL)
+_TAG = regex(r"<[^<>]*>")
+
+
+def _read_docx(body: bytes) -> Document:
+    """As a page, with titles, lists and tables, without what an author struck out; what was written in its place is there."""
+    import mammoth
+
+    archive = table.office_document(body)
+    converted = mammoth.convert_to_html(io.BytesIO(body), convert_image=lambda _image: [])
+    left_out = {
+        "picture": table.count(archive, "word/media"),
+        "header or footer": table.count(archive, "word", "header") + table.count(archive, "word", "footer"),
+        "chart": table.count(archive, "word/charts", "chart"),
+        "set of comments": table.count(archive, "word", "comments.xml"),
+    }
+    return Document(text_of_html(_FIRST_ROW.sub(_titled, converted.value)), table.found(left_out))
+
+
+def _titled(row: re.Match[str]) -> str:
+    """Most authors don't say that the first row names the columns."""
+    cells = [" ".join(_TAG.sub(" ", cell).split()) for cell in _CELL.findall(row[0])]
+    return row[0].replace("<td", "<th").replace("</td>", "</th>") if are_titles(cells) else row[0]
+
+
+# Tables are seldom wider; a row that is, and nearly empty, loses its empty cells.
+_COLUMNS_MAX = 200
+
+
+def _read_xlsx(body: bytes) -> Document:
+    """Each sheet under its name, each row under its header; sheets that are hidden are left out.
+
+    Formulas count as the value that was last shown for them, and nothing is computed. Macros are not read.
+    """
+    from openpyxl import load_workbook
+
+    archive = table.office_document(body)
+    book = load_workbook(io.BytesIO(body), read_only=True, data_only=True, keep_links=False)
+    sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    left_out = {
+        "hidden sheet": len(book.worksheets) - len(sheets),
+        "chart": table.count(archive, "xl/charts", "chart"),
+        "picture": table.count(archive, "xl/media"),
+        "set of comments": table.count(archive, "xl", "comments"),
+    }
+    return Document("\n".join(line for sheet in sheets for line in _sheet_lines(sheet)), table.found(left_out))
+
+
+def _sheet_lines(sheet: Any) -> Iterator[str]:
+    yield from (f"# {sheet.title}", "")
+    length = 0
+    for line in table_lines(_sheet_rows(sheet)):
+        length += len(line)
+        if length > CHARS_MAX:
+            raise Refused(f"has a sheet of more than {CHARS_MAX >> 20} million characters: split it")
+        yield line
+
+
+def _sheet_rows(sheet: Any) -> Iterator[list[str]]:
+    # The size that a file claims need not be true.
+    sheet.reset_dimensions()
+    for row in sheet.iter_rows():
+        cells = [_cell_text(cell) for cell in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        filled = [cell for cell in cells if cell]
+        # One cell in the last column is no table of 16,384.
+        yield filled if len(cells) > _COLUMNS_MAX and len(filled) * 10 < len(cells) else cells
+
+
+def _cell_text(cell: Any) -> str:
+    """A value about as it is shown in the sheet, "" for one that is missing or in error."""
+    value = cell.value
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return value.date().isoformat() if value.time() == time_of_day() else value.isoformat(" ", "minutes")
+        case date() | time_of_day():
+            return value.isoformat()
+        case float() | int() if "%" in str(cell.number_format):
+            return f"{value * 100:.10g}%"
+        case float():
+            return f"{value:.15g}"
+    return "" if cell.data_type == "e" else str(value)
+
+
+_CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
+_PAGES = ("application/xhtml+xml", "text/html")
+
+
+def _read_epub(body: bytes) -> Document:
+    """The chapters in their order, each a page. Those whose text is encrypted are none; fonts often are, and don't matter."""
+    archive = table.opened(body)
+    root = next(_named(ET.fromstring(archive.read(_CONTAINER)), "rootfile")).attrib["full-path"]  # noqa: S314 - see `document`
+    package = ET.fromstring(archive.read(root))  # noqa: S314 - see `document`
+    items = {item.attrib.get("id", ""): item.attrib for item in _named(package, "item")}
+    chapters = [items.get(one.attrib.get("idref", ""), {}) for one in _named(package, "itemref")]
+    pages = [
+        _path(root, one["href"]) for one in chapters if one.get("media-type") in _PAGES and "nav" not in one.get("properties", "")
+    ]
+    if encrypted := _encrypted(archive).intersection(pages):
+        raise Refused(f"is encrypted ({len(encrypted)} of {len(pages)} chapters): only its seller's program shows it")
+    there = [page for page in pages if page in archive.NameToInfo]
+    pictures = sum(item.get("media-type", "").startswith("image/") for item in items.values())
+    text = "\n\n".join(text_of_html(archive.read(page).decode("utf-8", "replace")) for page in there)
+    return Document(text, table.found({"picture": pictures, "missing chapter": len(pages) - len(there)}))
+
+
+def _encrypted(archive: ZipFile) -> set[str]:
+    if _ENCRYPTION not in archive.NameToInfo:
+        return set()
+    encryption = ET.fromstring(archive.read(_ENCRYPTION))  # noqa: S314 - see `document`
+    return {unquote(one.attrib.get("URI", "")) for one in _named(encryption, "CipherReference")}
+
+
+def _named(root: ET.Element, name: str) -> Iterator[ET.Element]:
+    return (element for element in root.iter() if element.tag.rpartition("}")[2] == name)
+
+
+def _path(root: str, href: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(root), unquote(href.partition("#")[0])))
+
+
+def _read_mail(body: bytes) -> Document:
+    from hive_mind.runtime.texts.messages import text_of_mail
+
+    return text_of_mail(body)
+
+
+# In the format of before 2014 cells lie in sheets, and headings are cells.
+_CELL_BODIES = ("source", "input")
+
+
+def _read_notebook(body: bytes) -> Document:
+    """Their Markdown as its page shows it, and their code. What code printed is left out, and counted."""
+    notebook = json.loads(body.decode("utf-8", "replace"))
+    if not isinstance(notebook, dict):
+        raise Refused("is no notebook: it holds no cells")
+    sheets = [notebook, *_entries(notebook.get("worksheets"))]
+    cells = [cell for sheet in sheets for cell in _entries(sheet.get("cells"))]
+    kernel = (notebook.get("metadata") or {}).get("kernelspec") or {}
+    language = str(kernel.get("language") or "")
+    outputs = sum(len(_entries(cell.get("outputs"))) for cell in cells)
+    return Document("\n\n".join(_cell_text(cell, language) for cell in cells), table.found({"output of code": outputs}))
+
+
+def _entries(values: object) -> list[dict[str, Any]]:
+    return [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
+
+
+def _cell_text(cell: dict[str, Any], language: str) -> str:
+    body = next((cell[name] for name in _CELL_BODIES if name in cell), "")
+    text = "".join(map(str, body)) if isinstance(body, list) else str(body)
+    match cell.get("cell_type"):
+        case "code":
+            return f"```{language}\n{text}\n```" if text.strip() else ""
+        case "heading":
+            return f"{'#' * int(cell.get('level') or 1)} {text}"
+    return shown_in_markdown(text)
+
+
+FORMATS: Mapping[str, DocumentFormat] = MappingProxyType(
+    {
+        # Names of parts stand uncompressed in an archive; a book says what it is in its first part.
+        "docx": DocumentFormat(
+            (".docx", ".docm"), lambda body: table.is_archive_with(body, b"word/document.xml"), _read_docx, "mammoth"
+        ),
+        "epub": DocumentFormat((".epub",), lambda body: table.is_archive_with(body[:128], b"application/epub+zip"), _read_epub),
+        # JSON that its name tells from other JSON.
+        "ipynb": DocumentFormat((".ipynb",), lambda _: False, _read_notebook),
+        # Many texts begin like a message, so its name has to say so.
+        "mail": DocumentFormat((".eml", ".mbox"), lambda _: False, _read_mail),
+        # Some programs write a few bytes of their own in front.
+        "pdf": DocumentFormat((".pdf",), lambda body: b"%PDF-" in body[:1024], _read_pdf, "pypdf"),
+        "rst": DocumentFormat((".rst", ".rest"), lambda _: False, read_restructured_text),
+        "xlsx": DocumentFormat(
+            (".xlsx", ".xlsm"), lambda body: table.is_archive_with(body, b"xl/workbook.xml"), _read_xlsx, "openpyxl"
+        ),
+    }
+)
