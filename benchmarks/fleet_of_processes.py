@@ -17,7 +17,7 @@ import psutil
 from benchmarks.harness import parser_of
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
-from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.control.status import FleetStatus
 
 FACTS, SLEEP_AFTER_S = 20, 2.0
 MANIFEST = """

@@ -8,7 +8,7 @@ from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.learning import Learned
 from hive_mind.bus.base import BusAdmin, EventBus, admin_of
 from hive_mind.cognition.reader import Extraction, Reader
-from hive_mind.crdt.clock import LWWRegister
+from hive_mind.crdt import LWWRegister
 from hive_mind.crdt.orset import GSet
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError

@@ -138,7 +138,7 @@ _CALLED: dict[KindName, str] = {"manifest": "a manifest", "worker": "a worker", 
 def _form(kind: KindName) -> "Form[Any]":
     match kind:
         case "manifest":
-            from hive_mind.control.manifests.manifest import MANIFEST
+            from hive_mind.control.manifests import MANIFEST
 
             return MANIFEST
         case "worker":

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from hive_mind.control.planning import Action
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.plan import Action
-from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
+from hive_mind.control.platforms import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered, issue_for
 from hive_mind.control.surroundings import Patience, Report, Surroundings, is_of_use, is_settled, is_silent, until
 from hive_mind.errors import BackendTimeout, HiveError

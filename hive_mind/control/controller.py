@@ -13,21 +13,21 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.control import TIMEOUT_S, removal
+from hive_mind.control import TIMEOUT_S
+from hive_mind.control import planning as plans
 from hive_mind.control.applying import Applying
 from hive_mind.control.converging import ConvergenceResult, Converging
 from hive_mind.control.evicting import Evicted, HiveMember, Members, Remains, hive_members, remains
+from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.named_files import refuse_uninstalled
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, scaled, settled
 from hive_mind.control.manifests.sources import SourceReader
-from hive_mind.control.planning import plan as plans
-from hive_mind.control.planning.plan import Plan, summary
-from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
+from hive_mind.control.planning import Plan, summary
+from hive_mind.control.platforms import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered, shut_out
-from hive_mind.control.removal import refuse_taken_names
-from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock, fleets
+from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock, fleets, purge, refuse_taken_names
+from hive_mind.control.status import FleetStatus
 from hive_mind.control.status.conditions import fleet_status
-from hive_mind.control.status.fleet_status import FleetStatus
 from hive_mind.control.status.watching import PERIOD_S, KeptFacts, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
@@ -271,7 +271,7 @@ class HiveController:
     def _check(self, source: Source) -> None:
         if source.manifest.metadata.name != self._folder.fleet:
             raise InvalidInput(f"this manifest is of {source.manifest.metadata.name!r}, not of {self._folder.fleet!r}")
-        refuse_taken_names(source, self._folder)
+        refuse_taken_names(self._folder, {agent.name for agent in expanded(source.manifest)}, source.name)
         refuse_uninstalled(source.manifest)
 
     def _refuse_unknown(self) -> None:
@@ -354,7 +354,7 @@ class HiveController:
 
     def _purged(self) -> list[str]:
         try:
-            removal.purge(self._folder)
+            purge(self._folder)
         except OSError as error:
             return [f"{error.filename} can't be removed: {error.strerror}"]
         return []

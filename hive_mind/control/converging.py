@@ -21,11 +21,11 @@ from hive_mind.control.applying import Applying
 from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.manifests.sources import SourceReader
+from hive_mind.control.planning import Action, Plan, plan
 from hive_mind.control.planning.desired import Desired, desired
-from hive_mind.control.planning.plan import Action, Plan, plan
-from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.platforms import Platform, Running
 from hive_mind.control.remembering import Remembered, movers_seal, renew
-from hive_mind.control.removal import discard_former
+from hive_mind.control.state import discard_former
 from hive_mind.control.status.conditions import shortcomings
 from hive_mind.control.surroundings import MoveFacts, Patience, Report, Surroundings, behind, is_done, until
 from hive_mind.counted import counted

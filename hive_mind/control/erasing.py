@@ -8,9 +8,8 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
-from hive_mind.control.platforms.base import CALL_TIMEOUT_S
-from hive_mind.control.removal import discard_former
-from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.control.platforms import CALL_TIMEOUT_S
+from hive_mind.control.state import FleetFolder, FleetState, discard_former
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.erasure import Erasure

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.platforms import Platform, Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, HiveError, InvalidInput

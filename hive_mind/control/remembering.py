@@ -17,12 +17,11 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.control.files import checked_name
 from hive_mind.control.planning.allocation import founders_of
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.platforms.in_containers import NO_KEYS, Keys
-from hive_mind.control.state import FleetFolder, FleetState, Restarts
+from hive_mind.control.state import FleetFolder, FleetState, Restarts, checked_name
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.topology.spec import SINGLE, is_shared

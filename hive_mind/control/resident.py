@@ -10,7 +10,7 @@ from typing import Any
 from hive_mind.control import RESIDENT, TIMEOUT_S
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import ConvergenceResult
-from hive_mind.control.manifests.manifest import API_VERSION
+from hive_mind.control.manifests import API_VERSION
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetChanged, FleetLocked
 from hive_mind.runtime.settings import Settings, secret

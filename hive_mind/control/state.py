@@ -1,27 +1,32 @@
-"""The state that a controller keeps of its fleet between two commands, and the folder where it does.
+"""The state that a controller keeps of its fleet between two commands, the folder where it does, and what goes with a purge.
 
 Nothing here is needed to find out what runs (platforms observe that), but without it nobody would know which hive the journals
 belong to, where an agent was, or how often a process crashed. Names are checked where a path is made.
 
-One command at a time changes a fleet: a lock on its folder that says who holds it.
+One command at a time changes a fleet: a lock on its folder that says who holds it. The operating system releases it when its
+holder dies, so a file left behind harms nobody.
 
-The operating system releases it when its holder dies, so a file left behind harms nobody.
+A purge removes the fleet's agents' databases, its hives' journals and its folder: only what the state names, and no agent that
+another fleet of the home has meanwhile. The state goes last, so a purge that was interrupted can be done again.
 """
 
 import asyncio
+import errno
 import os
+import shutil
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
-from hive_mind.control.files import checked_name, private_folder
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind import safe_files
+from hive_mind.errors import HiveError, InvalidInput, ManifestError, Problem
 from hive_mind.model.decoding import json_decoder
+from hive_mind.regex import regex
 from hive_mind.runtime.workers.config import HiveConfig
-from hive_mind.safe_files import holder_in, note_holder, try_lock, unlock, write_whole
+from hive_mind.safe_files import REPLACED, holder_in, note_holder, sync_folder, try_lock, unlock, write_whole
 
 REVISIONS_MAX = 10
 
@@ -212,3 +217,111 @@ async def _taken(descriptor: int, fleet: str, wait_s: float) -> bool:
         has_waited = True
         await asyncio.sleep(_LOOK_S)
     return has_waited
+
+
+_NAME = regex(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}")
+
+
+def checked_name(name: str, of: str = "name") -> str:
+    """The name, if it may become part of a path. Raises `InvalidInput`."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{of} {name[:70]!r} can't be used: take 1 to 64 letters, digits, '.', '_' and '-', and begin with a letter or digit"
+        )
+    return name
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made where it is missing, for its owner alone. Raises `InvalidInput` where it can't be."""
+    try:
+        safe_files.private_folder(path)
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} can't be made: {error.strerror}; give --home (or HIVE_MIND_HOME) a folder where you may write"
+        ) from error
+    return path
+
+
+# A command that looks on may still have a database open, and leave a file beside it while its folder is removed.
+_TRIES = 20
+_PAUSE_S = 0.1
+
+
+def purge(folder: FleetFolder) -> None:
+    """Remove everything. Nothing of the fleet may run. Raises `OSError`."""
+    for path in [*to_purge(folder)]:
+        _remove(path)
+    for path in sorted(folder.path.iterdir(), key=lambda path: path.name == "state.json"):
+        _remove(path)
+    folder.path.rmdir()
+
+
+def to_purge(folder: FleetFolder) -> Iterator[Path]:
+    """The paths of this fleet outside its own folder."""
+    state = folder.state()
+    other_agents: set[str] = set()
+    for fleet in fleets(folder.home):
+        if fleet != folder.fleet:
+            other_agents |= agents_of(FleetFolder(folder.home, fleet))
+    yield from (folder.agent(name) for name in state.agents if name not in other_agents)
+    for hive in state.hives:
+        path = folder.hive(hive)
+        # With what an interrupted move left beside it.
+        yield from (path, path.with_name(f"{path.name}.partial"), path.with_name(f"{path.name}.replaced"))
+
+
+def discard_former(folder: FleetFolder) -> list[str]:
+    """Delete the journals of generations whose facts have moved on; which. Done again after a kill, it removes the rest.
+
+    The state names the next generation only once its journals were read again and say all that those of the last one said.
+    """
+    state = folder.state()
+    in_use = {hive.id for hive in (state.hive, state.last_hive) if hive is not None}
+    discarded = []
+    for name in state.hives if in_use else ():
+        path = folder.hive(name)
+        # Nobody reads from a folder of this name, so half of it deceives nobody.
+        aside = path.with_name(f"{name}{REPLACED}")
+        if name in in_use or not (path.exists() or aside.exists()):
+            continue
+        _remove(aside)
+        with suppress(FileNotFoundError):
+            path.rename(aside)
+        _remove(aside)
+        sync_folder(path.parent)
+        discarded.append(name)
+    return discarded
+
+
+def _remove(path: Path) -> None:
+    for left in reversed(range(_TRIES)):
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or not left:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def refuse_taken_names(folder: FleetFolder, names: set[str], manifest: str) -> None:
+    """Raises `ManifestError` for agents of a manifest that another fleet has, whether it runs or not."""
+    problems = []
+    for fleet in fleets(folder.home):
+        taken_names = sorted(names & agents_of(FleetFolder(folder.home, fleet))) if fleet != folder.fleet else []
+        if taken_names:
+            shown_names = ", ".join(taken_names[:5]) + (f" and {len(taken_names) - 5} more" if len(taken_names) > 5 else "")
+            reason = f"fleet {fleet!r} has {shown_names} already: call them otherwise, purge that fleet, or use another home"
+            problems.append(Problem("spec.agents", 0, reason))
+    if problems:
+        raise ManifestError(problems, manifest)
+
+
+def agents_of(folder: FleetFolder) -> set[str]:
+    """Agents that a fleet has now; all that an archive brought, as long as that was not applied."""
+    state = folder.state()
+    allocated = {agent for nodes in state.allocation.values() for names in nodes.values() for agent in names}
+    return allocated or set(state.agents)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.platforms import Platform, Running
 from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import ConfigError

@@ -15,8 +15,8 @@ import numpy as np
 
 from hive_mind.hive.compacting_index import CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.hive.effects import Record, Taken
+from hive_mind.hive.policy import AssertionPolicy
 from hive_mind.hive.policy.admission import answerable, is_comparable
-from hive_mind.hive.policy.authority import AssertionPolicy
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.trust import signature
 from hive_mind.hive.trust.contradiction import Claim, Concepts, fused

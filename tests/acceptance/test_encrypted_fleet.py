@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from hive_mind.control.controller import HiveController
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
 from tests.acceptance.hive_mind_command import HiveMind, manifest_of

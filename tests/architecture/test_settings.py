@@ -5,7 +5,7 @@ from typing import Annotated, get_args, get_origin
 
 import pytest
 
-from hive_mind.control.manifests.manifest import HiveManifest, ManifestSection
+from hive_mind.control.manifests import HiveManifest, ManifestSection
 from hive_mind.control.planning.changes import READ
 from hive_mind.forms import everywhere, section_of
 from hive_mind.model.bounds import Setting

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from hive_mind.control.platforms import local
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running, local
 from hive_mind.hive.topology.spec import TopologyName, reads
 from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, NodeConfig, SeenConfig, WorkerConfig
 from tests.contract.wires import Wire, secrets_of

@@ -18,7 +18,7 @@ import yaml
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.manifests.reading import Source, read_text
-from hive_mind.control.planning.plan import Plan
+from hive_mind.control.planning import Plan
 from hive_mind.hive.membership import Membership
 from hive_mind.hive.node import HiveNode
 from hive_mind.memory.cognitive import CognitiveMemory

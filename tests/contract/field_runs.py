@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.triggers import TriggerConfig
+from hive_mind.runs import TriggerConfig
 from hive_mind.tools import ToolContext
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 from tests.contract.field_probes import Spec, fixed

@@ -10,9 +10,8 @@ from signal import SIGKILL
 
 import psutil
 
-from hive_mind.control.platforms import inprocess, local
-from hive_mind.control.platforms.base import Platform, Running
-from hive_mind.control.processes.process_files import prepare
+from hive_mind.control.platforms import Platform, Running, inprocess, local
+from hive_mind.control.processes import prepare
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from tests.servers.guard import Guard
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from hive_mind.control.controller import HiveController, fleets
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests import HiveManifest
 from hive_mind.control.platforms import kubernetes
 from hive_mind.forms import everywhere, section_of
 from tests.contract import field_probes, field_processes, field_runs, field_servers

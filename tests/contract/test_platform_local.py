@@ -9,8 +9,7 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from hive_mind.control.platforms import local
-from hive_mind.control.platforms.base import Platform
+from hive_mind.control.platforms import Platform, local
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill
 from tests.waiting import until

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.crdt.clock import HybridClock, LWWRegister
+from hive_mind.crdt import HybridClock, LWWRegister
 from hive_mind.crdt.context import Context, pack, unpack
 from hive_mind.crdt.orset import Delta, GSet, ORSet
 from hive_mind.crdt.reconcile import DotIndex, reconcile, whole

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests import HiveManifest
 from tests.unit.control.manifests_drawn import manifests
 from tests.unit.control.simulated_fleet import SimulatedFleet
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.crdt.clock import DRIFT_MS
+from hive_mind.crdt import DRIFT_MS
 from hive_mind.hive.policy.admission import problem_with
 from hive_mind.hive.policy.registry import Registry, _digest_of
 from hive_mind.model.evidence import Stamp

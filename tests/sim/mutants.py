@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from hive_mind.crdt.clock import HybridClock
+from hive_mind.crdt import HybridClock
 from hive_mind.crdt.context import Context
 from hive_mind.crdt.orset import ORSet
 from hive_mind.hive.effects import Acknowledge, Effect, Persist, Put, Send

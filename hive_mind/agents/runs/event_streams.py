@@ -18,7 +18,7 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.triggers import shown_url
+from hive_mind.runs import shown_url
 
 EVENT_BYTES_MAX = 1 << 20
 SILENT_S = 120.0

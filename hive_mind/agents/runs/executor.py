@@ -15,6 +15,7 @@ from hive_mind.agents.runs.run_tools import RunTools, UsedCredentials
 from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.llm.base import Usage
+from hive_mind.runs import NAME_CHARACTERS
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted, begun
 from hive_mind.runs.effects import WorkerPlan, wanted
@@ -22,7 +23,6 @@ from hive_mind.runs.prompt import DELEGATE, as_text, result_of, shown
 from hive_mind.runs.spec import WorkerSpec, kept, sub_agent
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Resumed, Started, Step
-from hive_mind.runs.triggers import NAME_CHARACTERS
 
 _log = logging.getLogger(__name__)
 

@@ -31,9 +31,9 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED, Item
 from hive_mind.llm.base import OnText
 from hive_mind.model.entry import Entry
+from hive_mind.runs import TriggerConfig, inputs_of
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.steps import ENDED, PREFIX
-from hive_mind.runs.triggers import TriggerConfig, inputs_of
 from hive_mind.runs.worker_file import faults
 from hive_mind.tools import Toolbox
 

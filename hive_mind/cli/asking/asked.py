@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hive_mind.agents.agent import LearningAgent
     from hive_mind.api.request import Progress
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.status.fleet_status import FleetStatus
+    from hive_mind.control.status import FleetStatus
     from hive_mind.ranking.pipeline import RankingSettings
     from hive_mind.runtime.calls import AgentCalls
 

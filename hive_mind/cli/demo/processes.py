@@ -17,7 +17,7 @@ from hive_mind.agents.runs.run_journal import document_of
 from hive_mind.cli.output import progress, say, show, show_indented, show_json, show_prose
 from hive_mind.cli.running import CommandError
 from hive_mind.control.controller import HiveController
-from hive_mind.control.manifests.manifest import API_VERSION
+from hive_mind.control.manifests import API_VERSION
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.resident import embedding_of
 from hive_mind.counted import counted

@@ -27,7 +27,7 @@ from hive_mind.errors import HiveError, InvalidInput
 if TYPE_CHECKING:
     from hive_mind.control.controller import ConvergenceResult, HiveController
     from hive_mind.control.manifests.reading import Source
-    from hive_mind.control.planning.plan import Action, Plan, Whole
+    from hive_mind.control.planning import Action, Plan, Whole
     from hive_mind.hive.topology.spec import Holding
 
 
@@ -235,7 +235,7 @@ def _show(plan: "Plan", fleet: str) -> None:
         _show_holdings(plan)
         return
     # Commands that plan nothing start sooner without it.
-    from hive_mind.control.planning.plan import summary
+    from hive_mind.control.planning import summary
 
     if (summary_of_agents := plan.whole) is None:
         show(f"fleet {fleet}: {summary(actions)}", style="bold")

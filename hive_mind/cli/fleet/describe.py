@@ -18,7 +18,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
+    from hive_mind.control.status import AgentView, Condition, FleetStatus, ProcessView
     from hive_mind.runtime.workers import NodeStatus
 
 

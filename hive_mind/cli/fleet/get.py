@@ -25,7 +25,7 @@ from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.status.fleet_status import AgentView, FleetStatus
+    from hive_mind.control.status import AgentView, FleetStatus
 
 
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")

@@ -41,7 +41,7 @@ from hive_mind.cli.styled import table_of
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.status.fleet_status import FleetStatus, ProcessView
+    from hive_mind.control.status import FleetStatus, ProcessView
 
 
 PROCESS_TITLES = ("process", "phase", "pid", "agents", "memory", "cpu", "messages/s", "restarts", "error")

@@ -40,8 +40,8 @@ async def latest_lines(folder: Path, processes: Iterable[str], count: int) -> li
 
 
 def _latest(folder: Path, processes: tuple[str, ...], count: int) -> list[LogLine]:
+    from hive_mind.control.processes import ProcessFiles
     from hive_mind.control.processes.log_reading import last_lines
-    from hive_mind.control.processes.process_files import ProcessFiles
 
     lines: list[LogLine] = []
     for process in processes:
@@ -87,8 +87,8 @@ async def logs(
 
 
 async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
+    from hive_mind.control.processes import ProcessFiles
     from hive_mind.control.processes.log_reading import follow
-    from hive_mind.control.processes.process_files import ProcessFiles
 
     async with aclosing(follow(ProcessFiles(folder, process).log, lines=lines)) as coming:
         async for text in coming:
@@ -98,7 +98,7 @@ async def _follow(folder: Path, process: str, lines: int, prefix: str) -> None:
 
 def processes_of(folder: "FleetFolder", agent: str) -> list[str]:
     """The process of an agent, or the one called so, or all. Raises `InvalidInput` where there is none and never was."""
-    from hive_mind.control.processes.process_files import ProcessFiles
+    from hive_mind.control.processes import ProcessFiles
 
     allocation = folder.state().allocation
     if not agent:

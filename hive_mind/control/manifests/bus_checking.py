@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string, scheme_of, schemes
+from hive_mind.control.manifests import Bus, HiveManifest
 from hive_mind.control.manifests.expansion import number_of_agents
-from hive_mind.control.manifests.manifest import Bus, HiveManifest
 from hive_mind.errors import InvalidInput
 from hive_mind.forms import Finding, Path
 from hive_mind.hive.topology.spec import is_shared

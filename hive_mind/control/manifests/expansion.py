@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from hive_mind.control.manifests.manifest import NAME, Agent, HiveManifest
+from hive_mind.control.manifests import NAME, Agent, HiveManifest
 from hive_mind.forms import Finding, Path
 from hive_mind.hive.topology.spec import reads
 from hive_mind.regex import regex

@@ -16,9 +16,9 @@ from hive_mind.agents import workers
 from hive_mind.agents.judging.functions import parted
 from hive_mind.agents.judging.rules_at_work import rules_in
 from hive_mind.bus.address import address_of
+from hive_mind.control.manifests import RANKED, Agent, HiveManifest
 from hive_mind.control.manifests.bus_checking import is_in_cloud
 from hive_mind.control.manifests.checking import leads_out
-from hive_mind.control.manifests.manifest import RANKED, Agent, HiveManifest
 from hive_mind.control.manifests.sources import is_linked_out, matching
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput, RuleError, WorkerFileError, WorkspaceError
 from hive_mind.forms import Finding, Tree

@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 from pydantic_core import ErrorDetails
 
+from hive_mind.control.manifests import API_VERSION, MANIFEST, HiveManifest
 from hive_mind.control.manifests.checking import contradictions
 from hive_mind.control.manifests.expansion import names_of
-from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
 from hive_mind.control.manifests.named_files import file_findings, missing, text_findings, unresolved, with_named_files
 from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, WorkerFileError, WorkspaceError
 from hive_mind.forms import Finding, Path, Tree, spelled

@@ -16,9 +16,9 @@ from types import MappingProxyType
 
 import msgspec
 
+from hive_mind.control.manifests import Agent, HiveManifest
 from hive_mind.control.manifests.expansion import env_key
-from hive_mind.control.manifests.manifest import Agent, HiveManifest
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState
 from hive_mind.errors import ManifestError, Problem
 from hive_mind.hive.topology.spec import SINGLE, has_node_per, is_shared

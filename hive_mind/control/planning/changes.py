@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.control.manifests.manifest import Spec
+from hive_mind.control.manifests import Spec
 from hive_mind.forms import fields, section_of
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings
@@ -23,7 +23,7 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.model.bounds import Setting
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runs.triggers import TriggerConfig
+from hive_mind.runs import TriggerConfig
 from hive_mind.runtime.workers.config import (
     AgentConfig,
     BusConfig,

@@ -17,9 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hive_mind.control.manifests.bus_checking import is_elsewhere
-from hive_mind.control.manifests.expansion import expanded, names_of
-from hive_mind.control.manifests.manifest import (
+from hive_mind.control.manifests import (
     Agent,
     HiveManifest,
     IdentityMode,
@@ -31,9 +29,11 @@ from hive_mind.control.manifests.manifest import (
     Spec,
     Trigger,
 )
+from hive_mind.control.manifests.bus_checking import is_elsewhere
+from hive_mind.control.manifests.expansion import expanded, names_of
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, Hives, allocate, founders_of, why_to_move
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
@@ -46,7 +46,7 @@ from hive_mind.judge.judgment import DeskConfig, ModelReviewConfig, ReviewConfig
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.regex import regex
-from hive_mind.runs.triggers import TriggerConfig
+from hive_mind.runs import TriggerConfig
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers.config import (
     QUOTA_OF_THE_PROVEN,

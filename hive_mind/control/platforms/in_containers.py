@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hive_mind.control.manifests.manifest import MANIFEST
+from hive_mind.control.manifests import MANIFEST
 from hive_mind.control.manifests.reading import Source
 from hive_mind.errors import HiveError, ManifestError, Problem
 from hive_mind.forms import spelled

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import psutil
 
-from hive_mind.control.files import checked_name, private_folder
-from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
-from hive_mind.control.processes.process_files import read_own
+from hive_mind.control.platforms import CALL_TIMEOUT_S, OBSERVE_S, Running
+from hive_mind.control.processes import read_own
+from hive_mind.control.state import checked_name, private_folder
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.workers import Contact, MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig

@@ -14,8 +14,8 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
-from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
-from hive_mind.control.processes.process_files import (
+from hive_mind.control.platforms import CALL_TIMEOUT_S, OBSERVE_S, Running
+from hive_mind.control.processes import (
     Child,
     ProcessFiles,
     begin,

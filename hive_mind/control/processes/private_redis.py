@@ -29,8 +29,8 @@ import msgspec
 import psutil
 
 from hive_mind import backends
+from hive_mind.control.processes import Child, begin, end_all, open_log, own_folder, read_own
 from hive_mind.control.processes.log_reading import last_lines
-from hive_mind.control.processes.process_files import Child, begin, end_all, open_log, own_folder, read_own
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.process_identity import Identity, identity_of, is_running, use_of

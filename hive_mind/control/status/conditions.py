@@ -8,11 +8,11 @@ do: refused writes, full disks, a full broker, wrong clocks. Only decides; the p
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+from hive_mind.control.planning import Plan
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.plan import Plan
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState, Restarts
-from hive_mind.control.status.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
+from hive_mind.control.status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
 from hive_mind.control.surroundings import behind, is_ready
 from hive_mind.control.surroundings import behind as late_nodes
 from hive_mind.counted import IN_A_LINE, counted, first_of

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.control.converging import Converging, Look
-from hive_mind.control.planning.plan import Action
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.planning import Action
+from hive_mind.control.platforms import Running
 from hive_mind.control.remembering import BACK_OFF
 from hive_mind.control.state import FleetState
-from hive_mind.control.status.fleet_status import AgentView, FleetStatus
+from hive_mind.control.status import AgentView, FleetStatus
 from hive_mind.control.surroundings import Report
 from hive_mind.errors import HiveError
 from hive_mind.runtime.agent_files import database_path

@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.control.platforms import local
-from hive_mind.control.processes import private_redis
-from hive_mind.control.processes.process_files import processes_in
+from hive_mind.control.processes import private_redis, processes_in
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, ConfigError, HiveError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers.config import BusConfig

@@ -18,8 +18,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from hive_mind.control.platforms import local
-from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.platforms import Platform, Running, local
 from hive_mind.control.surroundings import Patience, until
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, BackendUnavailable

@@ -33,7 +33,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from hive_mind.crdt.clock import is_believable
+from hive_mind.crdt import is_believable
 from hive_mind.crdt.context import COUNTER_MAX, DOT_BYTES
 from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, Seal, is_sealed
 from hive_mind.model.erasure import Erasure, read_key

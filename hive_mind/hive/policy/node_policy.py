@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from hive_mind.crdt.clock import DRIFT_MS
+from hive_mind.crdt import DRIFT_MS
 from hive_mind.hive.effects import Now
 from hive_mind.hive.heartbeats import HiveClock
 from hive_mind.hive.policy.admission import subject_of

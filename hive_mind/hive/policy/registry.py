@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hive_mind.crdt.clock import DRIFT_MS
+from hive_mind.crdt import DRIFT_MS
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy import admission
 from hive_mind.hive.policy.admission import kind_of, subject_of

@@ -11,8 +11,8 @@ import msgspec
 
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.effects import Change, Delete, Put, Record, Taken
+from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, Authority
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal, weight
-from hive_mind.hive.policy.authority import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, Authority
 from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_content import PartitionContent, age
 from hive_mind.model.decoding import msgpack_decoder

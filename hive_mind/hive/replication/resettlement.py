@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from hive_mind.crdt.clock import DRIFT_MS, is_believable
+from hive_mind.crdt import DRIFT_MS, is_believable
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Kept, Now, Persist, Put, Record, SetAside

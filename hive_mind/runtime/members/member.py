@@ -19,7 +19,7 @@ from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError
 from hive_mind.hive.effects import Delete, Now, Put, Record
 from hive_mind.hive.member import Member
-from hive_mind.hive.policy.authority import LIMITS
+from hive_mind.hive.policy import LIMITS
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.hive.topology.spec import holding_of
 from hive_mind.identity.epochs import Signing

@@ -26,7 +26,7 @@ from hive_mind.model.bounds import Setting
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.query import ANSWERING, Answering
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runs.triggers import TriggerConfig
+from hive_mind.runs import TriggerConfig
 from hive_mind.runtime.settings import Settings
 
 STOP_TIMEOUT_S = 20.0

@@ -8,8 +8,8 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.bus.address import SCHEMES, BusScheme, address_of, in_words, refuse_plaintext
+from hive_mind.control.manifests import HiveManifest
 from hive_mind.control.manifests.bus_checking import bus_findings
-from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.errors import InvalidInput
 
 ROOT = Path(__file__).parents[3]

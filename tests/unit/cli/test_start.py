@@ -14,7 +14,7 @@ from hive_mind.cli.running import STOPPED
 
 COMMANDS = {f"hive_mind.cli.{entry.module}" for entry in ENTRIES.values()}
 # Each takes long to load, and only fleets need it.
-HEAVY = ("aiohttp", "pydantic", "psutil", "yaml", "hive_mind.control.manifests.manifest")
+HEAVY = ("aiohttp", "pydantic", "psutil", "yaml", "hive_mind.control.manifests")
 
 
 def loaded(*arguments: str) -> set[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.manifests.reading import Source, read_text
-from hive_mind.control.planning.plan import Plan
+from hive_mind.control.planning import Plan
 from tests.unit.control.fake_platform import World, surroundings
 
 

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from hive_mind.control.archives.archive import Archived, export
+from hive_mind.control.archive import Archived, export
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.hive.replication.resettlement import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hive_mind.control.platforms.base import OBSERVE_S, Platform, Running
+from hive_mind.control.platforms import OBSERVE_S, Platform, Running
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.surroundings import Surroundings
 from hive_mind.errors import BackendTimeout, BackendUnavailable

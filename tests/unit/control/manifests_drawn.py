@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from hive_mind.control.manifests import HiveManifest
 from hive_mind.control.manifests.checking import contradictions
-from hive_mind.control.manifests.manifest import HiveManifest
 
 KINDS = ("single", "flat", "federated", "sharded")
 GROUPS = ("north", "south", "west")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests import HiveManifest
+from hive_mind.control.planning import Action, Plan, plan
 from hive_mind.control.planning.desired import Desired, desired
-from hive_mind.control.planning.plan import Action, Plan, plan
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState
 from hive_mind.runtime.workers import AgentStatus, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig

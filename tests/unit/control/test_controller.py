@@ -14,8 +14,8 @@ import pytest
 from hive_mind.control import converging
 from hive_mind.control.controller import HiveController, fleets
 from hive_mind.control.converging import ConvergenceResult, DataLoss
-from hive_mind.control.planning.plan import Plan
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.planning import Plan
+from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock
 from hive_mind.errors import BackendNotInstalled, HiveError, ManifestError
 from hive_mind.runtime.workers.config import WorkerConfig

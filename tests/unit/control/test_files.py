@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control.files import private_folder
+from hive_mind.control.state import private_folder
 from hive_mind.errors import InvalidInput
 
 

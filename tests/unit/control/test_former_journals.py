@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.removal import discard_former
-from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.control.state import FleetFolder, FleetState, discard_former
 from hive_mind.runtime.workers.config import HiveConfig
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control import removal
+from hive_mind.control import state
 from hive_mind.control.controller import HiveController
 from hive_mind.control.state import FleetFolder
 from tests.unit.control.applying import FLAT, apply, source
@@ -24,14 +24,14 @@ async def fleet_at(home: Path) -> Path:
 async def test_what_is_left_in_a_folder_while_it_is_removed_is_removed_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, late, rmdir = await fleet_at(tmp_path), ["memory.sqlite-wal", "memory.sqlite-shm"], removal.shutil.os.rmdir
+    agent, late, rmdir = await fleet_at(tmp_path), ["memory.sqlite-wal", "memory.sqlite-shm"], state.shutil.os.rmdir
 
     def leaving_files(path: str, *, dir_fd: int | None = None) -> None:
         if Path(path).name == "ada" and late:
             (agent / late.pop()).touch()
         rmdir(path, dir_fd=dir_fd)
 
-    monkeypatch.setattr(removal.shutil.os, "rmdir", leaving_files)
+    monkeypatch.setattr(state.shutil.os, "rmdir", leaving_files)
     async with HiveController.open(tmp_path, "team", around=surroundings(World())) as controller:
         assert (await controller.delete(purge=True)).is_converged
     assert (late, agent.exists()) == ([], False)

@@ -1,4 +1,4 @@
-from hive_mind.crdt.clock import COUNTER_MAX, MS_MAX, HybridClock
+from hive_mind.crdt import COUNTER_MAX, MS_MAX, HybridClock
 from hive_mind.model.evidence import Stamp
 
 HERE, THERE = b"here....", b"there..."

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from hive_mind.crdt.clock import HybridClock, LWWRegister
+from hive_mind.crdt import HybridClock, LWWRegister
 from hive_mind.model.evidence import Stamp
 
 HOUR_S, HOUR_MS = 3_600.0, 3_600_000

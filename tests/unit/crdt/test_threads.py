@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 
-from hive_mind.crdt.clock import HybridClock, LWWRegister
+from hive_mind.crdt import HybridClock, LWWRegister
 from hive_mind.crdt.orset import GSet, ORSet
 
 ROUNDS = 150

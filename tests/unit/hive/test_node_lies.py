@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Received
-from hive_mind.hive.policy.authority import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
+from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY

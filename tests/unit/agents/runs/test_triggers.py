@@ -12,8 +12,8 @@ from hive_mind.agents.runs.run_keeper import RunKeeper, Triggers
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
+from hive_mind.runs import TriggerConfig, cron_due
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runs.triggers import TriggerConfig, cron_due
 from hive_mind.tools import Toolbox
 from hive_mind.tools.functions import tool
 from tests.waiting import until

@@ -9,7 +9,7 @@ from hive_mind.cli import fleet as fleets
 from hive_mind.cli.asking.asked import FleetAgent, fleet_agent
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder, FleetState
-from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
+from hive_mind.control.status import AgentView, FleetStatus, ProcessView
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.runtime import asking
 from hive_mind.runtime.asking import ProcessGone, ProcessSilent

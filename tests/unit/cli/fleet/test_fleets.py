@@ -9,7 +9,7 @@ from hive_mind.cli import fleet as fleets
 from hive_mind.cli.app import app
 from hive_mind.cli.fleet import logs
 from hive_mind.cli.fleet.logs import latest_lines
-from hive_mind.control.processes.process_files import ProcessFiles
+from hive_mind.control.processes import ProcessFiles
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
 

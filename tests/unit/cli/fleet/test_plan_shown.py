@@ -4,7 +4,7 @@ import json
 
 from hive_mind.cli.fleet import FleetFormat
 from hive_mind.cli.fleet.apply import show_plan
-from hive_mind.control.planning.plan import Action, Change, Plan, Whole
+from hive_mind.control.planning import Action, Change, Plan, Whole
 
 PLAN = Plan(
     (

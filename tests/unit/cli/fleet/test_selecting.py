@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.cli.fleet.get import selected
-from hive_mind.control.status.fleet_status import AgentView
+from hive_mind.control.status import AgentView
 from hive_mind.errors import InvalidInput
 
 AGENTS = [

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from hive_mind.cli.fleet.describe import Wish, agent_of, how_it_is, is_met, wish_of
-from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
+from hive_mind.control.status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.errors import InvalidInput
 
 READY = Condition("Ready", "True", "AllReady")

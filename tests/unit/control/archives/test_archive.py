@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.archives import archive as archive_module
-from hive_mind.control.archives.archive import Archived, export, import_
+from hive_mind.control import archive as archive_module
+from hive_mind.control.archive import Archived, export, import_
 from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState

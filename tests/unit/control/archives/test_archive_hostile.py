@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.archives.archive import import_
+from hive_mind.control.archive import import_
 from hive_mind.errors import HiveError
 from tests.unit.control.archived import SAID, run
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.control.archives.archive import export, import_
+from hive_mind.control.archive import export, import_
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.keys import KeyFolder
 from tests.unit.control.archived import run, stopped_fleet

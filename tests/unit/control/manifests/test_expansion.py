@@ -1,7 +1,7 @@
 from collections import Counter
 
+from hive_mind.control.manifests import Agent
 from hive_mind.control.manifests.expansion import env_key, expanded, names_of
-from hive_mind.control.manifests.manifest import Agent
 from tests.unit.control.manifests_drawn import counted, manifest_of
 
 FEDERATED = {"kind": "federated", "groups": [{"name": "north"}, {"name": "south"}]}

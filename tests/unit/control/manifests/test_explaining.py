@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hive_mind.control.manifests.manifest import MANIFEST, HiveManifest
+from hive_mind.control.manifests import MANIFEST, HiveManifest
 from hive_mind.errors import InvalidInput
 from hive_mind.forms import everywhere, explained, schema_of, section_of
 

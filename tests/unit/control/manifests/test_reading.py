@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests import HiveManifest
 from hive_mind.control.manifests.reading import read_manifest, read_text
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
 from hive_mind.goals import functions

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
-from hive_mind.control.manifests.manifest import Retrieval
+from hive_mind.control.manifests import Retrieval
 from hive_mind.control.manifests.reading import read_manifest, read_text, settled
 from hive_mind.errors import ManifestError, Problem
 from tests.unit.control.bad_manifests import within

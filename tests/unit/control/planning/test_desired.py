@@ -6,7 +6,7 @@ Every field of a manifest reaches the processes and the plan.
 import msgspec
 import pytest
 
-from hive_mind.control.manifests.manifest import HiveManifest
+from hive_mind.control.manifests import HiveManifest
 from hive_mind.control.planning.allocation import Hives, why_to_move
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.state import FleetState

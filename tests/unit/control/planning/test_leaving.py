@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.control.applying import hear_each_other
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.runtime.workers.config import BusConfig, HiveConfig, IdentityConfig, WorkerConfig
 
 CONFIG = WorkerConfig("town", "ada", "/home", "/run", HiveConfig("town"), (), (), identity=IdentityConfig("require", "/keys"))

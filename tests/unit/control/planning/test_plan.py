@@ -3,9 +3,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from hive_mind.control.planning import Plan, plan, removal
 from hive_mind.control.planning.changes import shown
-from hive_mind.control.planning.plan import Plan, plan, removal
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.runtime.workers.config import SourceConfig
 from tests.unit.control.manifests_drawn import REDIS, counted, manifest_of
 from tests.unit.control.simulated_fleet import SimulatedFleet, as_running, status_of

@@ -3,11 +3,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState, Restarts
+from hive_mind.control.status import Condition, FleetStatus
 from hive_mind.control.status.conditions import fleet_status
-from hive_mind.control.status.fleet_status import Condition, FleetStatus
-from hive_mind.hive.policy.authority import TOO_MANY_BOOTS
+from hive_mind.hive.policy import TOO_MANY_BOOTS
 from hive_mind.runtime.workers import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, WorkerConfig
 

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
+from hive_mind.control.planning import Plan
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.plan import Plan
-from hive_mind.control.platforms.base import Running
+from hive_mind.control.platforms import Running
 from hive_mind.control.status.conditions import full_brokers, refused_writes, short_disks, shortcomings, wrong_clocks
 from hive_mind.runtime.workers import AgentStatus, NodeStatus, Phase, Room, WorkerStatus
 

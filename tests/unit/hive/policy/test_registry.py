@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 from msgspec import structs
 
-from hive_mind.crdt.clock import DRIFT_MS
+from hive_mind.crdt import DRIFT_MS
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.admission import problem_with, rater_of, rating_key, subject_of
 from hive_mind.hive.policy.registry import Registry, record_key

@@ -14,7 +14,7 @@ import pytest
 from hive_mind.agents.runs.event_streams import beating
 from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.errors import BackendError
-from hive_mind.runs.triggers import TriggerConfig
+from hive_mind.runs import TriggerConfig
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX
 from hive_mind.runtime.workers import AgentStatus, NodeStatus, WorkerStatus, health
 from hive_mind.runtime.workers.config import AgentConfig, SeenConfig

@@ -24,11 +24,10 @@ import msgspec
 import yaml
 
 import hive_mind
-from hive_mind.control.archives.archive_file import HIVE, MANIFEST, Archive, Archived, Writer, digest_of, reading, writing
-from hive_mind.control.files import checked_name, private_folder
+from hive_mind.control.archive_file import HIVE, MANIFEST, Archive, Archived, Writer, digest_of, reading, writing
 from hive_mind.control.manifests.reading import read_text
-from hive_mind.control.platforms.base import CALL_TIMEOUT_S
-from hive_mind.control.state import FleetFolder, FleetState, fleet_lock
+from hive_mind.control.platforms import CALL_TIMEOUT_S
+from hive_mind.control.state import FleetFolder, FleetState, checked_name, fleet_lock, private_folder
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.resettlement import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings

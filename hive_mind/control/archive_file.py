@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.control.files import checked_name
+from hive_mind.control.state import checked_name
 from hive_mind.errors import InvalidInput
 from hive_mind.identity import PrivateKey, is_signed, key_id
 from hive_mind.model.decoding import json_decoder

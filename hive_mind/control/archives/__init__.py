@@ -1,1 +1,0 @@
-"""A fleet as one file, and back."""
