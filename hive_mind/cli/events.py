@@ -30,7 +30,7 @@ from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from hive_mind.control.letters import FleetBus
-    from hive_mind.runtime.buses import HiveLetters
+    from hive_mind.runtime.dead_letters import HiveLetters
 
 _CLOSE_S = 2.0
 # Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
@@ -89,7 +89,7 @@ class OneHive:
     @asynccontextmanager
     async def letters(self, *, is_bus_needed: bool = False) -> AsyncIterator["HiveLetters"]:
         """Its dead letters. Those of the nodes whose journals are here are there while its bus is not."""
-        from hive_mind.runtime.buses import HiveLetters
+        from hive_mind.runtime.dead_letters import HiveLetters
 
         self._refuse_both()
         home, hive = fleets.home_of(self.home), self.hive

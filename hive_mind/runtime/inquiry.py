@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hive_mind.bus.base import DeadLetter
     from hive_mind.judge.items import Decision, ItemView
     from hive_mind.memory.distributed import DistributedCognitiveMemory
-    from hive_mind.runtime.buses import HiveLetters
+    from hive_mind.runtime.dead_letters import HiveLetters
     from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.workers.agent_runs import AgentRuns
     from hive_mind.runtime.workers.sources_learned import LearnedSources
@@ -391,7 +391,7 @@ class BusCalls(AskedAgent):
 
     def _dead_letters(self) -> "HiveLetters":
         from hive_mind.bus.base import admin_of
-        from hive_mind.runtime.buses import HiveLetters
+        from hive_mind.runtime.dead_letters import HiveLetters
 
         runner = self._member.runner
         folder = runner.letters.path.parent if runner.letters.path else None
