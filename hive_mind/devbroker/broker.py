@@ -20,8 +20,8 @@ from urllib.parse import unquote_plus
 
 from hive_mind.devbroker.amqp import NOT_FOUND, UNAUTHORIZED, AmqpError
 from hive_mind.devbroker.amqp.connection import Connection
+from hive_mind.devbroker.amqp.entity import Entity, EntityHost, ManagementReply, Message, Timer
 from hive_mind.devbroker.amqp.link import address_path
-from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.amqp.switchboard import (
     CBS,
     MANAGEMENT,
@@ -36,7 +36,6 @@ from hive_mind.devbroker.amqp.switchboard import (
     note_audience,
 )
 from hive_mind.devbroker.config import Entities
-from hive_mind.devbroker.entity import Entity, EntityHost, ManagementReply, Timer
 from hive_mind.devbroker.eventhub import Retention
 
 _SAS = "SharedAccessSignature "

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.devbroker.entity import Entity, EntityHost
+from hive_mind.devbroker.amqp.entity import Entity, EntityHost
 from hive_mind.devbroker.eventhub import EventHub, Retention, hub_of, is_hub_path
 from hive_mind.devbroker.servicebus.namespace import Namespace
 from hive_mind.errors import InvalidInput

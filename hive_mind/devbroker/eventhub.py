@@ -25,8 +25,18 @@ from hive_mind.devbroker.amqp import (
     Timestamp,
     encode,
 )
-from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DELIVERY_ANNOTATIONS, Message, annotations_section, messages_of, split
-from hive_mind.devbroker.entity import DeliveryOutcome, EntityHost, Link, ManagementReply
+from hive_mind.devbroker.amqp.entity import (
+    BATCH_FORMAT,
+    DELIVERY_ANNOTATIONS,
+    DeliveryOutcome,
+    EntityHost,
+    Link,
+    ManagementReply,
+    Message,
+    annotations_section,
+    messages_of,
+    split,
+)
 
 _SEQUENCE, _OFFSET = encode(Symbol("x-opt-sequence-number")), encode(Symbol("x-opt-offset"))
 _TIME, _KEY = encode(Symbol("x-opt-enqueued-time")), encode(Symbol("x-opt-partition-key"))

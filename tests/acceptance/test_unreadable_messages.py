@@ -8,7 +8,7 @@ import pytest
 import redis as client
 
 from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION
-from hive_mind.bus.redis import keys
+from hive_mind.bus.redis import wire
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
 from tests.acceptance.hive_mind_command import HiveMind, manifest_of
@@ -31,7 +31,7 @@ FOREIGN = (bytes([VERSION]) + b"no envelope", bytes([VERSION + 1]) + b"of tomorr
 @contextmanager
 def over_redis() -> Iterator[tuple[str, Send]]:
     with RedisServer() as server, client.Redis.from_url(server.url) as to:
-        yield f'"{server.url}"', lambda body: cast(None, to.xadd(keys.inbox("harbour", "bob"), {keys.BODY: body}))
+        yield f'"{server.url}"', lambda body: cast(None, to.xadd(wire.inbox("harbour", "bob"), {wire.BODY: body}))
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def over_event_hubs() -> Iterator[tuple[str, Send]]:
     from azure.eventhub import EventData, EventHubProducerClient
 
     from hive_mind.bus.eventhubs.clients import Event, pack
-    from hive_mind.bus.eventhubs.state import partition_of
+    from hive_mind.bus.eventhubs.inbox import partition_of
 
     with BrokerThread(settings=BrokerSettings(auto_partitions=PARTITIONS)) as broker, ExitStack() as stack:
         to = EventHubProducerClient.from_connection_string(broker.connection_string(), eventhub_name="hive")

@@ -4,6 +4,8 @@ Every process computes the partition of a name alike and sends there by number, 
 other readers the hub has. A hub only keeps a log: the positions of each name are kept here, in SQLite under
 `settings.state`. After a crash at most the last second, or the last hundred, of the acknowledged events are delivered again.
 Positions are numbers of events: an event that was sent twice, in doubt, is recognised by its id within one life of a reader only.
+
+Here are the bus, and the one hub as this process uses it: for each partition a sender, and a reader once somebody reads there.
 """
 
 import asyncio
@@ -12,14 +14,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from operator import itemgetter
+from typing import TypeVar
 
 from hive_mind.bus import codec
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import (
     DEAD_LETTERS_SHOWN,
     DRAIN_S,
+    EVERYONE,
     PUBLISH_TIMEOUT_S,
     BusCapabilities,
     BusHealth,
@@ -34,10 +38,18 @@ from hive_mind.bus.base import (
     Traffic,
     Watch,
 )
-from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, clients_for
-from hive_mind.bus.eventhubs.inbox import Box, Chores, Hub, Positions, Watching, opened
-from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
-from hive_mind.bus.eventhubs.state import ConsumerName, Keeper, Position, keeper
+from hive_mind.bus.eventhubs.clients import (
+    AROUND_BYTES,
+    BACKEND,
+    Clients,
+    Event,
+    PartitionSender,
+    clients_for,
+    off_loop,
+    translating,
+)
+from hive_mind.bus.eventhubs.inbox import Box, Chores, ConsumerName, Keeper, Position, Positions, Watching, keeper, partition_of
+from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 
 
@@ -74,7 +86,7 @@ async def scrub(
 class EventHubsBus:
     """See `base.EventBus`."""
 
-    def __init__(self, hub: Hub, keeper: Keeper, settings: BusSettings, *, is_cloud: bool = True) -> None:
+    def __init__(self, hub: "Hub", keeper: Keeper, settings: BusSettings, *, is_cloud: bool = True) -> None:
         self._is_cloud = is_cloud
         self._hub, self._keeper, self._meter = hub, keeper, Meter(settings.measure)
         bytes_max = hub.batch_bytes_max - AROUND_BYTES
@@ -253,3 +265,126 @@ def _start(stored: Position | None, subscription: Subscription, bounds: Bounds) 
         return Position(bounds.first if subscription.start == "earliest" else bounds.end)
     # Beyond the end: the hub was recreated, and all that is in it is news.
     return stored if stored.next <= bounds.end else Position(bounds.first)
+
+
+L = TypeVar("L", bound=Listener)
+
+# A sender looks at the clock itself; a thread that hangs in the SDK does not.
+_GRACE_S = 1.0
+_JOIN_S = 3.0
+
+
+class Hub:
+    """Belongs to an event loop. Opens its senders at once, in parallel and without being waited for."""
+
+    def __init__(self, clients: Clients, settings: BusSettings, partitions: int, batch_bytes_max: int) -> None:
+        self.partitions, self.batch_bytes_max = partitions, batch_bytes_max
+        self._clients, self._timeout_s = clients, settings.connect_timeout_s
+        self._care = Care(settings.watch_every_s, settings.reconnect_s_max)
+        self._senders = [PartitionSender(clients, partition, batch_bytes_max) for partition in range(partitions)]
+        self._readers: dict[int, PartitionReader] = {}
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether what is to be read is read, and what was sent last was accepted."""
+        is_hearing = all(reader.is_hearing for reader in self._readers.values())
+        return is_hearing and not any(sender.is_failing for sender in self._senders)
+
+    @property
+    def reconnects(self) -> int:
+        """How often a partition was read anew after a failure."""
+        return sum(reader.reconnects for reader in self._readers.values())
+
+    @property
+    def last_error(self) -> str:
+        """ "" while nothing has failed."""
+        errors = [reader.last_error for reader in self._readers.values()] + [sender.last_error for sender in self._senders]
+        return next(filter(None, errors), "")
+
+    def partition_of(self, name: str) -> int:
+        return partition_of(name, self.partitions)
+
+    def partitions_of(self, envelope: Envelope) -> Sequence[int]:
+        """Where an envelope must go: once to each partition where one of its targets reads."""
+        if envelope.target == EVERYONE:
+            return range(self.partitions)
+        return tuple(dict.fromkeys(map(self.partition_of, envelope.target)))
+
+    def reader(self, partition: int) -> PartitionReader:
+        if partition not in self._readers:
+            self._readers[partition] = PartitionReader(self._clients, partition, self._senders[partition], self._care)
+        return self._readers[partition]
+
+    async def listen(self, partition: int, make: Callable[[Bounds], L]) -> L:
+        """Read for a listener, made for the present content of the partition. Returns when something was heard."""
+        reader, listener = self.reader(partition), None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                listener = make(await reader.bounds())
+                reader.add(listener)
+                await reader.prove(self._timeout_s)
+        except BaseException as error:
+            if listener is not None:
+                reader.remove(listener)
+            if isinstance(error, TimeoutError):
+                raise self._silent(partition) from error
+            raise
+        return listener
+
+    async def send(self, events: Mapping[int, Sequence[Event]], timeout_s: float) -> None:
+        """Send to some partitions at a time, and return when the broker has accepted all."""
+        sends = [self._senders[partition].send(partition_events, timeout_s) for partition, partition_events in events.items()]
+        try:
+            if sends:
+                await asyncio.wait(sends, timeout=timeout_s + _GRACE_S)
+        finally:
+            has_hung = [send.cancel() for send in sends]
+        for error in [send.exception() for send in sends if not send.cancelled()]:
+            if error is not None:
+                raise error
+        if any(has_hung):
+            raise BackendUnavailable(BACKEND, f"the broker did not answer within {timeout_s:g} s; some may have been accepted")
+
+    async def close(self) -> None:
+        for sender in self._senders:
+            sender.close()
+        await asyncio.gather(*(reader.close(_JOIN_S) for reader in self._readers.values()))
+        await asyncio.gather(*(off_loop(partial(sender.join, _JOIN_S), "join") for sender in self._senders))
+
+    def _silent(self, partition: int) -> BackendUnavailable:
+        reason = self._readers[partition].last_error or self._senders[partition].last_error or "the broker is silent"
+        where = f"partition {partition} of {self._clients.place}"
+        return BackendUnavailable(BACKEND, f"{where} could not be read within {self._timeout_s:g} s: {reason}")
+
+
+async def opened(clients: Clients, settings: BusSettings) -> Hub:
+    """Ask the hub what it is, with the right to read and the right to send."""
+    # Both to their end, or a thread would outlive an error.
+    partitions, batch_bytes = await asyncio.gather(
+        off_loop(lambda: _partitions(clients), "properties"),
+        off_loop(lambda: _batch_bytes(clients), "link"),
+        return_exceptions=True,
+    )
+    if isinstance(partitions, BaseException):
+        raise partitions
+    if isinstance(batch_bytes, BaseException):
+        raise batch_bytes
+    return Hub(clients, settings, partitions, batch_bytes)
+
+
+def _partitions(clients: Clients) -> int:
+    client = clients.consumer()
+    try:
+        with translating():
+            return len(client.get_eventhub_properties()["partition_ids"])
+    finally:
+        client.close()
+
+
+def _batch_bytes(clients: Clients) -> int:
+    client = clients.producer()
+    try:
+        with translating():
+            return client.create_batch().max_size_in_bytes
+    finally:
+        client.close()

@@ -26,10 +26,10 @@ from hive_mind.devbroker.amqp import (
     ushort,
 )
 from hive_mind.devbroker.amqp import performatives as amqp
+from hive_mind.devbroker.amqp.entity import DeliveryOutcome
 from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ID_MASK, ServerLink, ordered, rejected_state
 from hive_mind.devbroker.amqp.performatives import Attach, Begin, Disposition, Flow, Performative, Terminus
 from hive_mind.devbroker.amqp.switchboard import Fault, Peer
-from hive_mind.devbroker.entity import DeliveryOutcome
 
 # Frames a client may send before it hears of us.
 WINDOW = 1 << 14

@@ -38,9 +38,9 @@ from hive_mind.devbroker.amqp import (
 from hive_mind.devbroker.amqp import frame as encoded_frame
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.channels import Channels
+from hive_mind.devbroker.amqp.entity import Timer
 from hive_mind.devbroker.amqp.performatives import Performative
 from hive_mind.devbroker.amqp.switchboard import Limits, Switchboard
-from hive_mind.devbroker.entity import Timer
 
 HEADER_BYTES = 8
 

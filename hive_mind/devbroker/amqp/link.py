@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlsplit
 from hive_mind.devbroker.amqp import DECODE_ERROR, NOT_ALLOWED, AmqpError, described
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.decoding import DecodeError
+from hive_mind.devbroker.amqp.entity import Entity
 from hive_mind.devbroker.amqp.performatives import Attach, Flow, Transfer
 from hive_mind.devbroker.amqp.switchboard import Fault, Peer, Requests, RoutedLink
-from hive_mind.devbroker.entity import Entity
 
 ACCEPTED_STATE = b"\x00\x53\x24\x45"
 

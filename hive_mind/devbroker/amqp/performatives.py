@@ -6,7 +6,7 @@ from typing import Any
 
 from hive_mind.devbroker.amqp import DECODE_ERROR, INVALID_FIELD, AmqpError, Described
 from hive_mind.devbroker.amqp.decoding import DecodeError, decode
-from hive_mind.devbroker.entity import DeliveryOutcome, OutcomeKind
+from hive_mind.devbroker.amqp.entity import DeliveryOutcome, OutcomeKind
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
 SASL_MECHANISMS, SASL_INIT, _, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)

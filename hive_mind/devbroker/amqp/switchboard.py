@@ -14,8 +14,19 @@ from weakref import WeakKeyDictionary
 
 from hive_mind.devbroker.amqp import NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY, UNAUTHORIZED, AmqpError, Int, Symbol
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.sections import CORRELATION_ID, REPLY_TO, Message, split, value_message
-from hive_mind.devbroker.entity import DeliveryOutcome, Endpoint, Entity, EntityHost, Link, ManagementReply
+from hive_mind.devbroker.amqp.entity import (
+    CORRELATION_ID,
+    REPLY_TO,
+    DeliveryOutcome,
+    Endpoint,
+    Entity,
+    EntityHost,
+    Link,
+    ManagementReply,
+    Message,
+    split,
+    value_message,
+)
 from hive_mind.errors import InvalidInput
 
 FaultKind = Literal["send", "attach", "cbs", "mgmt"]

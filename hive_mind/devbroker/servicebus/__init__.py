@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from hive_mind.devbroker.amqp import NOT_ALLOWED, RESOURCE_LIMIT, AmqpError, Symbol, Timestamp, UInt, described, encode
-from hive_mind.devbroker.amqp.sections import (
+from hive_mind.devbroker.amqp.entity import (
     CONTENT_TYPE,
     CORRELATION_ID,
     DELIVERY_ANNOTATIONS,

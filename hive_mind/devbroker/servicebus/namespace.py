@@ -17,9 +17,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from hive_mind.devbroker.amqp import AmqpError, Array
-from hive_mind.devbroker.amqp.sections import Message
+from hive_mind.devbroker.amqp.entity import DeliveryOutcome, Entity, EntityHost, Link, ManagementReply, Message, Timer
 from hive_mind.devbroker.amqp.switchboard import READ
-from hive_mind.devbroker.entity import DeliveryOutcome, Entity, EntityHost, Link, ManagementReply, Timer
 from hive_mind.devbroker.servicebus import (
     BrokeredMessage,
     Filter,

@@ -16,7 +16,7 @@ from azure.eventhub import EventData, EventHubProducerClient
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings
 from hive_mind.bus.eventhubs.clients import Event, pack
-from hive_mind.bus.eventhubs.state import partition_of
+from hive_mind.bus.eventhubs.inbox import partition_of
 from hive_mind.devbroker import KEY, BrokerThread
 from tests.contract.buses.base import BaseHarness
 from tests.heap import set_aside

@@ -9,7 +9,7 @@ from hive_mind.devbroker.amqp import Array, Described, Symbol, Timestamp, UInt, 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.connection import AMQP_HEADER, SASL_HEADER
 from hive_mind.devbroker.amqp.decoding import decode
-from hive_mind.devbroker.amqp.sections import BATCH_FORMAT
+from hive_mind.devbroker.amqp.entity import BATCH_FORMAT
 from tests.unit.devbroker.peers import LIMITS, Peer, selector
 from tests.unit.devbroker.test_tokens import default_sas
 from tests.unit.devbroker.values import damaged, section

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 from math import inf
 
-from hive_mind.devbroker.amqp.sections import split, value_message
+from hive_mind.devbroker.amqp.entity import split, value_message
 from hive_mind.devbroker.servicebus import BrokeredMessage
 
 _numbers = count()

@@ -2,8 +2,7 @@
 
 from itertools import count
 
-from hive_mind.devbroker.amqp.sections import split, value_message
-from hive_mind.devbroker.entity import DeliveryOutcome
+from hive_mind.devbroker.amqp.entity import DeliveryOutcome, split, value_message
 
 ACCEPTED, RELEASED = DeliveryOutcome("accepted"), DeliveryOutcome("released")
 ABANDONED = DeliveryOutcome("modified")

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.sections import split
+from hive_mind.devbroker.amqp.entity import split
 from hive_mind.devbroker.broker import Broker, BrokerSettings
 from hive_mind.devbroker.config import Entities
 from hive_mind.devbroker.eventhub import EventHub

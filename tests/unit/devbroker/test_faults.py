@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.sections import split
+from hive_mind.devbroker.amqp.entity import split
 from hive_mind.devbroker.amqp.switchboard import Fault, Faults, parse_fault
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.peers import with_peer

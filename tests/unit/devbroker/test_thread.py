@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.devbroker import BrokerSettings, BrokerThread
 from hive_mind.devbroker.amqp.connection import AMQP_HEADER
-from hive_mind.devbroker.amqp.sections import Message
+from hive_mind.devbroker.amqp.entity import Message
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.hostility import reading
 from tests.unit.devbroker.values import section

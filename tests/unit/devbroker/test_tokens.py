@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.sections import split
+from hive_mind.devbroker.amqp.entity import split
 from hive_mind.devbroker.broker import Keys, audience_path, is_within
 from tests.unit.devbroker.peers import with_peer
 

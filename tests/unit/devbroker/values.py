@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp import Array, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, UShort, encode
-from hive_mind.devbroker.amqp.sections import Message
+from hive_mind.devbroker.amqp.entity import Message
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 _ASCII = st.text(st.characters(max_codepoint=127), max_size=300)

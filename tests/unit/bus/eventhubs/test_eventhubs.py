@@ -10,7 +10,7 @@ from azure.eventhub.amqp import AmqpAnnotatedMessage
 
 from hive_mind.bus.base import EVERYONE, Envelope, EventBus
 from hive_mind.bus.eventhubs import inbox as _eventhubs_inbox
-from hive_mind.bus.eventhubs.state import ConsumerState, partition_of
+from hive_mind.bus.eventhubs.inbox import ConsumerState, partition_of
 from hive_mind.devbroker import BrokerThread
 from tests.contract.bus_builders import Listener, envelope, listener, text
 from tests.contract.buses.eventhubs import PARTITIONS

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus.eventhubs.state import ConsumerName, ConsumerState, Dead, Position, Stop, Watermark, partition_of
+from hive_mind.bus.eventhubs.inbox import ConsumerName, ConsumerState, Dead, Position, Stop, Watermark, partition_of
 from hive_mind.errors import BackendError
 
 

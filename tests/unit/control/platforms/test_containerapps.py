@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hive_mind.bus.eventhubs.state import partition_of
+from hive_mind.bus.eventhubs.inbox import partition_of
 from hive_mind.bus.servicebus.account import subscription_of
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.manifests.sources import SourceReader

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp import Described, Symbol, ULong, encode
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.sections import (
+from hive_mind.devbroker.amqp.entity import (
     BATCH_FORMAT,
     CORRELATION_ID,
     Message,

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp import AmqpError, Symbol, described, encode
 from hive_mind.devbroker.amqp.decoding import DecodeError
-from hive_mind.devbroker.amqp.sections import (
+from hive_mind.devbroker.amqp.entity import (
     ANNOTATIONS,
     BATCH_FORMAT,
     HEADER,
     PROPERTIES,
+    DeliveryOutcome,
     annotations_section,
     split,
     value_message,
 )
-from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.servicebus.namespace import OPERATIONS, Namespace
 from tests.unit.devbroker.letters import TurnedHost
 from tests.unit.devbroker.links import PlayedLink, message

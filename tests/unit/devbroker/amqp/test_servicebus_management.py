@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.devbroker.amqp import AmqpError, Array, UInt, encode
 from hive_mind.devbroker.amqp.decoding import decode_only
-from hive_mind.devbroker.amqp.sections import split
+from hive_mind.devbroker.amqp.entity import split
 from hive_mind.devbroker.servicebus.namespace import PEEK_MAX, Namespace
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.letters import TurnedHost, letter

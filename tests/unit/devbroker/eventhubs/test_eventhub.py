@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.devbroker.amqp import Array, Described, Symbol, UInt, ULong, encode
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, split
+from hive_mind.devbroker.amqp.entity import BATCH_FORMAT, split
 from tests.unit.devbroker.peers import selector, with_peer
 from tests.unit.devbroker.values import section
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.devbroker.amqp.sections import Message, split
+from hive_mind.devbroker.amqp.entity import Message, split
 from hive_mind.devbroker.eventhub import Partition, Retention
 from tests.unit.devbroker.values import section
 

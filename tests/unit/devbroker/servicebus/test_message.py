@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from hive_mind.devbroker.amqp import AmqpError, Symbol, Timestamp, UInt, described, encode
-from hive_mind.devbroker.amqp.sections import ANNOTATIONS, HEADER, MESSAGE_ID, SUBJECT, annotations_section, split, value_message
+from hive_mind.devbroker.amqp.entity import ANNOTATIONS, HEADER, MESSAGE_ID, SUBJECT, annotations_section, split, value_message
 from hive_mind.devbroker.servicebus import ID_LENGTH_MAX, letter_of
 
 NOW = 1_000.0

@@ -6,7 +6,7 @@ A queue as clients reach it, over played links and a clock the test turns.
 import pytest
 
 from hive_mind.devbroker.amqp import AmqpError, encode
-from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
+from hive_mind.devbroker.amqp.entity import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
 from hive_mind.devbroker.servicebus import QueueSettings
 from hive_mind.devbroker.servicebus.namespace import QueueEntity
 from hive_mind.devbroker.servicebus.queue import Duplicates, Queue

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.devbroker.amqp import AmqpError, encode
-from hive_mind.devbroker.amqp.sections import CORRELATION_ID, SUBJECT, split, value_message
+from hive_mind.devbroker.amqp.entity import CORRELATION_ID, SUBJECT, split, value_message
 from hive_mind.devbroker.servicebus import RULES_MAX, QueueSettings, letter_of, properties_of, rules_of
 from hive_mind.devbroker.servicebus.namespace import Topic
 from hive_mind.devbroker.servicebus.queue import Queue
