@@ -31,7 +31,7 @@ from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
     # To forget takes an engine and keys, which a backup does without.
-    from hive_mind.control.archives.archive import Archived
+    from hive_mind.control.archive_file import Archived
     from hive_mind.runtime.erasing import Erased
     from hive_mind.runtime.receipts import Receipt
 
@@ -108,7 +108,7 @@ async def restore(
         raise InvalidInput(f"{file}: there is no such file; check the path")
     if is_zipfile(file):
         refuse_ineffective(f"{file}, which is a whole fleet", agent=agent, force=force)
-        from hive_mind.control.archives.archive import import_
+        from hive_mind.control.archive import import_
 
         archived = await import_(file, settings.home.absolute(), fleet, root)
         _show_archived(archived, f"fleet {archived.fleet} is restored from {file}", output)
@@ -133,7 +133,7 @@ async def _restore_agent(settings: Settings, file: Path, agent: str, output: For
 
 
 async def _archive(home: Path, file: Path, fleet: str, output: Format, *, force: bool) -> None:
-    from hive_mind.control.archives.archive import export
+    from hive_mind.control.archive import export
 
     name = fleets.chosen_fleet(home, fleet)
     refuse_replacing(file, force=force)

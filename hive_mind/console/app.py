@@ -31,7 +31,7 @@ from hive_mind.console.seen import Fleet, ProcessSeen, RunFolders
 from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page, Paged, Session, Sessions, Visit, paged
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
+from hive_mind.runtime.workers import AgentStatus, NodeStatus
 
 _log = logging.getLogger(__name__)
 

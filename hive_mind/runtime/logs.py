@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from hive_mind import __version__, tracing
+from hive_mind import tracing
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.model.gathered import Gathered
 from hive_mind.runtime.settings import variable
@@ -79,6 +79,9 @@ def send_spans(to: str, service: str) -> Callable[[], None]:
 
     Returns what sends the last ones and ends it. Once per process. Raises `InvalidInput`, `BackendNotInstalled`.
     """
+    # The package's own module loads this one.
+    from hive_mind import __version__
+
     if to != "console" and not to.startswith(("http://", "https://")):
         raise InvalidInput(f"traces go to {_FORMS}, not to {to[:60]!r}")
     try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.state import FleetFolder
-    from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus
+    from hive_mind.control.status import AgentView, Condition, FleetStatus
 
 
 # Far more than any manifest has; reading one says what is too large.

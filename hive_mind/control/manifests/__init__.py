@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from hive_mind.bus.address import in_words
-from hive_mind.forms.form import Form
+from hive_mind.forms import Form
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.query.latencies import ScatterSettings

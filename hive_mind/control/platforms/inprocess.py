@@ -33,7 +33,7 @@ async def open(folder: Path, home: Path) -> "InProcessPlatform":
 
 
 class InProcessPlatform:
-    """See `base.Platform`."""
+    """See `Platform`."""
 
     def __init__(self, locks: Path) -> None:
         self._running: dict[str, Worker] = {}

@@ -45,7 +45,7 @@ async def open(folder: Path, home: Path, command: Sequence[str] = WORKER) -> "Lo
 
 
 class LocalPlatform:
-    """See `base.Platform`."""
+    """See `Platform`."""
 
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self._folder, self._command = folder, command

@@ -239,14 +239,14 @@ def _read_notebook(body: bytes) -> Document:
     kernel = (notebook.get("metadata") or {}).get("kernelspec") or {}
     language = str(kernel.get("language") or "")
     outputs = sum(len(_entries(cell.get("outputs"))) for cell in cells)
-    return Document("\n\n".join(_cell_text(cell, language) for cell in cells), table.found({"output of code": outputs}))
+    return Document("\n\n".join(_shown_cell(cell, language) for cell in cells), table.found({"output of code": outputs}))
 
 
 def _entries(values: object) -> list[dict[str, Any]]:
     return [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
 
 
-def _cell_text(cell: dict[str, Any], language: str) -> str:
+def _shown_cell(cell: dict[str, Any], language: str) -> str:
     body = next((cell[name] for name in _CELL_BODIES if name in cell), "")
     text = "".join(map(str, body)) if isinstance(body, list) else str(body)
     match cell.get("cell_type"):
