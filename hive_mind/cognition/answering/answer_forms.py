@@ -44,7 +44,6 @@ _QUANTITIES = (
     "headcount|pressure|weight|load|temperature|voltage|speed|power|output|consumption|volume|capacity|distance|length|height|width|"
     "depth|size|age|budget|amount|number|percentage|share"
 )
-# They listen at a port, and ships call at one of another kind.
 _SERVING = "listen\\w*|servers?|services?|gateways?|relays?|brokers?|proxy|apis?|https?|clients?|dashboard|database|endpoint"
 # Things that an office or a maker numbers.
 _NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
@@ -253,7 +252,6 @@ _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
-# Addresses, settings and switches, in which nobody is named.
 _NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
 _ROLE = _pattern(
@@ -266,7 +264,6 @@ _WHEN = _pattern(
     rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"
     rf"\b(?:{_HOUR_BEFORE}) (?:{NUMERAL}|{NUMERAL_ELSEWHERE}|one)\b|\bo['’]clock\b"
 )
-# What happened did so neither now nor tomorrow.
 _HAPPENED = _pattern(r"\b(?:was|were|did|wurden?|war|waren)\b")
 _YET = _pattern(r"\b(?:now|soon|tomorrow)\b")
 # "Built in 1961", "born", "two years old", "she is 12"; a guarantee of ten years is no age.
@@ -336,11 +333,8 @@ _TELEPHONE = _pattern(
     r"\b(?:(?:tele)?phones?|tel|call|dial|ring|extension|ext|hot ?line|mobile|telefon|anrufen|durchwahl|apparat)\b|☎"
 )
 _DIALLED = regex(r"(?<![\w#:./-])(?P<number>[+(]?\d(?:[ ()/-]{0,2}\d){2,14})(?![\w:%-]|[./,]\d)")
-# A date, and years.
 _NOT_DIALLED = regex(r"\d{1,4}([-/ ])\d{1,2}\1\d{1,4}|(?:(?:19|20)\d\d[ /-]?)+")
-# A shorter one may be anything, unless a telephone is spoken of.
 _DIALLED_MIN = 7
-# A release has a number, a name or is the newest; not every one has the form of a version.
 _RELEASED = _pattern(r"(?<![\w#/])v?\d|\b(?:latest|newest|any version|all versions|called|named|codenamed|neueste\w*)\b")
 _PORT = _pattern(r"(?<![\w#./-])\d{2,5}(?![\w%]|[.:/-]\d)|(?<=\w):\d{2,5}\b")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
