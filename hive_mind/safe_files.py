@@ -115,7 +115,7 @@ BEGUN, PART = ".", ".part"
 """How the name of a file begins and ends that is not whole yet."""
 UNFINISHED, REPLACED = ".partial", ".replaced"
 """How the name of a folder ends that is not whole yet, and of one whose place another took."""
-# What SQLite has beside a database that is open; of a half that is one, it is part of it.
+# Files that SQLite has beside a database that is open; of a half that is one, it is part of it.
 _BESIDE = ("-journal", "-wal", "-shm")
 # A name may have 255 bytes, and a character of it four.
 _NAME_MAX = 40

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from hive_mind import __version__
 from hive_mind.bus.address import in_words
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import run_configured, set_by_signals
@@ -163,7 +164,7 @@ async def _run(config: WorkerConfig, ways: _Ways) -> list[signal.Signals]:
             level = logging.DEBUG if ways.log is LogForm.HOPS else logging.INFO
             stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json(level))
         if ways.trace:
-            stack.callback(send_spans(ways.trace, f"hive-mind {config.hive.id} {config.process}"))
+            stack.callback(send_spans(ways.trace, f"hive-mind {config.hive.id} {config.process}", __version__))
         worker = await open_worker(config, say, hosting=Hosting(gives_up_s=ways.ready_s))
         stack.push_async_callback(worker.close)
         await stack.enter_async_context(reached_here(worker, config))

@@ -25,9 +25,8 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
-from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.copies import note_copy
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, database_path, is_kept
 
 if TYPE_CHECKING:
     # To forget takes an engine and keys, which a backup does without.

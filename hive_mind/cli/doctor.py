@@ -26,10 +26,9 @@ from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError, InvalidInput
 from hive_mind.installation import command_for_extra, command_for_package
-from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.copies import leftovers
 from hive_mind.runtime.members.generations import GivenBack, give_back
-from hive_mind.runtime.settings import Settings, without_effect
+from hive_mind.runtime.settings import Settings, database_path, is_kept, without_effect
 from hive_mind.runtime.wiring import open_memory, open_model
 from hive_mind.runtime.workers import rooms
 from hive_mind.sqlite import in_use_by, is_half_replaced

@@ -16,8 +16,7 @@ from hive_mind.cli.running import Work, command
 from hive_mind.errors import InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX, OF_A_LIST
 from hive_mind.regex import regex
-from hive_mind.runtime.agent_files import is_kept, refuse_unwritable_name
-from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
+from hive_mind.runtime.settings import LOCK_WAIT_S, Settings, is_kept, refuse_unwritable_name
 from hive_mind.runtime.worker_http import SILENCE_S
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from hive_mind.counted import counted
 from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.content import KnownSource
 from hive_mind.model.decoding import converted
-from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.settings import database_path
 
 if TYPE_CHECKING:
     from hive_mind.memory.cognitive import CognitiveMemory

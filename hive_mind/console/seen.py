@@ -1,4 +1,4 @@
-"""What the console shows: processes of a fleet, asked by `/v1`, and runs of evaluations in folders of this machine.
+"""Shown by the console: processes of a fleet, asked by `/v1`, and runs of evaluations in folders of this machine.
 
 Folders are those that a program with the worker's token named. The files there are read as they are: nothing is computed, and
 nothing else can be reached by a name.

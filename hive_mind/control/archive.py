@@ -34,10 +34,9 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.importing import import_all
 from hive_mind.memory.transfer.transfer import Lines
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.members.generations import Moved, lines_of, settle, snapshot_in, snapshot_of
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, is_kept
 from hive_mind.runtime.wiring import open_memory, unindexed
 from hive_mind.runtime.workers.config import HiveConfig, read_config
 from hive_mind.safe_files import sync_folder, write_whole

@@ -206,7 +206,7 @@ class BrokerSettings:
 
 
 class Broker:
-    """See `amqp.switchboard.Switchboard` for what connections use, and `entity.EntityHost` for what entities use."""
+    """See `amqp.switchboard.Switchboard` for what connections use, and `amqp.entity.EntityHost` for what entities use."""
 
     name = "hive-mind-broker"
 

@@ -168,7 +168,7 @@ class _Reader:
 
 
 class EventHub:
-    """See `entity.Entity`. With `groups` None every consumer group exists."""
+    """See `amqp.entity.Entity`. With `groups` None every consumer group exists."""
 
     def __init__(
         self, host: EntityHost, name: str, partitions: int, groups: Sequence[str] | None = (), retention: Retention | None = None

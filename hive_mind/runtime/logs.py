@@ -74,14 +74,11 @@ _CAPTURE_QUERIES = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _FORMS = "'console', or the URL of an OTLP collector such as http://127.0.0.1:4318"
 
 
-def send_spans(to: str, service: str) -> Callable[[], None]:
-    """Record spans of this process as those of `service`, and send them to "console" or to an OTLP endpoint.
+def send_spans(to: str, service: str, version: str) -> Callable[[], None]:
+    """Record spans of this process as those of a service in a version, and send them to "console" or to an OTLP endpoint.
 
     Returns what sends the last ones and ends it. Once per process. Raises `InvalidInput`, `BackendNotInstalled`.
     """
-    # The package's own module loads this one.
-    from hive_mind import __version__
-
     if to != "console" and not to.startswith(("http://", "https://")):
         raise InvalidInput(f"traces go to {_FORMS}, not to {to[:60]!r}")
     try:
@@ -91,7 +88,7 @@ def send_spans(to: str, service: str) -> Callable[[], None]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
     except ModuleNotFoundError as error:
         raise BackendNotInstalled("traces", to, "otel") from error
-    provider = TracerProvider(resource=Resource.create({"service.name": service, "service.version": __version__}))
+    provider = TracerProvider(resource=Resource.create({"service.name": service, "service.version": version}))
     exporter = ConsoleSpanExporter(out=sys.stderr) if to == "console" else _otlp(to)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)

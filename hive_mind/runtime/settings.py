@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.query import ANSWERING
+from hive_mind.regex import regex
 from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from hive_mind.retry import RetrySettings
+
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 
@@ -190,3 +192,37 @@ def _count(name: str, text: str, least: int) -> int:
     if not text.isdecimal() or len(text) > _DIGITS_MAX or int(text) < least:
         raise InvalidInput(f"{name} is a whole number of {least} or more and at most {_DIGITS_MAX} digits, not {text[:40]!r}")
     return int(text)
+
+
+_AGENT_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def database_path(settings: Settings, agent: str) -> Path:
+    """Where an agent's database is. Raises `InvalidInput` for a name that is no plain file name."""
+    if not _AGENT_NAME.fullmatch(agent):
+        raise InvalidInput(
+            f"{agent!r} can't be an agent's name: up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return settings.home / "agents" / agent / "memory.sqlite"
+
+
+def is_kept(settings: Settings, agent: str) -> bool:
+    """Whether an agent has a record, even one that was being replaced when a process was killed."""
+    # Most commands look for no record.
+    from hive_mind.sqlite import is_half_replaced
+
+    path = database_path(settings, agent)
+    return path.exists() or is_half_replaced(path)
+
+
+def ledger_path(settings: Settings, agent: str) -> Path:
+    """Where an agent's ledger is: runs, judgements, questions. Raises `InvalidInput` for a name that is no plain file name."""
+    return database_path(settings, agent).with_name("ledger.sqlite")
+
+
+def refuse_unwritable_name(path: Path, advice: str) -> None:
+    """A disk takes any bytes for a name; Kuzu, and whatever keeps a path as text, takes UTF-8. Raises `InvalidInput`."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{path}: this name is no UTF-8: {advice}") from None

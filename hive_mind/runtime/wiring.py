@@ -28,8 +28,7 @@ from hive_mind.model.query import Answering
 from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
-from hive_mind.runtime.agent_files import database_path, is_kept, ledger_path
-from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, secret
+from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, database_path, is_kept, ledger_path, secret
 from hive_mind.store.base import FactStore
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.model.fact import Fact, FactList, fact_of
-from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.asking import ProcessAgent
-from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, settings_given
+from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, is_kept, settings_given
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers import Contact, WorkerStatus
 from hive_mind.safe_files import is_locked
@@ -312,7 +311,7 @@ class OpenedAgent:
 
     def _signature(self) -> list[tuple[int, int]]:
         """Of its file and the log of it: another one after any write."""
-        from hive_mind.runtime.agent_files import database_path
+        from hive_mind.runtime.settings import database_path
 
         path = database_path(self._settings, self.name)
         files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())

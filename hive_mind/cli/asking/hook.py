@@ -18,7 +18,7 @@ from hive_mind.cli.output import short_id, show
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 from hive_mind.ornament import ornament
-from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.settings import database_path
 
 if TYPE_CHECKING:
     from hive_mind.model.fact import Fact

@@ -86,7 +86,8 @@ def read_stdin(bytes_max: int = -1) -> bytes:
 
 def stdin_text() -> "str | Unreadable":
     """The text on standard input, or why there is none."""
-    from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TOO_LARGE, decoded
+    from hive_mind.runtime.texts import decoded
+    from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TOO_LARGE
 
     body = read_stdin(FILE_BYTES_MAX + 1)
     return TOO_LARGE if len(body) > FILE_BYTES_MAX else decoded(body)

@@ -16,8 +16,8 @@ from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Content, KnownSource
 from hive_mind.model.decoding import converted
-from hive_mind.runtime.texts import Document, Unreadable
-from hive_mind.runtime.texts.text_files import EMPTY, UNCHANGED, read_document
+from hive_mind.runtime.texts import EMPTY, Document, Unreadable
+from hive_mind.runtime.texts.text_files import UNCHANGED, read_document
 
 if TYPE_CHECKING:
     from hive_mind.api.replies import LearnedJson, LearnedLine

@@ -17,8 +17,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.memory.fact_called import IDS_SHOWN
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
-from hive_mind.runtime.agent_files import ledger_path
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, ledger_path
 
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk

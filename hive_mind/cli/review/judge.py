@@ -17,7 +17,7 @@ from hive_mind.cli.review import ledger_of
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.agent_files import ledger_path
+from hive_mind.runtime.settings import ledger_path
 
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent of the judge.", autocompletion=agent_names)]
 

@@ -115,7 +115,7 @@ async def show_one(run: RunId, at: options.OwnAgent) -> None:
     from hive_mind.agents.runs.performer import RunParts
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.runs.run_shown import show_run
-    from hive_mind.runtime.agent_files import database_path
+    from hive_mind.runtime.settings import database_path
     from hive_mind.tools import Toolbox
 
     async with _ledger(at.home, at.agent) as ledger:
@@ -263,7 +263,7 @@ async def prune(
     from hive_mind.agents.runs.run_journal import prune as pruned
     from hive_mind.clocks import wall_clock_ms
     from hive_mind.model.aggregation import DAY_MS
-    from hive_mind.runtime.agent_files import database_path
+    from hive_mind.runtime.settings import database_path
 
     async with _ledger(at.home, at.agent) as ledger:
         runs = await old_runs(ledger, wall_clock_ms() - round(days * DAY_MS), keep)

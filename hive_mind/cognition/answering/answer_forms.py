@@ -79,7 +79,7 @@ class _Form(NamedTuple):
     is_distinctive: bool = False
     """Texts of this form are rare: where a thing has one, it is the one that is asked for."""
     least: Callable[[str, str], bool] | None = None
-    """What a text needs at least, where many tell it in another form."""
+    """The least that a text needs, where many tell it in another form."""
 
 
 def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:

@@ -25,7 +25,7 @@ from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, Wo
 from hive_mind.forms import Finding, Path, Tree, spelled
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, suggested, text_of, tree_of, validated, worded
 from hive_mind.hive.topology.spec import SPECS, TopologyName, reads
-from hive_mind.runtime.agent_files import refuse_unwritable_name
+from hive_mind.runtime.settings import refuse_unwritable_name
 
 _COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made from are lost.\n"
 

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.agent_files import refuse_unwritable_name
+from hive_mind.runtime.settings import refuse_unwritable_name
 from hive_mind.runtime.workers.config import SourceConfig
 
 FILES_MAX = 10_000

@@ -25,8 +25,7 @@ from hive_mind.control.state import FleetState
 from hive_mind.control.status import AgentView, FleetStatus
 from hive_mind.control.surroundings import Report
 from hive_mind.errors import HiveError
-from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, database_path
 from hive_mind.runtime.workers import HANGS_AFTER_S
 from hive_mind.sqlite import log_path
 

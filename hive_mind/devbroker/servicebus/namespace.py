@@ -145,7 +145,7 @@ _LATE_S = 0.001
 
 
 class QueueEntity:
-    """See `entity.Entity`. Only its topic sends to a subscription."""
+    """See `amqp.entity.Entity`. Only its topic sends to a subscription."""
 
     def __init__(self, host: EntityHost, queue: Queue, *, is_subscription: bool = False) -> None:
         self.queue, self._is_subscription = queue, is_subscription
@@ -277,7 +277,7 @@ class WakeTimer:
 
 
 class Topic:
-    """See `entity.Entity`. It keeps nothing: each message goes to every subscription with a rule that matches."""
+    """See `amqp.entity.Entity`. It keeps nothing: each message goes to every subscription with a rule that matches."""
 
     def __init__(self, host: EntityHost, settings: QueueSettings) -> None:
         self._host, self._settings = host, settings

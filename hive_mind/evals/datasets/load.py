@@ -43,8 +43,7 @@ from hive_mind.memory.transfer.transfer import read_records
 from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, fact_of
 from hive_mind.model.ids import canonical
 from hive_mind.regex import regex
-from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, is_kept
 from hive_mind.runtime.wiring import opened_store
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"

@@ -1,7 +1,7 @@
 """Seals: the seam at which signatures are made and checked.
 
 A seal binds an assertion, a removal, a head, a beat or a topology to its maker. `UNSEALED` believes everybody and
-costs nothing; `identity.keys` has signatures.
+costs nothing; `identity` has signatures.
 """
 
 from typing import Protocol

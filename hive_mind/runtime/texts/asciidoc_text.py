@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from hive_mind.regex import regex
 
 _TITLE = regex(r"(={1,6})[ \t]+(\S.*)")
-_ATTRIBUTE = regex(r":(!?[\w-]{1,60}!?):[ \t]*(.*)")
+_ATTRIBUTE = regex(r":(!?[\w-]{1,60}!?):(.*)")
 _REFERENCE = regex(r"\{([\w-]{1,60})\}")
 _BLOCK_TITLE = regex(r"\.([^\s.].*)")
 _LIST_OF_ATTRIBUTES = regex(r"\[([^\[\]].{0,500})?\][ \t]*")
 _ANCHOR = regex(r"\[\[[^\[\]\n]{1,200}\]\]")
 _ITEM = regex(r"[ \t]*([*]{1,5}|-|\.{1,5})[ \t]+(\S.*)")
-_TERM = regex(r"[ \t]*(\S.{0,300}?):{2,4}(?:[ \t]+(.*))?")
+_TERM = regex(r"(\S[^\n:]{0,300}(?::[^\n:]{1,300}){0,3}):{2,4}(?:[ \t](.*))?")
 _MACRO_BLOCK = regex(r"(?:image|video|audio|include|toc|ifdef|ifndef|ifeval|endif)::.*")
 _FENCE = "```"
 _CODE, _UNSHOWN, _BOXES = ("----", "...."), ("////", "++++"), ("====", "****", "____", "--")
 # Of a macro the text in brackets is shown.
-_CROSS_REFERENCE = regex(r"<<([^<>\n,]{1,200})(?:,[ \t]*([^<>\n]{1,300}))?>>")
+_CROSS_REFERENCE = regex(r"<<([^<>\n,]{1,200})(?:,([^<>\n]{1,300}))?>>")
 _MACRO = regex(
     r"\b(?:link:|xref:|mailto:|https?://|kbd:|btn:|menu:|footnote:|image:|icon:)([^\s\[\]]{0,300})\[([^\[\]\n]{0,300})\]"
 )
@@ -100,10 +100,11 @@ class _Page:
             yield from self._lead()
             sign, depth = ("1." if item[1].startswith(".") else "-"), len(item[1]) - 1
             yield f"{'   ' * depth}{sign} {self._inline(item[2])}"
-        elif (term := _TERM.fullmatch(line)) and "://" not in line:
+        elif (term := _TERM.fullmatch(line.lstrip())) and "://" not in line:
             yield from self._lead()
             yield f"- {self._inline(term[1])}"
-            yield from [f"  - {self._inline(term[2])}"] if term[2] else []
+            meaning = self._inline(term[2] or "").strip()
+            yield from [f"  - {meaning}"] if meaning else []
         else:
             text = self._inline(line)
             if text.strip():
@@ -114,7 +115,7 @@ class _Page:
         if "{" in text:
             text = _REFERENCE.sub(lambda match: self._values.get(match[1], match[0]), text)
         if "<<" in text:
-            text = _CROSS_REFERENCE.sub(lambda match: match[2] or match[1].replace("_", " ").strip(), text)
+            text = _CROSS_REFERENCE.sub(lambda match: (match[2] or "").strip() or match[1].replace("_", " ").strip(), text)
         if "[" in text:
             text = _MACRO.sub(_shown_of_macro, _ANCHOR.sub("", text))
         return text
@@ -131,7 +132,7 @@ def _shown_of_macro(match: re.Match[str]) -> str:
 
 
 def _within(lines: Iterator[str], fence: str) -> list[str]:
-    """What stands before the line that is its opening one again; all of the rest where none is."""
+    """The lines before the one that is the opening one again; all of the rest where none is."""
     within = []
     for line in lines:
         if line.rstrip() == fence:

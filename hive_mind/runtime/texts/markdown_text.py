@@ -71,7 +71,7 @@ class _Page:
                 yield from self._text(line)
 
     def _out_of_boxes(self, line: str) -> str:
-        """What is set in within a box is no code."""
+        """Its text is no code, though it is set in."""
         if not line.strip():
             return line
         indent = len(line) - len(line.lstrip(" "))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hive_mind.regex import regex
-from hive_mind.runtime.texts import Document, Refused, Unreadable, table
+from hive_mind.runtime.texts import Document, Refused, Unreadable, decoded, table
 from hive_mind.runtime.texts.html_text import text_of_html
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DIRECTIVE = regex(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,200}\|[ \t]+)?([\w:+.-]{1,80})::", re.MULTILINE)
 _ROLE = regex(r":((?:[a-zA-Z][\w+.-]{0,40}:){0,2}[a-zA-Z][\w+.-]{0,40}):`|`:([\w:+.-]{1,80}):")
-# What they name is shown elsewhere, or to programs only.
+# Shown elsewhere, or to programs only.
 _UNSHOWN = frozenset(
     "contents sectnum header footer meta class role default-role title include raw toctree highlight index literalinclude"
     " currentmodule module tabularcolumns only automodule autoclass autofunction automethod autosummary".split()
@@ -48,10 +48,7 @@ _SETTINGS = {
 
 def read_restructured_text(body: bytes) -> Document:
     """A text that docutils can't take, as one whose parts lie in one another too deeply, stays as it is written."""
-    # Both are needed by the process that reads alone.
     from docutils.core import publish_doctree, publish_from_doctree
-
-    from hive_mind.runtime.texts.text_files import decoded
 
     text = decoded(body)
     if isinstance(text, Unreadable):

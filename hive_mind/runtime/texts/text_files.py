@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from hive_mind.regex import regex
-from hive_mind.runtime.texts import Document, Unreadable
+from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded
 from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
 from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
@@ -22,15 +22,6 @@ from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_
 FILE_BYTES_MAX = 20 << 20
 # Most of a large document are its pictures.
 DOCUMENT_BYTES_MAX = 100 << 20
-
-_REPLACED = "\N{REPLACEMENT CHARACTER}"
-# A few bad bytes in UTF-8 are a slip of some editor, more are not text.
-_REPLACED_SHARE_MAX = 0.01
-_LOOKED_AT_BYTES = 8192
-
-# Western languages write most letters as ASCII does.
-_WESTERN_SHARE_MAX = 0.2
-_WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼µ\xa0"
 
 _PAGES = (".html", ".htm")
 _CAPTIONS = (".vtt", ".srt")
@@ -45,22 +36,9 @@ _PEOPLE = "users.json"
 # The first message of an export begins within so much.
 _EXPORT_LOOK_BYTES = 4096
 _OF_EXPORT = (b'"thread_ts"', b'"ts"', b'"created_at"', b'"createdAt"'), (b'"text"', b'"body"')
-# A file that begins like this is no text, whatever bytes follow.
-_KINDS = (
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"GIF8", "a picture"),
-    (b"PK\x03\x04", "an archive, or a document of an office program,"),
-    (b"\x1f\x8b", "an archive"),
-    (b"SQLite format 3\0", "a database"),
-)
-_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-
-
 TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
 TOO_NESTED = Unreadable("holds more values than a person writes, for programs to read: save what matters as a file of its own")
 DOCUMENT_TOO_LARGE = Unreadable(f"is too large (more than {DOCUMENT_BYTES_MAX >> 20} MB): split it")
-EMPTY = Unreadable("is empty")
 UNCHANGED = Unreadable("is as it was read before")
 
 
@@ -164,45 +142,6 @@ def _text_in(path: Path, body: bytes) -> str | Unreadable:
             return TOO_NESTED
         text = nested
     return text if text.strip() else EMPTY
-
-
-def decoded(body: bytes) -> str | Unreadable:
-    """Bytes as text: UTF-8, UTF-16 where a byte order mark says so, else the encoding that makes words of them."""
-    if kind := next((kind for mark, kind in _KINDS if body.startswith(mark)), ""):
-        return Unreadable(f"is {kind} and no text: save its text as a file of its own")
-    encoding = next((name for mark, name in _MARKS if body.startswith(mark)), "utf-8")
-    if encoding == "utf-8" and b"\0" in body[:_LOOKED_AT_BYTES]:
-        return Unreadable("looks binary")
-    text = body.decode(encoding, "replace")
-    replaced = text.count(_REPLACED)
-    if replaced > max(1, len(text) * _REPLACED_SHARE_MAX):
-        guessed = _western(body) or _guessed(body)
-        if guessed is None:
-            return Unreadable("looks binary, or is in an encoding that is not known: save it as UTF-8")
-        text = guessed
-    elif replaced and encoding == "utf-8" and all(one.isascii() or one == _REPLACED for one in text):
-        # Nothing in it is UTF-8: the few letters that are not English were written in an encoding of before.
-        text = _western(body) or text
-    return text if text.strip() else EMPTY
-
-
-def _western(body: bytes) -> str | None:
-    """The text as Western languages were written. In a short text, detectors take two of its letters for one of Chinese."""
-    text = body.decode("cp1252", "replace")
-    strange = [character for character in text if not character.isascii()]
-    is_western = len(strange) < len(text) * _WESTERN_SHARE_MAX and all(one.isalpha() or one in _WESTERN_MARKS for one in strange)
-    return text if is_western else None
-
-
-def _guessed(body: bytes) -> str | None:
-    """The text in an encoding of before Unicode. A guess that makes control characters of it is none."""
-    # It takes long to load, and hardly any text needs it.
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(body).best()
-    text = str(best) if best is not None else ""
-    is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)
-    return text if is_text else None
 
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"

@@ -21,11 +21,10 @@ from hive_mind.credentials.redaction import Redaction
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.process_identity import Identity, is_running
 from hive_mind.runtime.secrets import resolved_here
-from hive_mind.runtime.settings import Settings, environment_without_secrets, secret
+from hive_mind.runtime.settings import Settings, environment_without_secrets, ledger_path, secret
 from hive_mind.runtime.wiring import open_ledger, shared_ledger
 from hive_mind.runtime.workers import Contact
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig

@@ -103,7 +103,7 @@ async def _run(
     if not is_loopback(host) and not secret("WORKER_TOKEN"):
         raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
     if config.seen.trace:
-        stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}"))
+        stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}", __version__))
     worker = await open_worker(config, _log.info, digest, hosting)
     stack.push_async_callback(worker.close)
     server = await serve_worker(worker, host, config.seen.port, token, further(config, token), settings.http_requests_max)

@@ -32,9 +32,8 @@ from hive_mind.model.content import ToolSpec
 from hive_mind.opening import opening
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.worker_file import WORKER, worker_of
-from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.secrets import credentials_of
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, database_path
 from hive_mind.runtime.texts import Unreadable
 from hive_mind.runtime.texts.text_files import read_text
 from hive_mind.runtime.wiring import open_agent, open_ledger, open_model

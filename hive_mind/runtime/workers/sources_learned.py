@@ -54,8 +54,8 @@ class LearnedSources:
 async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -> Learned | None:
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
     # Here, because it brings what reads files of all kinds, and an idle worker reads none.
-    from hive_mind.runtime.texts import Document, Unreadable
-    from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
+    from hive_mind.runtime.texts import EMPTY, Document, Unreadable
+    from hive_mind.runtime.texts.text_files import document_in, read_bytes
 
     await asyncio.to_thread(sources.refuse_foreign, path)
     body = await asyncio.to_thread(read_bytes, Path(path))

@@ -27,12 +27,11 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.members.host import Host
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets import RedactingModel, resolved_here
-from hive_mind.runtime.settings import LOCK_WAIT_S, Settings
+from hive_mind.runtime.settings import LOCK_WAIT_S, Settings, database_path
 from hive_mind.runtime.wiring import asking_reader, open_embedder, open_model, quoting_reader, shared_ledger, vector_arms
 from hive_mind.runtime.workers.agent_runs import AgentRuns
 from hive_mind.runtime.workers.agents import WorkerAgent

@@ -10,9 +10,9 @@ import pytest
 from hive_mind import backends
 from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.errors import BackendNotInstalled, InvalidInput, ModelOutputError, UnknownBackend
-from hive_mind.runtime import agent_files, wiring
+from hive_mind.runtime import wiring
 from hive_mind.runtime.quoting_instead import QuotingInstead
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, database_path
 from tests.builders import found, run
 
 
@@ -49,7 +49,7 @@ async def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(t
 
 @pytest.mark.parametrize("name", ["a", "agent-7", "Ines.v2_x", "x" * 64, "7", "a.."])
 def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
-    path = agent_files.database_path(settings(tmp_path), name).resolve()
+    path = database_path(settings(tmp_path), name).resolve()
     assert path.parent == (tmp_path / "agents" / name).resolve()
 
 

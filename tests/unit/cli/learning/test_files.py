@@ -12,7 +12,8 @@ import pytest
 from hive_mind.cli.learning import files_of, lines_of, passed_over
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, Unreadable, decoded, read_text
+from hive_mind.runtime.texts import Unreadable, decoded
+from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, read_text
 
 # The separator that Python's splitlines would cut at stays in its line.
 BODY = "\ufeffone\n\ntwo\u2028three\nlast".encode()

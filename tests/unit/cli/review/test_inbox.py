@@ -12,8 +12,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import Item
 from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.model.ids import fact_id, item_id
-from hive_mind.runtime.agent_files import ledger_path
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, ledger_path
 from hive_mind.runtime.wiring import open_ledger
 from tests.acceptance.hive_mind_command import HiveMind
 

@@ -16,8 +16,7 @@ from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-from hive_mind.runtime.agent_files import ledger_path
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, ledger_path
 from hive_mind.runtime.wiring import open_ledger
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.unit.agents.town import reply, shown, verdict

@@ -48,7 +48,7 @@ def test_spans_go_to_stderr_and_the_last_ones_are_not_lost() -> None:
     program = (
         "from hive_mind import tracing\n"
         "from hive_mind.runtime.logs import send_spans\n"
-        "stop = send_spans('console', 'agent-1')\n"
+        "stop = send_spans('console', 'agent-1', '1.2')\n"
         "with tracing.span('search_memory', {'hive.found': 3}): pass\n"
         "stop()"
     )
@@ -62,4 +62,4 @@ def test_spans_go_to_stderr_and_the_last_ones_are_not_lost() -> None:
 
 def test_an_endpoint_that_is_none_is_told() -> None:
     with pytest.raises(InvalidInput, match="OTLP collector"):
-        send_spans("collector:4317", "agent-1")
+        send_spans("collector:4317", "agent-1", "1.2")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts.text_files import Unreadable, decoded, read_text
+from hive_mind.runtime.texts import Unreadable, decoded
+from hive_mind.runtime.texts.text_files import read_text
 
 TEXTS = {
     "cp1252": "Die Heizung im Büro läuft bis 18 Uhr – auch „nachts“.",
