@@ -8,7 +8,7 @@ import pytest
 import redis as client
 
 from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION
-from hive_mind.bus.redis import wire
+from hive_mind.bus.redis import keys
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
 from tests.acceptance.hive_mind_command import HiveMind, manifest_of
@@ -31,7 +31,7 @@ FOREIGN = (bytes([VERSION]) + b"no envelope", bytes([VERSION + 1]) + b"of tomorr
 @contextmanager
 def over_redis() -> Iterator[tuple[str, Send]]:
     with RedisServer() as server, client.Redis.from_url(server.url) as to:
-        yield f'"{server.url}"', lambda body: cast(None, to.xadd(wire.inbox("harbour", "bob"), {wire.BODY: body}))
+        yield f'"{server.url}"', lambda body: cast(None, to.xadd(keys.inbox("harbour", "bob"), {keys.BODY: body}))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import EVERYONE, UNREADABLE_BYTES_MAX, Envelope, EventBus, Key, key_of, type_of
 from hive_mind.bus.dead_letters import LETTERS_MAX
 from hive_mind.bus.memory import MemoryBus
-from hive_mind.bus.redis import RedisBus, wire
+from hive_mind.bus.redis import RedisBus, keys
 from hive_mind.bus.redis.wire import pack
 from hive_mind.errors import WireError
 from hive_mind.model.messages import Encrypted
@@ -129,11 +129,11 @@ def test_a_member_believes_nothing_of_what_is_forged_into_its_stream_and_all_of_
     server: RedisServer, seed: int, number: int
 ) -> None:
     async def scenario(buses: Buses) -> None:
-        bus, stream = await buses.bus(), wire.inbox(HIVE, VICTIM)
+        bus, stream = await buses.bus(), keys.inbox(HIVE, VICTIM)
         async with lived(HIVE, bus, seed) as (victim, honest):
 
             async def publish(some: Sequence[Forged]) -> None:
-                commands = [pack(b"XADD", stream, b"*", wire.BODY, forged.data) for forged in some]
+                commands = [pack(b"XADD", stream, b"*", keys.BODY, forged.data) for forged in some]
                 await bus.outgoing.send(commands, sum(len(forged.data) for forged in some), 30.0)
 
             received, duplicates = victim.counted.received, bus.health.duplicates

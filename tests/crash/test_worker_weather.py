@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind import CognitiveMemory
 from hive_mind.bus.base import admin_of
-from hive_mind.bus.redis import wire
+from hive_mind.bus.redis import keys
 from hive_mind.errors import HiveError
 from hive_mind.runtime.workers import agents as worker_agents
 from hive_mind.runtime.workers.config import BusConfig
@@ -139,7 +139,7 @@ async def test_a_node_that_can_not_write_what_it_refuses_acknowledges_nothing_of
             await until(lambda: worker.status().is_ready)
             filler = filled(small_disk)
             for number in range(20):
-                server.do("XADD", wire.inbox("town", "town").decode(), "*", "e", f"garbage {number}".encode())
+                server.do("XADD", keys.inbox("town", "town").decode(), "*", "e", f"garbage {number}".encode())
             await until(lambda: bool(reasons_not_ready(worker.status())))
 
             (reason,) = reasons_not_ready(worker.status())

@@ -16,7 +16,7 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Delivery
 from hive_mind.bus.codec import encode
 from hive_mind.bus.dead_letters import file_of, refusal
-from hive_mind.bus.redis import RedisBus, wire
+from hive_mind.bus.redis import RedisBus, keys
 from hive_mind.cli.app import app
 from tests.contract.bus_builders import envelope, listener, texts
 from tests.servers.redis_server import RedisServer
@@ -65,8 +65,8 @@ def put_aside_formerly(url: str, hive: str, *texts: str) -> None:
         bus = await opened(url)
         for text in texts:
             fields = ("name", "bob", "reason", "it bit", "attempts", 1, "at", 1_700_000_000_000)
-            entry = ("XADD", wire.letters(hive), "*", *fields, wire.BODY, encode(envelope(text, hive=hive)))
-            await bus.outgoing.send([("HSET", wire.names(hive), "bob", 0), entry], 100, 10.0)
+            entry = ("XADD", keys.letters(hive), "*", *fields, keys.BODY, encode(envelope(text, hive=hive)))
+            await bus.outgoing.send([("HSET", keys.names(hive), "bob", 0), entry], 100, 10.0)
         await bus.close()
 
     asyncio.run(whole())
