@@ -19,10 +19,16 @@ from hive_mind.cognition.extraction.logs import stamp_time
 from hive_mind.cognition.iso import CLOCK_PATTERN, compiled, is_iso, time_of
 from hive_mind.cognition.temporal import moments, normalised
 from hive_mind.model.content import Content
+from hive_mind.regex import regex
 
 # The date of a text is near its beginning, in a short line.
 _DATE_LINES = 5
 _DATE_LINE_CHARS_MAX = 80
+# "Since 19 May 2016", "Due 5 March": when something holds, not when it was said.
+_NOT_SAID_THEN = regex(
+    r"[\W_]{0,8}(?:since|until|till|before|after|by|due|deadline|expires|valid|effective|seit|bis|ab|gültig|depuis|desde|hasta)\b",
+    re.IGNORECASE,
+)
 _LABELS = frozenset(("date", "dated", "time", "when", "sent", "published", "created"))
 
 _WHOLE = 0
@@ -103,13 +109,13 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     parts = {number: stamp for number, stamp in sections.items() if number not in sections_of_whole}
     if content.said_at:
         return Dates(normalised(content.said_at), parts, order)
-    titles = [
+    titles = (
         content.title,
         *(heading.title for block in layout[:1] for heading in block.headings if heading.number in sections_of_whole),
-    ]
+    )
     stamps = (in_iso(block.stamp, order) for block in layout[:1])
     stamps_of_parts = (
-        *map(normalised, titles),
+        *(normalised(title) for title in titles if not _NOT_SAID_THEN.match(title)),
         *(sections.get(number, "") for number in sorted(sections_of_whole)),
         *map(normalised, stamps),
     )
@@ -126,4 +132,4 @@ def _is_date_line(line: str) -> bool:
     label, colon, rest = line.partition(":")
     if colon and label.strip().lower() in _LABELS:
         return bool(rest.strip())
-    return any(len(moment.text) * 2 >= len(line) for moment in moments(line))
+    return not _NOT_SAID_THEN.match(line) and any(len(moment.text) * 2 >= len(line) for moment in moments(line))
