@@ -25,8 +25,9 @@ _TAG_IN_BRACES = regex(r"\{%(?:[^%{\n]|%(?!\})|\{(?!%)){0,1000}%\}|\{\{[<%][^{}\
 _LINES_OF_TAG_MAX = 20
 _TITLE = regex(rf"\b(?:title|label|header|heading|summary)[ \t]*=[ \t]*{_QUOTED}")
 _TEXT = regex(rf"\b(?:caption|content|text|description)[ \t]*=[ \t]*{_QUOTED}")
-_ATTRIBUTES = regex(r"[ \t]{0,8}(?<!\{)\{[ \t]{0,8}(?:[:#]|\.[a-zA-Z])[^{}\n]{0,200}\}(?!\})")
-_FOOTNOTE = regex(r"^\[\^[\w-]{1,60}\]:[ \t]*|\[\^[\w-]{1,60}\]")
+_ATTRIBUTES = regex(r"[ \t]{0,8}(?<!\{)\{[ \t]{0,8}(?:[:#]|\.[a-zA-Z])[^{},\n]{0,200}\}(?!\})")
+_FOOTNOTE = regex(r"^\[\^([\w-]{1,60})\]:[ \t]*|\[\^([\w-]{1,60})\]")
+_OF_FOOTNOTE = regex(r"^\[\^([\w-]{1,60})\]:", re.MULTILINE)
 _COMPONENT = regex(r"</?([A-Z][\w.]{0,60})(?:\s[^<>\n]{0,1000})?/?>")
 _OF_COMPONENT = regex(r"</([A-Z][\w.]{0,60})\s?>|<([A-Z][\w.]{0,60})(?:\s[^<>]{0,1000})?/>")
 _COMMENT = regex(r"\{/\*(?:[^*{]|\*(?!/\})|\{(?!/\*)){0,1000}\*/\}")
@@ -41,14 +42,15 @@ def shown_in_markdown(text: str) -> str:
     if not any(sign in text for sign in ("<", "&", "{", ":::", "!!! ", "??? ", "=== ", "[!", "[^")):
         return text
     names = {closed or alone for closed, alone in _OF_COMPONENT.findall(text)}
-    return "\n".join(_Page(names).shown(_whole(text.split("\n"))))
+    # "[^a-z]" is no footnote where none is called so.
+    return "\n".join(_Page(names, set(_OF_FOOTNOTE.findall(text))).shown(_whole(text.split("\n"))))
 
 
 class _Page:
     """The lines so far: within code, a comment or boxes that are set in; and a title that waits for what it leads."""
 
-    def __init__(self, components: set[str]) -> None:
-        self._components = components
+    def __init__(self, components: set[str], footnotes: set[str]) -> None:
+        self._components, self._footnotes = components, footnotes
         self._in_code = self._in_comment = self._in_list = False
         self._boxes: list[int] = []
         self._title = ""
@@ -123,7 +125,7 @@ class _Page:
         if "{" in piece:
             piece = _ATTRIBUTES.sub("", _TAG_IN_BRACES.sub(_shown_of_tag, piece))
         if "[^" in piece:
-            piece = _FOOTNOTE.sub("", piece)
+            piece = _FOOTNOTE.sub(lambda mark: "" if (mark[1] or mark[2]) in self._footnotes else mark[0], piece)
         if self._components and ("<" in piece or "{" in piece):
             piece = _COMMENT.sub("", _COMPONENT.sub(self._without_component, piece))
         return without_tags(piece)

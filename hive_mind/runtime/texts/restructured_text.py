@@ -20,8 +20,11 @@ _ROLE = regex(r":((?:[a-zA-Z][\w+.-]{0,40}:){0,2}[a-zA-Z][\w+.-]{0,40}):`|`:([\w
 # Shown elsewhere, or to programs only.
 _UNSHOWN = frozenset(
     "contents sectnum header footer meta class role default-role title include raw toctree highlight index literalinclude"
-    " currentmodule module tabularcolumns only automodule autoclass autofunction automethod autosummary".split()
+    " currentmodule module tabularcolumns automodule autoclass autofunction automethod autosummary".split()
 )
+_INCLUDED = ("include", "literalinclude")
+# Their argument says where they are shown, not about what they are.
+_CONDITIONS = frozenset(("only", "ifconfig"))
 _CODE = frozenset(
     ("code", "code-block", "sourcecode", "parsed-literal", "prompt", "ipython", "testcode", "testoutput", "doctest")
 )
@@ -56,7 +59,8 @@ def read_restructured_text(body: bytes) -> Document:
     _register(text)
     try:
         tree = publish_doctree(text, settings_overrides=_SETTINGS)
-        left_out = _shown_only(tree)
+        included = sum(name in _INCLUDED for name in _DIRECTIVE.findall(text))
+        left_out = _shown_only(tree) | {"included file": included}
         page = publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS | {"output_encoding": "unicode"})
     except MemoryError:
         raise
@@ -107,7 +111,7 @@ def _kept(directive: Any) -> "list[Node]":
         words, _ = directive.state.inline_text(change or ".", directive.lineno)
         begin = nodes.Text(f"{_OF_VERSIONS[name]} {version}{': ' if change else ''}")
         return [nodes.paragraph("", "", begin, *words), *body.children]
-    if not said:
+    if not said or name in _CONDITIONS:
         return list(body.children)
     if not body.children:
         words, _ = directive.state.inline_text(said, directive.lineno)

@@ -87,6 +87,7 @@ def test_marks_of_site_generators_go_and_their_words_stay(written: str, shown: s
         "a[^2] is no footnote of `x[^1]`"[15:],
         "import numpy as np\nexport const x = 1",
         "See [!important] and [link](x.md).",
+        "It matches [^a-z] and returns {:ok, pid}.",
     ],
 )
 def test_code_and_signs_that_mean_themselves_stay(text: str) -> None:

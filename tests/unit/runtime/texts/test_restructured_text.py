@@ -98,6 +98,10 @@ It was signed by Mara [1]_.
 
 .. [1] Mara Voss leads the releases.
 
+.. only:: html
+
+   It is kept for seven years.
+
 .. toctree::
 
    introduction
@@ -135,6 +139,7 @@ It was signed by Mara [1]_.
         "   The queue at noon.",
         "## Later",
         "Mara Voss leads the releases.",
+        "It is kept for seven years.",
     ],
 )
 def test_each_construct_reads_as_on_its_page(line: str) -> None:
@@ -160,6 +165,11 @@ def test_another_encoding_is_detected() -> None:
     document = document_in(Path("notes.rst"), "Die Größe beträgt 5 Meter.".encode("cp1252"))
     assert isinstance(document, Document)
     assert "Größe beträgt" in document.text
+
+
+def test_pictures_and_files_that_it_would_include_are_counted() -> None:
+    text = ".. image:: a.png\n\n.. include:: b.txt\n\n.. literalinclude:: c.py\n\nA line.\n"
+    assert read_restructured_text(text.encode()) == Document("A line.\n", {"picture": 1, "included file": 2})
 
 
 def test_no_file_is_read_for_it(tmp_path: Path) -> None:
