@@ -53,7 +53,6 @@ Config = Annotated[
     str,
     typer.Argument(metavar="CONFIG", help="A configuration.", show_default="the active one", autocompletion=config_names),
 ]
-NamedConfig = Annotated[str, typer.Argument(metavar="CONFIG", help="A configuration.", autocompletion=config_names)]
 
 
 def folder_of(workspace: Path | None) -> Path:

@@ -113,7 +113,6 @@ _BEGINS = regex(
     r"(?:[^\w]{0,3}_?\d){2}(?:[^\w]{0,3}_?[A-Za-z0-9]){11,30}+))"
 )
 _NO_ACCOUNT = regex(r"[^A-Za-z0-9]+")
-_LENGTH_MAX = 34
 
 
 def holds_card_number(text: str) -> bool:
