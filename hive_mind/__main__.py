@@ -38,10 +38,12 @@ def main() -> None:
 
             if asked_and_answered(sys.argv[1:]):
                 return None
-        from hive_mind.cli.app import main as run
+        from hive_mind.cli.app import app
+
+        app(prog_name="hive-mind")
     except KeyboardInterrupt:
+        # Between commands' own handling: while modules load, or a second Ctrl-C.
         sys.exit(_STOPPED)
-    return run()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The `hive-mind` command: the list of its subcommands, and `main`, which `__main__` calls.
+"""The `hive-mind` command: the list of its subcommands, which `__main__` calls.
 
 Only the module of the command that is called is loaded: together they take longer than most of them run, and memory that every
 worker of a fleet would hold.
@@ -11,7 +11,6 @@ takes.
 import inspect
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +25,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from hive_mind import __version__
 from hive_mind.cli.options import examples
-from hive_mind.cli.running import STOPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +242,3 @@ def options(
 ) -> None:
     """The options before a subcommand."""
     del version
-
-
-def main() -> None:
-    """Run the command line of this process, and end the process."""
-    try:
-        app(prog_name="hive-mind")
-    except KeyboardInterrupt:
-        # Between commands' own handling: while modules load, or a second Ctrl-C.
-        sys.exit(STOPPED)

@@ -128,7 +128,7 @@ def settings_for(
 
 def for_reading(settings: Settings, agent: str) -> Settings:
     """The settings to look at an agent with: an unknown one is refused, so that a mistyped name makes no database."""
-    if _is_known(settings, agent):
+    if settings.store == "memory" or is_kept(settings, agent):
         return settings
     say(f"note: {_unknown(settings, agent)}", style="yellow")
     return replace(settings, store="memory")
@@ -136,7 +136,7 @@ def for_reading(settings: Settings, agent: str) -> Settings:
 
 def for_copying(settings: Settings, agent: str) -> Settings:
     """The same settings. Raises `InvalidInput` for an agent that does not exist: an empty copy must not replace a good one."""
-    if not _is_known(settings, agent):
+    if settings.store != "memory" and not is_kept(settings, agent):
         raise InvalidInput(_unknown(settings, agent))
     return settings
 
@@ -181,10 +181,6 @@ class Group(typer.Typer):
 def examples(*lines: str) -> str:
     """Example calls as they stand at the end of a command's help."""
     return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
-
-
-def _is_known(settings: Settings, agent: str) -> bool:
-    return is_kept(settings, agent) or settings.store == "memory"
 
 
 def _unknown(settings: Settings, agent: str) -> str:

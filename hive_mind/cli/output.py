@@ -6,8 +6,9 @@ Things that a picture needs are asked for before anything is measured, and it is
 
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
@@ -30,6 +31,8 @@ _FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 _PROSE_COLUMNS = 100
 
 _SHORT_ID = 8
+# Of what takes long, where nobody sees a bar.
+_SHOWN_EVERY_S = 10.0
 
 
 def spell_out_unknown_characters() -> None:
@@ -102,11 +105,24 @@ def show_document(body: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def progress(unit: str) -> AbstractContextManager[ProgressPrinter]:
+@contextmanager
+def progress(unit: str) -> Iterator[ProgressPrinter]:
     """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
+    shown_s = time.monotonic()
+
+    def line(done: float, total: int, what: str = "") -> None:
+        nonlocal shown_s
+        if time.monotonic() - shown_s >= _SHOWN_EVERY_S:
+            shown_s = time.monotonic()
+            say(f"{int(done):,} of {total:,} {unit}: {what}" if total else what)
+
+    if _is_plain(sys.stderr):
+        yield line
+        return
     from hive_mind.cli import styled
 
-    return styled.progress(unit, say)
+    with styled.progress(unit, line) as report:
+        yield report
 
 
 def say_refused(headline: str, reasons: Iterable[str], hint: str = "") -> None:

@@ -39,9 +39,8 @@ _SIGNALLED = 128
 class Ending:
     """Which signal wants this process to end; without one it is Ctrl-C."""
 
-    def __init__(self) -> None:
-        self._received: signal.Signals | None = None
-        self._task: asyncio.Task[Any] | None = None
+    _received: signal.Signals | None = None
+    _task: asyncio.Task[Any] | None = None
 
     @property
     def code(self) -> int:

@@ -1,8 +1,7 @@
 """Printing for a terminal, with Rich: lines that fit it, tables, colours and bars. `output` needs it for nothing else."""
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -15,8 +14,6 @@ from hive_mind.counted import printable
 
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000
-# Of what takes long, where nobody sees a bar.
-_SHOWN_EVERY_S = 10.0
 
 
 def print_styled(text: str, style: str, *, stderr: bool) -> None:
@@ -58,18 +55,16 @@ def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: It
 
 
 @contextmanager
-def progress(unit: str, say: Callable[[str], None]) -> Iterator[ProgressPrinter]:
-    """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
+def progress(unit: str, line: ProgressPrinter) -> Iterator[ProgressPrinter]:
+    """A bar on stderr that goes away when it is done; `line` prints where that takes no bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
     console = _console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task, shown_s = bar.add_task("", total=None), time.monotonic()
+        task = bar.add_task("", total=None)
 
         def report(done: float, total: int, what: str = "") -> None:
-            nonlocal shown_s
-            if not console.is_terminal and time.monotonic() - shown_s >= _SHOWN_EVERY_S:
-                shown_s = time.monotonic()
-                say(f"{int(done):,} of {total:,} {unit}: {what}" if total else what)
+            if not console.is_terminal:
+                line(done, total, what)
             bar.update(task, completed=done, total=total or None, description=Text(printable(what)).plain)
 
         yield report

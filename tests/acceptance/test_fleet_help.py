@@ -84,7 +84,7 @@ def test_the_shell_is_offered_the_agents_there_are(hive_mind):
     asked = {"_HIVE_MIND_COMPLETE": "complete_bash", "COMP_WORDS": "hive-mind logs a", "COMP_CWORD": "2"}
 
     # Under the name by which it is installed.
-    code = "import sys; sys.argv = ['hive-mind']; from hive_mind.cli.app import main; main()"
+    code = "import sys; sys.argv = ['hive-mind']; from hive_mind.__main__ import main; main()"
     environment = os.environ | hive_mind.environment | asked
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
 

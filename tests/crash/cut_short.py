@@ -32,7 +32,7 @@ def killed_before(step: int, folder: Path) -> Callable[[str, tuple[Any, ...]], N
 
 
 def main(step: int, folder: Path, command: list[str]) -> None:
-    from hive_mind.cli.app import main as begin
+    from hive_mind.__main__ import main as begin
 
     sys.argv = ["hive-mind", *command]
     sys.addaudithook(killed_before(step, folder))

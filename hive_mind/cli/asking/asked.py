@@ -92,11 +92,7 @@ class AnyEmbeddingAgent:
 
     def opening(self) -> list[str]:
         """The options that are given here and say how a memory is opened."""
-        return opening(embed=self.embed, model=self.model)
-
-
-def opening(**options_given: str | None) -> list[str]:
-    return [f"--{name}" for name, value in options_given.items() if value]
+        return [f"--{name}" for name, text in (("embed", self.embed), ("model", self.model)) if text]
 
 
 class FleetAgent(ProcessAgent):
@@ -225,8 +221,7 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAge
 
 def member(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAgent | None:
     """An agent that `agent run` keeps in a hive, called like it; None where none of this name runs."""
-    hives = home / "hives"
-    for hive in sorted(hives.iterdir()) if hives.is_dir() else ():
+    for hive in sorted((home / "hives").iterdir()):
         try:
             contact = json_decoder(Contact)((hive / "run" / f"{agent}.json").read_bytes())
         except (OSError, ValueError, msgspec.DecodeError):
@@ -322,32 +317,6 @@ class OpenedAgent:
             await self._agent.close()
 
 
-@asynccontextmanager
-async def agent_elsewhere(settings: Settings, fleet: str, agent: str) -> AsyncIterator[ProcessAgent | None]:
-    """The agent that is meant, where its memory is open in another process, told in one line; None where it is not.
-
-    Raises `HiveError`.
-    """
-    name = agent or DEFAULT_AGENT
-    if not fleet and (running := await asyncio.to_thread(member, settings.home, name, settings.timeout_s)):
-        say(f"using agent {running.name} of hive {running.fleet}", style="dim")
-        yield running
-        return
-    if not fleet and not os.path.isdir(settings.home / "fleets"):  # noqa: ASYNC240, PTH112 - one look at a folder
-        yield None
-        return
-    direct = None if fleet else await asyncio.to_thread(resident, settings.home, name, settings.timeout_s)
-    if direct is None:
-        async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
-            yield running
-        return
-    say(f"using agent {direct.name} of fleet {direct.fleet}", style="dim")
-    version = (await direct.contact_of(direct.name)).version
-    if version != __version__:
-        say(f"note: its process runs version {version or 'unknown'}: hive-mind serve starts it anew", style="yellow")
-    yield direct
-
-
 async def say_without_effect(running: ProcessAgent, opening: Sequence[str]) -> None:
     """A line about options and variables that say how a memory is opened: its process has that behind it."""
     names = [name for name in opening if name != ANSWERING_GIVEN]
@@ -370,17 +339,32 @@ async def asked_agent(
     is_writing: bool = False,
     opening: Sequence[str] = (),
 ) -> AsyncIterator[AnsweringAgent]:
-    """The agent that is meant. Of one that is opened here: its `ranking`, and see `OpenedAgent` for `is_writing`.
+    """The agent that is meant; where its memory is open in another process, told in one line.
+
+    Of one that is opened here: its `ranking`, and see `OpenedAgent` for `is_writing`.
 
     `may_begin`: it may be one that knows nothing yet. `opening`: options and the variable that decide about that; where a
     process has it open, a line says that they change nothing. Raises `HiveError`.
     """
-    async with agent_elsewhere(settings, fleet, agent) as running:
+    home, name = settings.home, agent or DEFAULT_AGENT
+    # One look at two folders; most homes have neither.
+    has_hives, has_fleets = (os.path.isdir(home / folder) for folder in ("hives", "fleets"))  # noqa: ASYNC240, PTH112
+    async with AsyncExitStack() as stack:
+        running: ProcessAgent | None
+        if has_hives and not fleet and (running := await asyncio.to_thread(member, home, name, settings.timeout_s)):
+            say(f"using agent {running.name} of hive {running.fleet}", style="dim")
+        elif has_fleets and not fleet and (running := await asyncio.to_thread(resident, home, name, settings.timeout_s)):
+            say(f"using agent {running.name} of fleet {running.fleet}", style="dim")
+            if (version := (await running.contact_of(running.name)).version) != __version__:
+                say(f"note: its process runs version {version or 'unknown'}: hive-mind serve starts it anew", style="yellow")
+        else:
+            is_meant = has_fleets or fleet
+            elsewhere = fleet_agent(home, fleet, agent, timeout_s=settings.timeout_s)
+            running = await stack.enter_async_context(elsewhere) if is_meant else None
         if running is not None:
             await say_without_effect(running, opening)
             yield running
             return
-    name = agent or DEFAULT_AGENT
     readable = settings if may_begin else for_reading(settings, name)
     opened = OpenedAgent(name, readable, ranking, is_writing=is_writing)
     try:

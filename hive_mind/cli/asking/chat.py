@@ -9,7 +9,7 @@ import typer
 
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import AnsweringAgent, Called, Fleet, FleetAgent, asked_agent, fleet_agent, opening
+from hive_mind.cli.asking.asked import AnsweringAgent, AnyEmbeddingAgent, Called, Fleet, FleetAgent, asked_agent, fleet_agent
 from hive_mind.cli.asking.quick_ask import show_answer
 from hive_mind.cli.options import DEFAULT_AGENT, Group, settings_for
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, shown_source
@@ -134,7 +134,7 @@ async def chat(
         if not settings.llm:
             say(_QUOTES, style="dim")
     async with asked_agent(
-        settings, fleet, agent, may_begin=True, opening=[*opening(embed=embed, model=model), ANSWERING_GIVEN]
+        settings, fleet, agent, may_begin=True, opening=[*AnyEmbeddingAgent(embed=embed, model=model).opening(), ANSWERING_GIVEN]
     ) as talking:
         await _talk(talking)
 

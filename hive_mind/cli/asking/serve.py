@@ -12,7 +12,15 @@ import typer
 from hive_mind import __version__
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import Agent, Fleet, FleetAgent, fleet_agent, is_to_be_started, opening, say_without_effect
+from hive_mind.cli.asking.asked import (
+    Agent,
+    AnyEmbeddingAgent,
+    Fleet,
+    FleetAgent,
+    fleet_agent,
+    is_to_be_started,
+    say_without_effect,
+)
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective, settings_for
 from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import CommandError
@@ -144,7 +152,7 @@ async def serve(
         else:
             show("stopped; what its agents know stays" if has_stopped else f"nothing runs in {settings.home}: nothing to stop")
         return
-    how = [*opening(embed=embed, model=model), ANSWERING_GIVEN]
+    how = [*AnyEmbeddingAgent(embed=embed, model=model).opening(), ANSWERING_GIVEN]
     async with resident_agent(settings, "", agent, opening=how) as served:
         status, (url, token_in) = await served.status(), await served.address()
     if output is Format.JSON:

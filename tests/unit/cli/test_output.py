@@ -31,7 +31,7 @@ def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
 
 
 def test_without_a_terminal_a_line_says_how_far_a_large_file_is(capsys, monkeypatch):
-    monkeypatch.setattr(styled, "_SHOWN_EVERY_S", 0.0)
+    monkeypatch.setattr(output, "_SHOWN_EVERY_S", 0.0)
     with progress("files") as report:
         report(0.42, 2, "large.txt 42 %")
     assert capsys.readouterr().err == "0 of 2 files: large.txt 42 %\n"

@@ -19,7 +19,7 @@ HEAVY = ("aiohttp", "pydantic", "psutil", "yaml", "hive_mind.control.manifests")
 
 def loaded(*arguments: str) -> set[str]:
     """Modules that are there after a call of the command."""
-    code = f"import sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.cli.app import main\n"
+    code = f"import sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.__main__ import main\n"
     code += "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
@@ -131,7 +131,7 @@ def test_commands_are_listed_under_the_names_they_have_and_with_what_their_help_
 def test_a_command_says_that_it_starts_a_process_before_it_loads_what_starts_one(tmp_path):
     code = f"""
 import sys
-from hive_mind.cli import app
+from hive_mind.__main__ import main
 from hive_mind.cli.asking import serve
 
 def say(text, **_):
@@ -140,7 +140,7 @@ def say(text, **_):
 
 serve.say = say
 sys.argv = ["hive-mind", "serve", "--home", {str(tmp_path)!r}]
-app.main()
+main()
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
 
