@@ -129,6 +129,8 @@ METRICS = (
     _worded("abstention_right", "better", lambda outcome: _rightly_declined(outcome), "knew when to decline",
             "share of questions that were answered where something answers them, and declined where nothing does; it does not "
             "say whether an answer is right"),
+    _worded("rightly_declined", "better", lambda outcome: None if outcome.question.is_answerable else _rightly_declined(outcome),
+            "rightly declined", "the same of the questions that nothing answers alone"),
     _worded(GROUNDED, "better", None, "grounded"),
     Metric("messages", "worse", cost=lambda row: row.messages),
     Metric("bytes", "worse", cost=lambda row: row.bytes),

@@ -143,7 +143,7 @@ def test_every_figure_has_its_name_and_stays_in_its_range(question, shown, answe
 
     cut = [f"{name}@{limit}" for name in ("recall", "mrr", "ndcg", "nudcg", "distractors")]
     shown_only = ["source_diversity", "near_duplicates", "mean_cosine", "coverage_gap"]
-    answers = ["keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right"]
+    answers = ["keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "rightly_declined"]
     assert list(figures) == cut + shown_only + answers
     for name, value in figures.items():
         least = -1.0 if name.startswith(("nudcg", "mean_cosine")) else 0.0

@@ -41,6 +41,8 @@ class Colleagues(Story):
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
         text = self.chance.choice(self.topic.asked).format(name=self.world.agent(self.agents[0]))
         self.ask("personal", text, (turns[:1], turns[1:]), values[:1], values[1:])
+        if self.number % _PAIR:
+            self.ask_for_untold(self.topic.untold.format(name=self.world.agent(self.agents[0])), turns[:1], values[:1])
         return self
 
     def _says(self, agent: int, value: str) -> DraftTurn:
@@ -60,7 +62,7 @@ CATEGORIES = (
     *("single-fact", "who", "when", "why", "how", "personal", "identifier", "security-log", "security-response", "access"),
     *("incident-cause", "incident-repair", "incident-impact", "current-value", "former-value", "as-of", "order"),
     *("near-duplicate", "contradiction", "cross-source", "cross-agent", "synthesis", "incident-synthesis"),
-    *("unanswerable", "false-premise"),
+    *("unanswerable", "false-premise", "wrong-relation"),
 )
 TURNS_MIN = 200
 # Cross-agent questions need a few; and everybody should get a word in.

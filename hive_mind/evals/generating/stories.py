@@ -39,6 +39,7 @@ class ProjectPair(Story):
     def __init__(self, world: World, number: int) -> None:
         super().__init__(world, "projects", number, _PROJECT_TEAM)
         self.outdated: list[ValueTurn] = []
+        self.told: tuple[list[ValueTurn], ...] = ([], [])
         self._speakers = count(self.chance.randrange(len(self.team)))
         people = count()
         self.values = Values(world.names, self.chance, lambda: world.outsider(0, number, next(people)))
@@ -64,6 +65,7 @@ class ProjectPair(Story):
             for pattern in self.chance.sample(self.words.chatter, remarks):
                 called = self.chance.choice((subject.name, subject.name, subject.short))
                 self.remark(subject.topic, pattern.format(it=called), self.chance.choice(self.team), self._slot())
+        self._untold()
         return self
 
     def _slot(self) -> int:
@@ -82,7 +84,8 @@ class ProjectPair(Story):
         if self.chance.random() < _PLAINLY:
             patterns = self.words.plainly_changed if is_change else self.words.plainly
         turn = self.state(self.subjects[project], patterns, self._speaker(), slot, value=value, noun=attribute.noun)
-        return ValueTurn(turn, value, attribute)
+        self.told[project].append(ValueTurn(turn, value, attribute))
+        return self.told[project][-1]
 
     def _words(self, patterns: Sequence[str], project: int, **words: str) -> str:
         return self.chance.choice(patterns).format(name=self.subjects[project].name, **words)
@@ -237,6 +240,22 @@ class ProjectPair(Story):
             text, acceptable = self._words(procedure.asked, project), (f"{colour} {procedure.answer}",)
             words = ([turn], [other_turn]), (colour,), (other_colour,)
             self.ask("how", text, *words, acceptable=acceptable, answer=turn.text, intent="how-it-works")
+            self.told[project].append(ValueTurn(turn, colour, procedure))
+
+    def _untold(self) -> None:
+        """Nobody says it of a project; of the same project somebody says something else that has the form of an answer."""
+        relations = (*self.words.untold, *self.words.attributes, *self.words.fixed)
+        for project in _BOTH:
+            told = self.told[project]
+            untold = [relation for relation in relations if relation not in [statement.attribute for statement in told]]
+            pairs = [(relation, [each for each in told if _form(each.attribute) == _form(relation)]) for relation in untold]
+            relation, misleading = self.chance.choice([pair for pair in pairs if pair[1]])
+            text = self._words(relation.asked, project)
+            self.ask_for_untold(text, [each.turn for each in misleading], [core(each.value) for each in misleading])
+
+
+def _form(attribute: Any) -> str:
+    return str(attribute.kind).removeprefix("past_")
 
 
 def _values(statements: Sequence[ValueTurn]) -> tuple[str, ...]:
@@ -332,6 +351,9 @@ class IncidentPair(Story):
         turns, wrong = zip(*(case.parts["causes"] for case in cases), strict=True)
         gap = f"there is no {nobody}, only {cases[0].id} and {cases[1].id}"
         self.ask("false-premise", text, ((), turns), (), wrong, intent="adversarial", gap=gap)
+        # Of one that somebody did open, what nobody found out.
+        turns, wrong = zip(*cases[0].parts.values(), strict=True)
+        self.ask_for_untold(self._worded("untold", cases[0]), turns, wrong)
 
     def _worded(self, asked: str, case: _Case) -> str:
         pattern = self.chance.choice(getattr(self.words, asked))
@@ -400,6 +422,8 @@ class SecurityPair(Story):
             (turn, person), (twin_turn, misleading) = refused[at], refused[1 - at]
             text = self.chance.choice(self.words.badge_asked).format(door=door)
             self.ask("access", text, ([turn], [twin_turn, *passed[at]]), (person,), (misleading,))
+        turn, person = refused[0]
+        self.ask_for_untold(self.chance.choice(self.words.untold).format(door=self.doors[0]), [turn], [person])
 
     def _badge(self, door: str, person: str, badge: str, patterns: Sequence[str]) -> DraftTurn:
         return self._line(door, patterns, door=door, person=person, badge=badge)

@@ -350,6 +350,11 @@ class Story:
         labels |= {"required": tuple(right), "forbidden": tuple(wrong), "is_answerable": bool(turns[0])}
         self.drafts.append(Draft(LabelledQuestion("", text, {}, category, **labels), *turns))
 
+    def ask_for_untold(self, text: str, turns: Sequence[DraftTurn], wrong: Sequence[str]) -> None:
+        """A question that only seems to be answered: the turns say something else of the same thing, in the same form."""
+        gap = f"nobody answers “{text}”, only another question about the same thing"
+        self.ask("wrong-relation", text, ((), turns), (), wrong, intent="adversarial", gap=gap)
+
     def state(self, subject: Subject, patterns: Sequence[str], speaker: int, slot: int, **words: str) -> DraftTurn:
         """A statement of `speaker`, with what others of the team say around it."""
         chance, chatter = self.chance, self.world.words.projects

@@ -111,6 +111,7 @@ def test_declining_is_right_where_nothing_answers_and_only_there(
     found = figures(replace(QUESTION, is_answerable=is_answerable), answer)
 
     assert (found["abstained"], found["abstention_right"]) == (abstained, right)
+    assert found["rightly_declined"] == (None if is_answerable else right)
 
 
 def test_the_wording_of_i_dont_know_is_no_hit_where_an_answer_was_due() -> None:

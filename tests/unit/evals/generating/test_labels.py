@@ -82,7 +82,7 @@ def test_no_other_turn_about_the_same_thing_contains_the_answer(scope):
 
 def test_what_is_not_answerable_says_why_and_has_only_distractors(scope):
     unanswerable = [question for question in scope.questions if not question.is_answerable]
-    assert {question.category for question in unanswerable} == {"unanswerable", "false-premise"}
+    assert {question.category for question in unanswerable} == {"unanswerable", "false-premise", "wrong-relation"}
 
     for question in unanswerable:
         assert question.gap
@@ -142,3 +142,13 @@ def test_questions_use_other_words_than_the_turns_that_answer_them(scope):
             shares.append(len(asked & said) / len(asked))
 
     assert 0.1 < sum(shares) / len(shares) < 0.5
+
+
+def test_what_only_seems_to_be_answered_is_asked_of_the_thing_that_the_misleading_turns_are_about(scope):
+    asked = [(question, distractors) for question, _, distractors in judged(scope) if question.category == "wrong-relation"]
+    assert asked
+
+    for question, distractors in asked:
+        assert len({document.topic for document in distractors}) == 1
+        assert all(holds_any(document.text, question.forbidden) for document in distractors), question
+        assert not holds_any(question.text, question.forbidden)
