@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks.harness import Row, parser_of, told
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.arms import candidate_of
 from hive_mind.evals.datasets import Document, Scope

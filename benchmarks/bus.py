@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks import bus_brokers
 from benchmarks.bus_brokers import BATCH, HIVE, Broker
 from benchmarks.harness import Row, figure, latency, parser_of, seconds, show, waits_ms
-from hive_mind.bus.base import Delivery, Envelope, EventBus, Inbox, Subscription, type_of
+from hive_mind.bus import Delivery, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.errors import BackendNotInstalled
 from hive_mind.model.messages import Receipt
 

@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, EventBus
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.devbroker import BrokerThread
 
 BATCH, HIVE, BODY = 200, "bench", b"x" * 1024

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from benchmarks.bus_brokers import bus_at
 from benchmarks.harness import Row, p50_p95, parser_of, told, waits_ms
 from benchmarks.hive import Prose, RandomVectors, promotions
-from hive_mind.bus.base import EventBus
+from hive_mind.bus import EventBus
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.memory.distributed import DistributedCognitiveMemory

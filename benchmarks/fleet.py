@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import Row, figure, shown, waits_ms
 from hive_mind import backends
-from hive_mind.embed.base import Matrix, rounded_unit_rows
+from hive_mind.embed import Matrix, rounded_unit_rows
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Candidate
 

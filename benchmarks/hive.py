@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Row, p50_p95, parser_of, told, waits_ms, write
-from hive_mind.embed.base import Matrix
+from hive_mind.embed import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.gate.promotion_settings import PromotionSettings

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.bus_brokers import bus_at
 from benchmarks.harness import Row, figure, seconds, shown, waits_ms
 from benchmarks.hive import Prose, promotions
-from hive_mind.bus.base import EventBus
+from hive_mind.bus import EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.policy.node_policy import PolicySettings

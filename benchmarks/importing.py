@@ -19,7 +19,7 @@ from hive_mind.memory.transfer.transfer import line_of
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id, fact_id
-from hive_mind.store.base import Link
+from hive_mind.store import Link
 
 FIRST_US = 1_700_000_000_000_000
 FACTS_PER_EPISODE = 20

@@ -13,7 +13,7 @@ from time import perf_counter
 from benchmarks.harness import Row, batched_per_s, figure, insert_ms, latency, seconds, shown, waits_ms
 from hive_mind import backends
 from hive_mind.hive.effects import Put
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 
 VALUE_BYTES, LOADED = 1100, 100_000
 

@@ -24,7 +24,7 @@ from benchmarks.harness import json_lines, parser_of
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact

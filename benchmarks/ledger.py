@@ -20,7 +20,7 @@ from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import OPEN_MAX, Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.entry import Entry
 
 BODY_BYTES, PROCESSES, EACH = 800, 8, 500

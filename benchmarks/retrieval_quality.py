@@ -26,7 +26,7 @@ from benchmarks.lengths import memory_of
 from benchmarks.quality import Column, K, columns, mean, moved, sets
 from benchmarks.retrieval import prepared_scopes
 from benchmarks.sentences import embedded
-from hive_mind.embed.base import Matrix
+from hive_mind.embed import Matrix
 from hive_mind.evals.arms import documents_by_fact
 from hive_mind.evals.datasets import Document, Scope
 from hive_mind.model.ids import canonical, shown

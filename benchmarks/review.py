@@ -23,7 +23,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.judgment import JudgeSettings
 from hive_mind.judge.pipeline import Case, next_judgment
 from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact

@@ -16,7 +16,7 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.judge.items import OPEN_MAX
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Question
 from hive_mind.runs.spec import WorkerSpec

@@ -15,8 +15,8 @@ from benchmarks.harness import Row, batched_per_s, durable_sqlite, figure, laten
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id, episode_id, fact_id, vector_key
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector
 from hive_mind.store import sqlite as record
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector
 
 MODEL, DIMENSION = "benchmark", 384
 

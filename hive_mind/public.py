@@ -6,11 +6,11 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.learning import Learned
-from hive_mind.bus.base import BusAdmin, EventBus, admin_of
+from hive_mind.bus import BusAdmin, EventBus, admin_of
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt import LWWRegister
 from hive_mind.crdt.orset import GSet
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
 from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hive_mind.bus.base import EVERYONE, Envelope
+from hive_mind.bus import EVERYONE, Envelope
 from hive_mind.hive.policy.admission import rating_key
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings

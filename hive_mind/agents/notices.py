@@ -34,7 +34,7 @@ from hive_mind.errors import BackendError, BackendThrottled, BackendTimeout, Bac
 from hive_mind.judge.items import OPENED, REPLY_HOURS, Decision, Item, ItemView
 from hive_mind.judge.items import PREFIX as ITEMS
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.retry import RetrySettings, retried
 

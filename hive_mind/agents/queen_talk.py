@@ -24,7 +24,7 @@ from hive_mind.errors import BackendError, HiveError, InvalidInput, ModelOutputE
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.model.content import Message, ToolSpec, Turn
 from hive_mind.model.decoding import converted

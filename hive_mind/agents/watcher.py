@@ -16,7 +16,7 @@ from hive_mind.agents.runs.run_journal import health_of, run_ids
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import HiveError
 from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, item_of, ticket_of, ticket_of_dead
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.bus.base import EVERYONE, DeadLetter, Envelope, type_of
+from hive_mind.bus import EVERYONE, DeadLetter, Envelope, type_of
 from hive_mind.errors import WireError
 from hive_mind.model import wire
 from hive_mind.model.decoding import msgpack_decoder

@@ -19,8 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import DEAD_LETTERS_SHOWN, UNREADABLE_BYTES_MAX, DeadLetter, Envelope, key_of
+from hive_mind.bus import DEAD_LETTERS_SHOWN, UNREADABLE_BYTES_MAX, DeadLetter, Envelope, codec, key_of
 from hive_mind.errors import BackendError, DatabaseUnreadable, WireError
 from hive_mind.safe_files import sync_folder
 from hive_mind.sqlite import log_path

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
-from hive_mind.bus.base import EVERYONE, BusHealth, Envelope, Key, Subscription, added, key_of
+from hive_mind.bus import EVERYONE, BusHealth, Envelope, Key, Subscription, added, key_of
 from hive_mind.bus.codec import misfit
 from hive_mind.bus.dead_letters import Again, DeadLetterFile, Refusal, refusal, unreadable
 

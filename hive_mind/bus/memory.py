@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Protocol
 
-from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import (
+from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
     DRAIN_S,
     EVERYONE,
@@ -31,6 +30,7 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
 )
+from hive_mind.bus.address import BusAddress
 from hive_mind.bus.mailbox import Mailbox
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
 

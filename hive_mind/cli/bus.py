@@ -12,8 +12,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from hive_mind.bus import BusCapabilities, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.bus.address import address_of, in_words
-from hive_mind.bus.base import BusCapabilities, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, show, show_json, show_table

@@ -13,7 +13,7 @@ from hive_mind.cli.learning import read_stdin
 from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json
 from hive_mind.counted import counted
-from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
+from hive_mind.credentials import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.secrets import credentials_of
 

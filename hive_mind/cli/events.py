@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from hive_mind.bus import DeadLetter, Envelope, EventBus, QueueState, admin_of
 from hive_mind.bus.address import in_words
-from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState, admin_of
 from hive_mind.bus.codec import as_cloud_event
 from hive_mind.bus.dead_letters import files_in
 from hive_mind.cli import fleet as fleets

@@ -51,7 +51,7 @@ from hive_mind.safe_files import replacing
 
 if TYPE_CHECKING:
     from hive_mind.memory.transfer.importing import Imported, Unindexed
-    from hive_mind.store.base import FactStore
+    from hive_mind.store import FactStore
 
 
 Retracted = Annotated[

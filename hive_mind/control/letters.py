@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from hive_mind.bus.base import DEAD_LETTERS_SHOWN, DeadLetter, Envelope, EventBus, QueueState, Watch, added, admin_of
+from hive_mind.bus import DEAD_LETTERS_SHOWN, DeadLetter, Envelope, EventBus, QueueState, Watch, added, admin_of
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.buses import BUS, SEARCHES, open_to_look
@@ -20,7 +20,7 @@ _CLOSE_S = 2.0
 
 
 class FleetBus:
-    """As the bus of one hive: see `bus.base.EventBus`. `parts` by the beginning of ids there; "" is the first of several."""
+    """As the bus of one hive: see `bus.EventBus`. `parts` by the beginning of ids there; "" is the first of several."""
 
     def __init__(self, hive: str, parts: Mapping[str, EventBus]) -> None:
         self.hive, self._parts = hive, parts

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from hive_mind.credentials.base import CREDENTIALS_MAX, KeyPlace, Secret, WriteWhole, checked_name, checked_value, new_key
+from hive_mind.credentials import CREDENTIALS_MAX, KeyPlace, Secret, WriteWhole, checked_name, checked_value, new_key
 from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput
 from hive_mind.model.decoding import json_decoder
 from hive_mind.sqlite import turn

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
 
-from hive_mind.credentials.base import Secret, reference_to
+from hive_mind.credentials import Secret, reference_to
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 # Characters that encoders leave as they are: Python's, JavaScript's encodeURIComponent and encodeURI.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed.base import Matrix
+from hive_mind.embed import Matrix
 
 
 async def open(model: str = "none") -> "NoEmbedder":

@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed.base import Matrix, distinct, rounded_unit_rows
+from hive_mind.embed import Matrix, distinct, rounded_unit_rows
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.retry import RetrySettings, Sleep, retried
 

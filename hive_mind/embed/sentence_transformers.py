@@ -25,7 +25,7 @@ from urllib.request import getproxies
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed.base import Matrix, distinct, rounded_unit_rows
+from hive_mind.embed import Matrix, distinct, rounded_unit_rows
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendUnavailable
 from hive_mind.regex import regex
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus import Envelope, type_of
 from hive_mind.errors import BackendUnavailable, InvalidInput, WireError
 from hive_mind.identity import KEY_BYTES, UNSIGNED, Certificate, Epoch, Keyring, PrivateKey, derived, issued, read
 from hive_mind.model import wire

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Kept, Put, Record
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 
 
 async def open(path: Path | None = None) -> Journal:

@@ -27,7 +27,7 @@ from zlib import crc32
 
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 from hive_mind.safe_files import PassingFolder
 from hive_mind.sqlite import Lock, lock_path, log_path
 from hive_mind.sqlite.file import File, FileFormat, unreadable

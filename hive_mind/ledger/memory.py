@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.ledger.base import PAGE_ENTRIES, Arrivals, Ledger, Page, beyond_end, check, check_drop, followed
+from hive_mind.ledger import PAGE_ENTRIES, Arrivals, Ledger, Page, beyond_end, check, check_drop, followed
 from hive_mind.model.entry import Entry, Head
 
 

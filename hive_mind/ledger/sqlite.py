@@ -20,7 +20,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 from zlib import crc32
 
-from hive_mind.ledger.base import PAGE_ENTRIES, Arrivals, Ledger, Page, beyond_end, check, check_drop, followed
+from hive_mind.ledger import PAGE_ENTRIES, Arrivals, Ledger, Page, beyond_end, check, check_drop, followed
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.file import File, FileFormat, unreadable
 from hive_mind.sqlite.worker import Worker

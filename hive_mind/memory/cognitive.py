@@ -10,7 +10,7 @@ from dataclasses import replace
 from tempfile import SpooledTemporaryFile
 
 from hive_mind.api.request import Progress
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.asking import aggregated_of, concept_matches, statistics_of
 from hive_mind.memory.base import PREFIXED_MAX, asked_for, refuse_limit
@@ -42,7 +42,7 @@ from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
-from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact
+from hive_mind.store import AddEpisode, Change, Link, ReviseFact
 from hive_mind.tracing import operation
 
 Clock = Callable[[], int]

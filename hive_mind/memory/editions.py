@@ -30,7 +30,7 @@ from hive_mind.model.ids import canonical, source_digest
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.store.base import AddFact, Change, Link, ReviseFact, SetMeta
+from hive_mind.store import AddFact, Change, Link, ReviseFact, SetMeta
 
 
 def timed(intake: Intake, fact_by_id: Known, now_us: int) -> Intake:

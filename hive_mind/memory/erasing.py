@@ -11,7 +11,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key, remainder
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.form import texts_to_embed
-from hive_mind.store.base import AddEpisode, Change, Erase, FactStore, Link, ReviseFact, SetMeta
+from hive_mind.store import AddEpisode, Change, Erase, FactStore, Link, ReviseFact, SetMeta
 
 _PREFIX = "erased/"
 

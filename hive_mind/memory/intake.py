@@ -15,7 +15,7 @@ from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, shown
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
 # Longer is no statement but a document: let a reader cut it. Keeps one hostile line from filling an index.
 STATEMENT_CHARACTERS_MAX = 20_000

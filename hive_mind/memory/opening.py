@@ -31,7 +31,7 @@ from hive_mind.ranking.form import texts_to_embed, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
-from hive_mind.store.base import Change, DropVectors, FactStore, Narrow, SetMeta
+from hive_mind.store import Change, DropVectors, FactStore, Narrow, SetMeta
 
 _PREFIX = "request."
 # A client that gave up waiting puts it again within a minute or never. Places are used in turn.

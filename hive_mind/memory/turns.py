@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from hive_mind.errors import InvalidInput
-from hive_mind.store.base import Change, FactStore
+from hive_mind.store import Change, FactStore
 
 Outcome = TypeVar("Outcome")
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.api.request import Progress
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
-from hive_mind.store.base import Change, Narrow, PutVector, SetMeta
+from hive_mind.store import Change, Narrow, PutVector, SetMeta
 
 Vector = NDArray[np.float32]
 

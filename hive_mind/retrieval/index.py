@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.memory.opening import NewVectorArm
 from hive_mind.memory.reranking import of_this_process

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import cast
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, Envelope, EventBus
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings, Envelope, EventBus
 from hive_mind.errors import BackendError
 from hive_mind.runtime.receipts import Owed
 from hive_mind.runtime.routes import Routed

@@ -214,7 +214,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return {}
 
     async def _do_tell(self, request: api.Tell) -> Any:
-        from hive_mind.bus.base import EVERYONE
+        from hive_mind.bus import EVERYONE
 
         to = EVERYONE if request.to == "*" else (request.to,)
         return {"told": list(await self._member.runner.tell(to, request.kind, request.text.encode()))}

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.messages import Encrypted

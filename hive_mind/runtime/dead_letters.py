@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hive_mind.bus import dead_letters
-from hive_mind.bus.base import DEAD_LETTERS_SHOWN, BusAdmin, DeadLetter, QueueState
+from hive_mind.bus import DEAD_LETTERS_SHOWN, BusAdmin, DeadLetter, QueueState, dead_letters
 from hive_mind.bus.dead_letters import DeadLetterFile, Files, is_of_a_node
 from hive_mind.errors import InvalidInput
 

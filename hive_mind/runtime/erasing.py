@@ -16,7 +16,7 @@ from typing import Protocol, cast
 import msgspec
 
 from hive_mind import backends
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.bus.dead_letters import SUFFIX, DeadLetterFile
 from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.hive.policy.admission import erased_key
@@ -31,7 +31,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.safe_files import abandoned, being_written, remove_abandoned, remove_passed
 from hive_mind.sqlite import lock_path
-from hive_mind.store.base import FactStore
+from hive_mind.store import FactStore
 
 _log = logging.getLogger(__name__)
 

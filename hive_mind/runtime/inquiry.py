@@ -26,7 +26,7 @@ from hive_mind.model.query import Hit, Method, Query
 from hive_mind.runtime.replies import answer_reply, fact_reply, hit_reply
 
 if TYPE_CHECKING:
-    from hive_mind.bus.base import DeadLetter
+    from hive_mind.bus import DeadLetter
     from hive_mind.judge.items import Decision, ItemView
     from hive_mind.memory.distributed import DistributedCognitiveMemory
     from hive_mind.runtime.dead_letters import HiveLetters
@@ -390,7 +390,7 @@ class BusCalls(AskedAgent):
         return {"count": await self._dead_letters().drop(request.letters)}
 
     def _dead_letters(self) -> "HiveLetters":
-        from hive_mind.bus.base import admin_of
+        from hive_mind.bus import admin_of
         from hive_mind.runtime.dead_letters import HiveLetters
 
         runner = self._member.runner

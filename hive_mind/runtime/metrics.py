@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hive_mind.bus.base import OTHER_PROGRAM, BusHealth
+from hive_mind.bus import OTHER_PROGRAM, BusHealth
 from hive_mind.errors import BackendError, BackendNotInstalled
 from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hive_mind.bus.base import (
+from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
     DRAIN_S,
     PUBLISH_TIMEOUT_S,
@@ -40,7 +40,7 @@ _DURABLE, _LIVE = "durable:", "live:"
 
 
 class Routed:
-    """See `bus.base.EventBus`. It owns both, and closes them."""
+    """See `bus.EventBus`. It owns both, and closes them."""
 
     def __init__(self, durable: EventBus, live: EventBus) -> None:
         self._durable, self._live = durable, live
@@ -205,7 +205,7 @@ def encrypted(bus: EventBus, cipher: Cipher, refused: Counter[str]) -> EventBus:
 
 
 class EncryptedBus:
-    """See `bus.base.EventBus`."""
+    """See `bus.EventBus`."""
 
     def __init__(self, bus: EventBus, cipher: Cipher, refused: Counter[str]) -> None:
         self._bus, self._cipher, self._refused = bus, cipher, refused

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from hive_mind import backends
-from hive_mind.credentials.base import CredentialStore, FileKey, GivenKey, KeyPlace, KeyringKey, Secret, is_name
+from hive_mind.credentials import CredentialStore, FileKey, GivenKey, KeyPlace, KeyringKey, Secret, is_name
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.regex import regex

@@ -15,9 +15,9 @@ from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.reader import Reader
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.opening import NewVectorArm, OpenStore
@@ -29,7 +29,7 @@ from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, database_path, is_kept, ledger_path, secret
-from hive_mind.store.base import FactStore
+from hive_mind.store import FactStore
 
 if TYPE_CHECKING:
     from hive_mind.cognition.budget import Budget

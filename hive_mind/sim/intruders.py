@@ -13,7 +13,7 @@ from functools import partial
 
 import msgspec
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.identity import KeySeal

@@ -12,7 +12,7 @@ revocations to everybody.
 from collections import Counter, deque
 from hashlib import blake2b
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.identity import (
     KEY_BYTES,

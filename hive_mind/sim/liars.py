@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import numpy as np
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Event, Now, Received, Send, Tick
 from hive_mind.hive.node import HiveNode

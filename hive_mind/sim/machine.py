@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Event, Now, Put, Record, Tick
 from hive_mind.hive.node import HiveNode

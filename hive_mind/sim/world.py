@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import (
     Acknowledge,

@@ -16,7 +16,7 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import vector_key
-from hive_mind.store.base import Change, FactStore, Link, Narrow, WriteBatch, already_there, check, no_end, not_there
+from hive_mind.store import Change, FactStore, Link, Narrow, WriteBatch, already_there, check, no_end, not_there
 
 _T = TypeVar("_T")
 

@@ -9,7 +9,7 @@ from threading import Timer
 
 import pytest
 
-from hive_mind.credentials.base import new_key
+from hive_mind.credentials import new_key
 from hive_mind.installation import command_for_extra
 from tests.acceptance.hive_mind_command import HiveMind
 

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from hive_mind.credentials.base import new_key
+from hive_mind.credentials import new_key
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, Envelope, EventBus
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, Envelope, EventBus
 from hive_mind.devbroker import BrokerThread
 from hive_mind.devbroker.broker import BrokerSettings
 from tests.acceptance.hive_mind_command import HiveMind, manifest_of

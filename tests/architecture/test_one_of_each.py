@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from hive_mind import FleetPlan, Settings, open_fleet
-from hive_mind.bus.base import BusAdmin, EventBus
+from hive_mind.bus import BusAdmin, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Effect, Event, Now, Received
 from hive_mind.hive.node import HiveNode

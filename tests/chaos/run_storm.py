@@ -29,7 +29,7 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
 from tests.chaos.fleet_storm import FLEET, FleetStorm, main

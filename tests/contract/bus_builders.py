@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from hive_mind import backends
-from hive_mind.bus.base import DeadLetter, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
+from hive_mind.bus import DeadLetter, Delivery, Envelope, EventBus, Inbox, Subscription, type_of
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.errors import BackendError
 from hive_mind.model.messages import Message, Receipt

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, Subscription
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import BusSettings, Subscription
 from tests.contract.bus_builders import Listener
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.bus.memory import MemoryBus
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Held, Now, Promotion
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology.spec import SPECS, TopologyName
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.ranking.vector import ExactVectors

@@ -12,8 +12,7 @@ import hypothesis
 import msgspec
 from hypothesis import HealthCheck, settings
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus import Envelope, codec, type_of
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import EPOCH_MAX
 from hive_mind.hive.topology.log import pack as packed

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.bus.base import EVERYONE, BusCapabilities, BusHealth, Envelope, EventBus, Inbox, Subscription
+from hive_mind.bus import EVERYONE, BusCapabilities, BusHealth, Envelope, EventBus, Inbox, Subscription
 from hive_mind.hive.effects import Effect, Event, Now, Put, Received
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings

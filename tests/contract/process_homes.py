@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Held, Promotion, Retracted
 from hive_mind.runtime.members.member import RunningMember

@@ -6,9 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from hive_mind.bus import redis
+from hive_mind.bus import BusSettings, Subscription, redis
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus
 from tests.contract.bus_builders import Listener
 from tests.servers.redis_server import RedisServer

@@ -10,7 +10,7 @@ from hive_mind import backends
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id, fact_id
-from hive_mind.store.base import FactStore, Vector
+from hive_mind.store import FactStore, Vector
 
 Scenario = Callable[[FactStore], Awaitable[None]]
 

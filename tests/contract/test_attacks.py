@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hive_mind import backends
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.seal import sealed, sealed_head

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from hive_mind.bus.base import EVERYONE, BusAdmin, Envelope
+from hive_mind.bus import EVERYONE, BusAdmin, Envelope
 from hive_mind.bus.codec import encode
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, Receipt, Replicate

@@ -1,6 +1,6 @@
 """Every bus that outlives its members: who was away, or fell, finds what was sent meanwhile, and nothing twice."""
 
-from hive_mind.bus.base import EVERYONE, BusCapabilities
+from hive_mind.bus import EVERYONE, BusCapabilities
 from tests.contract.bus_builders import World, only_where, texts
 
 

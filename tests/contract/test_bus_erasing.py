@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hive_mind import backends
-from hive_mind.bus.base import Envelope, admin_of
+from hive_mind.bus import Envelope, admin_of
 from hive_mind.bus.servicebus.admin import taken_off
 from hive_mind.model.messages import Receipt
 from tests.contract.bus_builders import World, only_where, texts

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, EventBus
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, ConfigError
 from tests.contract.bus_builders import Scenario, World, needs, published, text
 from tests.contract.buses.base import BaseHarness

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from hive_mind.bus.base import EVERYONE, Delivery, Envelope
+from hive_mind.bus import EVERYONE, Delivery, Envelope
 from tests.contract.bus_builders import Listener, World, published, text
 from tests.contract.buses.base import BaseHarness
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hive_mind.bus.base import Envelope, EventBus
+from hive_mind.bus import Envelope, EventBus
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology.base import Topology
 from hive_mind.journal.memory import MemoryJournal

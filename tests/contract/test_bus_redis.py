@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.bus import redis
-from hive_mind.bus.base import EVERYONE, Traffic
+from hive_mind.bus import EVERYONE, Traffic, redis
 from hive_mind.bus.redis import keys, reader, wire
 from hive_mind.errors import BackendUnavailable
 from tests.contract.bus_builders import envelope, texts

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hive_mind.bus.base import ATTEMPTS_MAX, EVERYONE
+from hive_mind.bus import ATTEMPTS_MAX, EVERYONE
 from hive_mind.bus.redis import RedisBus, admin, keys, reader, wire
 from hive_mind.errors import InvalidInput
 from tests.contract.bus_builders import envelope, letter_text, text, texts

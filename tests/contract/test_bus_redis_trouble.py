@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.bus.base import EVERYONE
+from hive_mind.bus import EVERYONE
 from hive_mind.bus.redis import keys, outgoing, reader, wire
 from hive_mind.errors import BackendThrottled, BackendUnavailable
 from tests.contract.bus_builders import envelope

@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 
 from hive_mind import backends
+from hive_mind.bus import BrokerVitals, BusSettings, Subscription
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BrokerVitals, BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus, admin
 from hive_mind.bus.redis.wire import ServerAddress, Wire
 from tests.servers.redis_server import RedisOptions, RedisServer

@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from hive_mind.bus.base import EVERYONE, BusAdmin, Delivery
+from hive_mind.bus import EVERYONE, BusAdmin, Delivery
 from hive_mind.bus.codec import encode
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.runtime.keys import KeyFolder

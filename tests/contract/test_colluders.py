@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, EventBus
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.policy.admission import rating_key
 from hive_mind.model.content import Candidate

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.credentials.base import CREDENTIALS_MAX, CredentialStore
+from hive_mind.credentials import CREDENTIALS_MAX, CredentialStore
 from hive_mind.errors import InvalidInput
 from tests.unit.credentials.stores import revealed, store_in
 

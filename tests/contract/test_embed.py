@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from tests.loops import InLoop, opened
 from tests.servers.openai_compatible import OpenAICompatibleServer
 

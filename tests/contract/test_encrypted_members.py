@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 import redis as client
 
-from hive_mind.bus.base import EventBus
+from hive_mind.bus import EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.runtime.buses import open_bus
 from hive_mind.runtime.keys import KeyFolder, Proof

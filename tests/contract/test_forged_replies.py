@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from hive_mind.bus.base import Envelope, EventBus
+from hive_mind.bus import Envelope, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.replication.gossip import GossipSettings

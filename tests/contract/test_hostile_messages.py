@@ -12,8 +12,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import EVERYONE, UNREADABLE_BYTES_MAX, Envelope, EventBus, Key, key_of, type_of
+from hive_mind.bus import EVERYONE, UNREADABLE_BYTES_MAX, Envelope, EventBus, Key, codec, key_of, type_of
 from hive_mind.bus.dead_letters import LETTERS_MAX
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.bus.redis import RedisBus, keys

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Delete, Put, Record, SetAside
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 from tests.loops import InLoop, opened
 
 

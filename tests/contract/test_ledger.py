@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger, Page
+from hive_mind.ledger import BODY_MAX_BYTES, Ledger, Page
 from hive_mind.model.entry import Entry, Head
 from tests.loops import InLoop, opened
 

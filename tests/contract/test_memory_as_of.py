@@ -14,7 +14,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.erasure import erasure_of
 from hive_mind.model.query import METHODS, Method, Query
-from hive_mind.store.base import ReviseFact
+from hive_mind.store import ReviseFact
 from tests.builders import FIRST_US, BagOfWords, Home, found, said
 from tests.contract.scenarios_of_agents import among
 

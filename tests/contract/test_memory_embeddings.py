@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query

@@ -12,7 +12,7 @@ from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.ids import fact_id
-from hive_mind.store.base import (
+from hive_mind.store import (
     AddEntity,
     AddEpisode,
     AddFact,

@@ -10,8 +10,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Relation, Sharing
-from hive_mind.store import memory
-from hive_mind.store.base import (
+from hive_mind.store import (
     AddEntity,
     AddEpisode,
     AddFact,
@@ -22,6 +21,7 @@ from hive_mind.store.base import (
     PutVector,
     ReviseFact,
     SetMeta,
+    memory,
 )
 from tests.contract.store_builders import episode, everything, fact, vector
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from hive_mind.credentials.base import CredentialStore
+from hive_mind.credentials import CredentialStore
 from tests.unit.credentials.stores import revealed, store_in
 
 NAMES = 10

@@ -15,8 +15,7 @@ import numpy as np
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.store import sqlite
-from hive_mind.store.base import AddEpisode, AddFact, Change, Link, PutVector, ReviseFact
+from hive_mind.store import AddEpisode, AddFact, Change, Link, PutVector, ReviseFact, sqlite
 from hive_mind.store.sqlite import problems, record
 from hive_mind.store.sqlite.reading import RecordReader
 from tests.crash.workloads import COUNTER, MODEL, RecordWorkload, State, difference

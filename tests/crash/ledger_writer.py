@@ -12,8 +12,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from hive_mind.ledger import sqlite
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, sqlite
 from hive_mind.model.entry import Entry
 
 # A write-back every few dozen appends, so that many of the kills can hit one.

@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind import Settings, open_agent
 from hive_mind.runtime.calls import AgentCalls
-from hive_mind.store.base import Change
+from hive_mind.store import Change
 from hive_mind.store.sqlite import SqliteStore
 
 AGENT = "ada"

@@ -15,8 +15,7 @@ from hive_mind.errors import BackendError
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import fact_id
-from hive_mind.store import sqlite
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector, ReviseFact, SetMeta
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, FactStore, Link, PutVector, ReviseFact, SetMeta, sqlite
 from hive_mind.store.sqlite import problems
 from hive_mind.store.sqlite.reading import repair
 from tests.sampled import usually

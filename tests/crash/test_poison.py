@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus import Envelope, type_of
 from hive_mind.bus.dead_letters import DeadLetterFile, file_of
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendError

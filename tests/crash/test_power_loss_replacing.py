@@ -13,8 +13,7 @@ import pytest
 from hive_mind.errors import HiveError
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
-from hive_mind.store import sqlite
-from hive_mind.store.base import AddFact
+from hive_mind.store import AddFact, sqlite
 from tests.chance import seed_of_this_run
 from tests.crash.disk_model import Disk
 from tests.crash.disk_trace import Change, append_to_trace, compiled, compiler, existing, read_trace, run_traced

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind import CognitiveMemory
-from hive_mind.bus.base import admin_of
+from hive_mind.bus import admin_of
 from hive_mind.bus.redis import keys
 from hive_mind.errors import HiveError
 from hive_mind.runtime.workers import agents as worker_agents

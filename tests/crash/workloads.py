@@ -22,8 +22,8 @@ from hive_mind.ledger import sqlite as ledgers
 from hive_mind.model.content import Episode
 from hive_mind.model.entry import Entry
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta
 from hive_mind.store import sqlite as records
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, DropVectors, Link, PutVector, ReviseFact, SetMeta
 from hive_mind.store.sqlite import record
 from hive_mind.store.sqlite.reading import RecordReader
 

@@ -18,8 +18,7 @@ from hive_mind.agents.runs.run_tools import RunFiles
 from hive_mind.agents.runs.shared_values import VALUES
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.model.entry import Entry

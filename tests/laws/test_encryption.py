@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus import Envelope, codec, type_of
 from hive_mind.errors import BackendUnavailable
 from hive_mind.identity import Certificate, PrivateKey
 from hive_mind.identity.epochs import LOCKED, OVERHEAD_BYTES, PLAIN, UNREADABLE, Cipher, EpochKeys, handed_out

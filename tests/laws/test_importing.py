@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.memory.transfer.importing import BEGUN_KEY, Imported, Unindexed, import_all
@@ -18,7 +18,7 @@ from hive_mind.memory.transfer.transfer import write_records
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import episode_id, fact_id
-from hive_mind.store.base import Change, FactStore
+from hive_mind.store import Change, FactStore
 from hive_mind.store.memory import MemoryStore
 from tests.builders import BagOfWords, Home, run
 

@@ -11,7 +11,7 @@ from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import DECIDED, OPENED, REOPENED, Decision, Item, folded, stream_of
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 
 ITEM = Item(id="i", kind="question", agent="a", subject="s", title="?", opened_ms=1)
 decisions = st.builds(Decision, item=st.just("i"), action=st.sampled_from(JudgmentAction), by=st.sampled_from(["x", "y", "z"]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hive_mind import backends
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.entry import Entry, Head
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from hive_mind.credentials.base import VALUE_CHARACTERS_MIN, Secret, reference_to
+from hive_mind.credentials import VALUE_CHARACTERS_MIN, Secret, reference_to
 from hive_mind.credentials.redaction import Redaction
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)

@@ -16,7 +16,7 @@ PACKAGE = Path(hive_mind.__file__).parent
 OF_NO_TEXT = {
     "agents/workers/__init__.py",
     "backends.py",
-    "bus/base.py",
+    "bus/__init__.py",
     "bus/redis/keys.py",
     "cli/app.py",
     "cli/running.py",

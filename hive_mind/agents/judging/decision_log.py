@@ -36,7 +36,7 @@ from hive_mind.judge.calibration import (
 from hive_mind.judge.items import DECIDED, NOBODY, PREFIX, REOPENED, ItemView, stream_of
 from hive_mind.judge.judgment import FACT, Judged, JudgeSettings, JudgmentAction, ModelReviewConfig, Precedent
 from hive_mind.judge.rules import chosen
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.model.ids import judgment_id

@@ -18,7 +18,7 @@ from hive_mind.hive.effects import Delete, Put, Record
 from hive_mind.hive.replication.reliable_channels import Act, IncomingMessage
 from hive_mind.judge.items import COMMENTED, ITEM_MAX_BYTES, OPENED, PREFIX, Decision, Item, check, value_of
 from hive_mind.judge.judgment import DeskConfig
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.decoding import json_decoder, msgpack_decoder
 from hive_mind.model.entry import Entry
 

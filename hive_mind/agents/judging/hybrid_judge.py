@@ -25,7 +25,7 @@ from hive_mind.goals.goal import Check, Goal
 from hive_mind.judge.judgment import CONFIDENCE_THRESHOLD, Judged, JudgeSettings, Judgment, JudgmentAction, ReviewConfig, Signal
 from hive_mind.judge.pipeline import CUSTOM, MODEL, RULES, Case, Need, is_for_a_person, next_judgment
 from hive_mind.judge.rules import RuleSet
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.model.ids import judgment_id
 from hive_mind.runs.spec import NodeSpec, WorkerSpec

@@ -30,7 +30,7 @@ from hive_mind.judge.calibration import TARGET, JudgeTally
 from hive_mind.judge.items import NOBODY, ItemView
 from hive_mind.judge.judgment import DeskConfig, JudgeSettings, JudgmentAction, ReviewConfig
 from hive_mind.judge.rules import KIND, RulesAtWork, Trial, key_of, known, taken_back, tried, value_of
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry

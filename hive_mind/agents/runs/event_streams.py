@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.runs import shown_url
 
 EVENT_BYTES_MAX = 1 << 20

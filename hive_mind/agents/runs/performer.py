@@ -24,13 +24,13 @@ from hive_mind.agents.runs.run_tools import NOTHING, RunFiles, RunTools, spec_of
 from hive_mind.agents.runs.shared_values import FleetValues, SharedValues
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.cognition.budget import usd_of
-from hive_mind.credentials.base import Secret
+from hive_mind.credentials import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.goals import GENERAL
 from hive_mind.judge.items import Item, ItemKind, fitted
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel, OnText, Usage
 from hive_mind.model.content import Message, Reply, Turn
 from hive_mind.model.ids import item_id

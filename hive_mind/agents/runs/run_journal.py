@@ -25,7 +25,7 @@ from hive_mind.clocks import time_text, wall_clock_ms
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.items import stream_of
-from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
+from hive_mind.ledger import BODY_MAX_BYTES, Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry, Head
 from hive_mind.regex import regex

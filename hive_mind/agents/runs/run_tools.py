@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.credentials.base import Secret
+from hive_mind.credentials import Secret
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Arguments, ToolCall, ToolSpec

@@ -14,7 +14,7 @@ from msgspec import Struct
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.admission import state_key
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import Scope

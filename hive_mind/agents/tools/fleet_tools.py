@@ -13,7 +13,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.judge.capability import can_handle, chosen
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.runs.accepted import begun
 from hive_mind.runs.spec import kept
 from hive_mind.runs.state import RunState

@@ -18,9 +18,7 @@ from functools import partial, reduce
 from operator import itemgetter
 from typing import TypeVar
 
-from hive_mind.bus import codec
-from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import (
+from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
     DRAIN_S,
     EVERYONE,
@@ -37,7 +35,9 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
     Watch,
+    codec,
 )
+from hive_mind.bus.address import BusAddress
 from hive_mind.bus.eventhubs.clients import (
     AROUND_BYTES,
     BACKEND,

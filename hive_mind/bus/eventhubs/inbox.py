@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from hive_mind.bus.base import OTHER_PROGRAM, Delivery, Envelope, Key, Subscription, key_of
+from hive_mind.bus import OTHER_PROGRAM, Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.reader import SequencedEvent, Unreadable
 from hive_mind.bus.mailbox import Mailbox
 from hive_mind.errors import BackendError

@@ -21,8 +21,7 @@ from typing import Any, Protocol
 
 from azure.eventhub import EventData, EventHubConsumerClient
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
+from hive_mind.bus import UNREADABLE_BYTES_MAX, Envelope, codec
 from hive_mind.bus.eventhubs.clients import (
     BACKEND,
     Clients,

@@ -18,8 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 
-from hive_mind.bus.address import BusAddress, refuse_plaintext
-from hive_mind.bus.base import (
+from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
     DRAIN_S,
     EVERYONE,
@@ -38,6 +37,7 @@ from hive_mind.bus.base import (
     Traffic,
     key_of,
 )
+from hive_mind.bus.address import BusAddress, refuse_plaintext
 from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.redis import admin, keys
 from hive_mind.bus.redis.admin import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, scrub, trim

@@ -23,8 +23,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from hive_mind.bus import ATTEMPTS_MAX, BRIEF_S, BrokerVitals, BusCapabilities, BusSettings, DeadLetter, Envelope, QueueState
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import ATTEMPTS_MAX, BRIEF_S, BrokerVitals, BusCapabilities, BusSettings, DeadLetter, Envelope, QueueState
 from hive_mind.bus.codec import dead_letter, decode
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.keys import Group

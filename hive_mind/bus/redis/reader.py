@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from hive_mind.bus.base import Delivery, Subscription
+from hive_mind.bus import Delivery, Subscription
 from hive_mind.bus.codec import decode
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys

@@ -30,8 +30,8 @@ from redis.exceptions import (
     ResponseError,
 )
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 

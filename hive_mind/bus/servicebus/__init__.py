@@ -25,9 +25,7 @@ from dataclasses import replace
 from functools import reduce
 from weakref import WeakKeyDictionary
 
-from hive_mind.bus import codec
-from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import (
+from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
     DRAIN_S,
     PUBLISH_TIMEOUT_S,
@@ -40,7 +38,9 @@ from hive_mind.bus.base import (
     QueueState,
     Subscription,
     Watch,
+    codec,
 )
+from hive_mind.bus.address import BusAddress
 from hive_mind.bus.servicebus.account import (
     NAME,
     Account,

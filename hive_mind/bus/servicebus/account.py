@@ -26,10 +26,9 @@ from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, Servi
 from azure.servicebus import exceptions as sdk
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-from hive_mind.bus import codec
+from hive_mind.bus import BRIEF_S, EVERYONE, BusSettings, Envelope, Key, codec, key_of
 from hive_mind.bus._azure import credential_of
 from hive_mind.bus.address import AZURE, BusAddress
-from hive_mind.bus.base import BRIEF_S, EVERYONE, BusSettings, Envelope, Key, key_of
 from hive_mind.errors import (
     BackendError,
     BackendNotInstalled,

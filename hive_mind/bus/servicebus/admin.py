@@ -23,8 +23,8 @@ from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.aio.management import ServiceBusAdministrationClient
 from azure.servicebus.management import CorrelationRuleFilter
 
+from hive_mind.bus import UNREADABLE_BYTES_MAX, BusSettings, DeadLetter, Envelope
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import UNREADABLE_BYTES_MAX, BusSettings, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import (
     NAME,
     TARGET,

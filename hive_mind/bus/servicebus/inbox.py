@@ -26,8 +26,7 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
+from hive_mind.bus import EVERYONE, BusHealth, BusSettings, Delivery, Subscription, codec
 from hive_mind.bus.mailbox import Mailbox
 from hive_mind.bus.servicebus.account import (
     CLOSE_S,

@@ -23,7 +23,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
-    from hive_mind.embed.base import Embedder
+    from hive_mind.embed import Embedder
     from hive_mind.retrieval import Golden, GoldenQuery, RetrievalConfig
     from hive_mind.retrieval.index import CollectionIndex
     from hive_mind.retrieval.measuring.evaluation import Bench

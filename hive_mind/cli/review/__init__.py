@@ -22,7 +22,7 @@ from hive_mind.runtime.settings import Settings, ledger_path
 if TYPE_CHECKING:
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.judge.items import ItemView
-    from hive_mind.ledger.base import Ledger
+    from hive_mind.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 
 if TYPE_CHECKING:
-    from hive_mind.ledger.base import Ledger
+    from hive_mind.ledger import Ledger
 
 _HELP = "List, inspect, resume and cancel the runs of an agent."
 

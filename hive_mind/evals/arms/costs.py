@@ -19,8 +19,8 @@ from typing import TypeVar, get_args
 
 from msgspec.structs import replace
 
-from hive_mind.bus.base import EVERYONE, Envelope
-from hive_mind.embed.base import Embedder
+from hive_mind.bus import EVERYONE, Envelope
+from hive_mind.embed import Embedder
 from hive_mind.evals.arms import ArmResult, Cost, facts_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Learned

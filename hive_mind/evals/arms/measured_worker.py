@@ -20,9 +20,9 @@ from hive_mind import backends
 from hive_mind.api.replies import Nothing
 from hive_mind.api.request import Register, Request
 from hive_mind.api.requests import PROGRAMS, REQUESTS, Limit
+from hive_mind.bus import BusSettings, EventBus, Traffic, type_of
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus, Traffic, type_of
-from hive_mind.embed.base import Matrix
+from hive_mind.embed import Matrix
 from hive_mind.evals.arms.costs import is_caused, is_of_question, weight_of
 from hive_mind.model.content import Candidate
 from hive_mind.model.messages import Message

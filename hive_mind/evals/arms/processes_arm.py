@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hive_mind.control.platforms import Platform, Running, local
 from hive_mind.control.surroundings import Patience, until
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.evals.arms import STORE_BATCH, ArmResult, Cost, Means, candidate_of, facts_of, lessons, worded
 from hive_mind.evals.arms.costs import prepare

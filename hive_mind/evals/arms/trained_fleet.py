@@ -17,7 +17,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, documents_by_fact, facts_of, keep, lessons, names_of
 from hive_mind.evals.arms.costs import Learning, Scales, outcome_of, prepare, weight_of

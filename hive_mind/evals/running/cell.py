@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answering import FILE as TOKENS
 from hive_mind.evals.answering import Answerer, GivenAnswer, ModelJudge, RunBudget, fact_judge, open_answerer, since

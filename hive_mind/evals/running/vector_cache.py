@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed.base import Embedder, Matrix
+from hive_mind.embed import Embedder, Matrix
 from hive_mind.evals.arms import Progress, candidate_of, worded
 from hive_mind.evals.datasets import Dataset
 from hive_mind.memory.intake import new_fact

@@ -27,7 +27,7 @@ from hive_mind.memory.transfer.transfer import Examination, Examined, Lines, Rec
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.fact import Fact
-from hive_mind.store.base import AddEpisode, Change, FactStore, Link, SetMeta
+from hive_mind.store import AddEpisode, Change, FactStore, Link, SetMeta
 
 BEGUN_KEY = "import.begun"
 """Where a database keeps how far an import came that was not finished."""

@@ -28,7 +28,7 @@ from hive_mind.model.decoding import converted, is_utf8, json_decoder
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, Relation, Sharing
 from hive_mind.model.ids import ID_CHARACTERS, canonical, episode_id, fact_id
-from hive_mind.store.base import AddEpisode, Change, FactStore, Link
+from hive_mind.store import AddEpisode, Change, FactStore, Link
 
 # Beyond, an export that is made at one moment waits on disk until it is fetched.
 EXPORT_IN_RAM_BYTES = 8 << 20

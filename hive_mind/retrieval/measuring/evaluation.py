@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 import hive_mind
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.measure import SEED
 from hive_mind.retrieval import Golden, GoldenQuery, RetrievalConfig, Split, writable, write_whole

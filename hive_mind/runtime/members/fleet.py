@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from hive_mind import backends
+from hive_mind.bus import BusSettings, EventBus
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings

@@ -47,7 +47,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.workers.config import HiveConfig, founded
 from hive_mind.safe_files import REPLACED, UNFINISHED, sync_file, sync_folder
-from hive_mind.store.base import AddFact, FactStore
+from hive_mind.store import AddFact, FactStore
 
 
 @dataclass(frozen=True, slots=True)

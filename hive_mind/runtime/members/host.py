@@ -16,9 +16,9 @@ from typing import Generic, TypeVar, cast
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
-from hive_mind.bus.base import EventBus
+from hive_mind.bus import EventBus
 from hive_mind.bus.dead_letters import file_of
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import HiveError
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import Membership
@@ -28,7 +28,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.identity import KeySeal
 from hive_mind.identity.epochs import Cipher, Signing
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.opening import Closable, opening

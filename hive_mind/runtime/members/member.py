@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
-from hive_mind.bus.base import BrokerVitals
+from hive_mind.bus import BrokerVitals
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError
 from hive_mind.hive.effects import Delete, Now, Put, Record
 from hive_mind.hive.member import Member

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hive_mind.bus.base import LetterBox, Subscription
+from hive_mind.bus import LetterBox, Subscription
 from hive_mind.hive.effects import Now
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
@@ -27,7 +27,7 @@ _SUBSCRIPTION = Subscription(HIVE, "")
 class RunnerSettings:
     """`ask_deadline_ms`: an answer comes by then, complete or not. Raise it for slow members; every silent one costs that long.
 
-    The rest is what `bus.base.Subscription` says.
+    The rest is what `bus.Subscription` says.
     """
 
     hive: str = HIVE

@@ -20,13 +20,13 @@ from typing import Protocol
 import msgspec
 
 from hive_mind import tracing
-from hive_mind.bus.base import Delivery, Envelope, correlation_of, type_of
+from hive_mind.bus import Delivery, Envelope, correlation_of, type_of
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.hive.effects import Acknowledge, Effect, Now, Outcome, Record, SearchLocal
 from hive_mind.hive.performer import Performer, Ports
 from hive_mind.identity.epochs import Signing
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 from hive_mind.model.messages import LIVE, Message, SearchReply, SearchRequest
 from hive_mind.runtime.logs import hop
 from hive_mind.runtime.node import Clock

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from hive_mind import tracing
-from hive_mind.bus.base import Delivery, Envelope, Inbox
+from hive_mind.bus import Delivery, Envelope, Inbox
 from hive_mind.bus.dead_letters import hand_of
 from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 
-from hive_mind.bus.base import Envelope, EventBus, Instant
+from hive_mind.bus import Envelope, EventBus, Instant
 from hive_mind.errors import BackendThrottled, BackendTimeout, BackendUnavailable, HiveError
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, get_args
 
 from hive_mind import tracing
-from hive_mind.bus.base import DRAIN_S, BusHealth, Envelope, EventBus, Inbox
+from hive_mind.bus import DRAIN_S, BusHealth, Envelope, EventBus, Inbox
 from hive_mind.bus.dead_letters import DeadLetterFile
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import (
@@ -33,7 +33,7 @@ from hive_mind.hive.effects import (
 )
 from hive_mind.hive.replication.resettlement import with_damage_set_aside
 from hive_mind.identity.epochs import Signing
-from hive_mind.journal.base import Journal
+from hive_mind.journal import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.runtime.node import Clock, Figures, RunnerSettings, system_clock
 from hive_mind.runtime.node.effect_executor import SUFFIX, Cause, EffectExecutor, Envelopes, InHand, SharedListener

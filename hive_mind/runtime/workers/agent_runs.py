@@ -18,7 +18,7 @@ import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.credentials.redaction import Redaction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.members.member import RunningMember

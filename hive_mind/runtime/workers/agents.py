@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import OnEvent
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.memory.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls

@@ -25,7 +25,7 @@ from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms.reading import text_of as text_of_file
 from hive_mind.judge.judgment import JudgeSettings
 from hive_mind.judge.rules import EvaluationRule
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import ToolSpec

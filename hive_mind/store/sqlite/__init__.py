@@ -20,7 +20,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
-from hive_mind.store.base import Change, FactStore, Link, Narrow, check
+from hive_mind.store import Change, FactStore, Link, Narrow, check
 from hive_mind.store.sqlite.reading import Part, Reading, RecordReader, backup, problems, repair, restore
 from hive_mind.store.sqlite.record import Health, RecordFile, RecordView, aside_of
 from hive_mind.store.sqlite.rows import EPISODE, FACT, FORMAT, NodeRow

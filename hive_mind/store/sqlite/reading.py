@@ -28,7 +28,7 @@ from hive_mind.safe_files import private_folder, replacing
 from hive_mind.sqlite import log_path, mend, replace_database
 from hive_mind.sqlite.file import connect_for_reading, create, owned, remove, transaction, translating, unreadable
 from hive_mind.sqlite.log import Value, refuse_damaged_log, rows
-from hive_mind.store.base import Link, Narrow
+from hive_mind.store import Link, Narrow
 from hive_mind.store.sqlite.rows import (
     EDGE_TOTAL,
     FACT,

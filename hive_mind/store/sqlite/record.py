@@ -33,7 +33,7 @@ from hive_mind.safe_files import is_locked
 from hive_mind.sqlite import lock_path, log_path
 from hive_mind.sqlite.file import File, connect_for_reading, owned, translating, unreadable
 from hive_mind.sqlite.log import read_log
-from hive_mind.store.base import Change, Link, SetMeta, WriteBatch, already_there, no_end, not_there
+from hive_mind.store import Change, Link, SetMeta, WriteBatch, already_there, no_end, not_there
 from hive_mind.store.sqlite.reading import Reading
 from hive_mind.store.sqlite.rows import (
     EDGE_TOTAL,

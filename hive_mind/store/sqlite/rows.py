@@ -25,7 +25,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import ID_CHARACTERS, episode_id, fact_id
 from hive_mind.sqlite.file import FileFormat
 from hive_mind.sqlite.log import Value
-from hive_mind.store.base import Narrow
+from hive_mind.store import Narrow
 
 FACT, EPISODE, ENTITY = 1, 2, 3
 KIND_NAMES = {FACT: "fact", EPISODE: "episode", ENTITY: "entity"}

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import BusSettings
 
 Fault = Literal[
     "drop", "restart", "down", "in_doubt", "throttle", "idle", "wrong_credential", "missing_entity", "forbidden", "bytes"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from azure.eventhub import EventData, EventHubProducerClient
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings
 from hive_mind.bus.eventhubs.clients import Event, pack
 from hive_mind.bus.eventhubs.inbox import partition_of
 from hive_mind.devbroker import KEY, BrokerThread

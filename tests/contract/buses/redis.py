@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import get_args
 
+from hive_mind.bus import BusSettings, Envelope
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings, Envelope
 from hive_mind.bus.codec import encode
 from hive_mind.bus.redis import keys
 from tests.contract.buses.base import BaseHarness, Fault

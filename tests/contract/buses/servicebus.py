@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, get_args
 
+from hive_mind.bus import BusSettings, Envelope
 from hive_mind.bus.address import BusAddress, address_of
-from hive_mind.bus.base import BusSettings, Envelope
 from hive_mind.bus.codec import encode
 from hive_mind.bus.servicebus.account import subscription_of, target_of_all
 from hive_mind.devbroker import BrokerThread

@@ -9,7 +9,7 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.scripted import Conversation, ScriptedModel
 from hive_mind.model.content import Reply, ToolCall
 from hive_mind.retry import RetrySettings

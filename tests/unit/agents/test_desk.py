@@ -12,7 +12,7 @@ from hive_mind.agents.desk import Decided, LedgerDesk
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import OPEN_MAX, Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.model.ids import item_id
 from tests.loops import InLoop, opened

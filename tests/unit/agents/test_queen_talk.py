@@ -14,8 +14,7 @@ from hive_mind.agents.tools.fleet_tools import FleetDirectory
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, ToolCall, Turn

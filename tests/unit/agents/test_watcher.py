@@ -14,8 +14,7 @@ from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox, ToolContext
 from hive_mind.tools.functions import tool

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from hive_mind.bus import eventhubs
+from hive_mind.bus import BusSettings, EventBus, eventhubs
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.devbroker import BrokerThread
 from tests.contract.bus_builders import Listener, threads_after
 from tests.contract.buses.eventhubs import PARTITIONS, collect_sockets

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import BusAddress, address_of, refuse_plaintext
-from hive_mind.bus.base import BusSettings
 from hive_mind.errors import InvalidInput
 
 

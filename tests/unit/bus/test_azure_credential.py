@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import DEVELOPMENT_KEY, address_of
-from hive_mind.bus.base import BusSettings
 from hive_mind.bus.eventhubs.clients import clients_for
 from hive_mind.bus.servicebus.account import account_of
 from hive_mind.devbroker.broker import KEY, KEY_NAME

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.bus.base import EVERYONE, Envelope, correlation_of, type_of
+from hive_mind.bus import EVERYONE, Envelope, correlation_of, type_of
 from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION, as_cloud_event, decode, encode
 from hive_mind.errors import WireError
 from hive_mind.model.messages import FactsReply, ListRequest, PoolRequest, Receipt

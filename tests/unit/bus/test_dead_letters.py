@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.bus import dead_letters
-from hive_mind.bus.base import DeadLetter, Envelope
+from hive_mind.bus import DeadLetter, Envelope, dead_letters
 from hive_mind.bus.dead_letters import DeadLetterFile, Refusal, drop, files_in, hand_of, listed, refusal, send_again, unreadable
 from tests.contract.bus_builders import envelope
 

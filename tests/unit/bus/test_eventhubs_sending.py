@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from azure.eventhub import EventHubConsumerClient
 
-from hive_mind.bus.base import EVERYONE
+from hive_mind.bus import EVERYONE
 from hive_mind.devbroker import BrokerThread
 from hive_mind.errors import BackendThrottled, MessageTooLarge
 from tests.contract.bus_builders import envelope, listener, texts

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus import dead_letters
+from hive_mind.bus import EVERYONE, Subscription, dead_letters
 from hive_mind.bus import mailbox as mailbox_module
-from hive_mind.bus.base import EVERYONE, Subscription
 from hive_mind.bus.dead_letters import DeadLetterFile, Refusal
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.errors import BackendError

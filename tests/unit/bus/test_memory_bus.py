@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.bus import memory
+from hive_mind.bus import BusSettings, correlation_of, memory, type_of
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, correlation_of, type_of
 from hive_mind.bus.memory import MemoryBus, Traffic
 from hive_mind.errors import BackendThrottled, BackendUnavailable
 from hive_mind.model.messages import FactsRequest, Message, Receipt

@@ -11,9 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hive_mind import backends
-from hive_mind.bus import dead_letters
+from hive_mind.bus import BusSettings, Delivery, dead_letters
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, Delivery
 from hive_mind.bus.codec import encode
 from hive_mind.bus.dead_letters import file_of, refusal
 from hive_mind.bus.redis import RedisBus, keys

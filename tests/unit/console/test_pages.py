@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.bus.dead_letters import refusal
 from hive_mind.console.rendering import brief
 from hive_mind.evals.experiments import Arm

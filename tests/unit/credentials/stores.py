@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hive_mind import backends
-from hive_mind.credentials.base import CredentialStore, FileKey, KeyPlace
+from hive_mind.credentials import CredentialStore, FileKey, KeyPlace
 from hive_mind.safe_files import write_whole
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.credentials.base import CredentialStore, FileKey, GivenKey, new_key
+from hive_mind.credentials import CredentialStore, FileKey, GivenKey, new_key
 from hive_mind.errors import BackendError, BackendNotInstalled, CredentialUnreadable, InvalidInput
 from hive_mind.safe_files import write_whole
 from tests.unit.credentials.stores import file_of, revealed, store_in

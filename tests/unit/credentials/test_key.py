@@ -10,7 +10,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
-from hive_mind.credentials.base import FileKey, GivenKey, KeyPlace, KeyringKey, new_key
+from hive_mind.credentials import FileKey, GivenKey, KeyPlace, KeyringKey, new_key
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, CredentialUnreadable
 from hive_mind.safe_files import write_whole
 from tests.unit.credentials.stores import revealed, store_in

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from hive_mind.credentials.base import VALUE_BYTES_MAX, Secret, checked_name, checked_value
+from hive_mind.credentials import VALUE_BYTES_MAX, Secret, checked_name, checked_value
 from hive_mind.errors import InvalidInput
 
 VALUE = "sw0rdfish-7"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
-from hive_mind.embed.base import rounded_unit_rows
+from hive_mind.embed import rounded_unit_rows
 from hive_mind.embed.sentence_transformers import BATCH_TEXTS, SentenceTransformersEmbedder
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendUnavailable
 

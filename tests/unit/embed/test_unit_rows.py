@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hive_mind.embed.base import distinct, rounded_unit_rows
+from hive_mind.embed import distinct, rounded_unit_rows
 
 FINITE = arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False))
 

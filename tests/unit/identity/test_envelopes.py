@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.identity import FORGED, REVOKED, UNKNOWN, UNSIGNED
 from hive_mind.identity.epochs import Signing
 from hive_mind.model import wire

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.ledger.base import Arrivals, Page, followed
+from hive_mind.ledger import Arrivals, Page, followed
 from hive_mind.model.entry import Entry
 
 ENTRY = Entry("step", b"", 0, "run/1", 0, 1)

@@ -8,7 +8,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import confirmed, new_fact, retracting, statement, superseding, take_in
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Relation
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Link, ReviseFact
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Link, ReviseFact
 from tests.builders import FIRST_US, fact, said
 
 EPISODE = Episode("e" * 32, "Text.", "ines", "", FIRST_US)

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.embed.base import Embedder
+from hive_mind.embed import Embedder
 from hive_mind.retrieval import Collection, Retrieval, RetrievalConfig
 from hive_mind.retrieval.index import CollectionIndex, open_index
 from hive_mind.retrieval.searching import QueryResult

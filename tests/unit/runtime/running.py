@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from hive_mind.bus.base import BusHealth, Envelope, EventBus, Subscription, type_of
+from hive_mind.bus import BusHealth, Envelope, EventBus, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendError, HiveError, MessageTooLarge
 from hive_mind.hive.effects import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus import Envelope, type_of
 from hive_mind.identity.epochs import LOCKED, PLAIN, UNREADABLE
 from hive_mind.model.messages import Encrypted, Receipt
 from hive_mind.runtime.keys import KeyFolder, Proof

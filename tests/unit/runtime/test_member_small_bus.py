@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hive_mind.bus import codec
-from hive_mind.bus.base import BusCapabilities, Envelope
+from hive_mind.bus import BusCapabilities, Envelope, codec
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.hive.trust.trust_book import rating_value

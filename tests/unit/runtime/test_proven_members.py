@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus import Envelope
 from hive_mind.errors import ConfigError
 from hive_mind.identity import PrivateKey
 from hive_mind.identity.epochs import Mode

@@ -1,6 +1,6 @@
 """What on a bus says something that is to be erased."""
 
-from hive_mind.bus.base import Envelope, type_of
+from hive_mind.bus import Envelope, type_of
 from hive_mind.model.messages import Encrypted, Message, Receipt
 from hive_mind.runtime.copies import quotes
 

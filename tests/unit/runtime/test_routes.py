@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from hive_mind.bus.base import DeadLetter, Envelope, Subscription, type_of
+from hive_mind.bus import DeadLetter, Envelope, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput
 from hive_mind.model.messages import (

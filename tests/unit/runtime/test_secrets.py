@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.credentials.base import Secret, new_key
+from hive_mind.credentials import Secret, new_key
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendUnavailable, CredentialUnreadable, InvalidInput
 from hive_mind.runtime.buses import purge, reach

@@ -8,7 +8,7 @@ from hive_mind import backends
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import entity_id, fact_id
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, FactStore, Link
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, FactStore, Link
 from hive_mind.store.graph import Graph
 from hive_mind.store.graph.questions import COLUMNS, Row, row_of
 from hive_mind.store.sqlite.reading import RecordReader

@@ -8,8 +8,7 @@ import pytest
 
 from hive_mind.errors import BackendError, DatabaseUnreadable
 from hive_mind.model.fact import Fact
-from hive_mind.store import sqlite
-from hive_mind.store.base import AddFact
+from hive_mind.store import AddFact, sqlite
 from tests.builders import fact
 from tests.chance import seed_of_this_run
 

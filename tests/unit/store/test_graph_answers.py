@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.ids import entity_id, fact_id
-from hive_mind.store.base import AddEpisode, AddFact, Link
+from hive_mind.store import AddEpisode, AddFact, Link
 from hive_mind.store.graph import Edge, Graph, Thing
 from tests.chance import seed_of_this_run
 from tests.unit.store.graph_builders import DERIVES, MENTIONS, REPLACES, a_fact, an_episode, facts, mentions, named, pump, written

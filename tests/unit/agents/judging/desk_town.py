@@ -12,7 +12,7 @@ from hive_mind.agents.judging.desk_pages import DeskExchange, DeskPage, DeskPage
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import Context, Decision, Item, ItemView
 from hive_mind.judge.judgment import DeskConfig, JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.ids import item_id
 
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE

@@ -15,7 +15,7 @@ from hive_mind.goals.goal import Goal, SuccessCriterion
 from hive_mind.judge.calibration import tally_of
 from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.entry import Entry
 from tests.loops import InLoop, opened

@@ -15,7 +15,7 @@ from hive_mind.hive.effects import Now
 from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.items import Decision, Item, ItemKind
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 PATIENCE_S = 60

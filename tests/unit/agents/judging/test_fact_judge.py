@@ -16,7 +16,7 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendTimeout, ConfigError
 from hive_mind.hive.effects import Now
 from hive_mind.judge.judgment import Judged, JudgeSettings, JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.llm.scripted import Reply, ScriptedModel
 from hive_mind.model.evidence import HiveFact, Provenance, Statement

@@ -13,7 +13,7 @@ from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.judge.calibration import Comparison, accepted
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgeSettings, JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.entry import Entry

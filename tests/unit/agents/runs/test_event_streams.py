@@ -14,8 +14,7 @@ from hive_mind.agents.runs.event_streams import EVENT_BYTES_MAX, EventReader, Se
 from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.agents.runs.run_keeper import Triggers
 from hive_mind.errors import BackendUnavailable
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.runs import TriggerConfig, shown_url
 from tests.servers.event_source import EventSource
 from tests.unit.agents.runs.test_triggers import keeper_over, runs_in

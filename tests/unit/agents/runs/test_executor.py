@@ -17,7 +17,7 @@ from hive_mind.agents.runs.run_journal import RunTaken, say_to
 from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.llm.base import Usage
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn

@@ -16,7 +16,7 @@ from hive_mind.agents.runs.run_journal import say_to
 from hive_mind.agents.runs.run_keeper import RunKeeper
 from hive_mind.agents.runs.shared_values import Values
 from hive_mind.errors import BackendError, InvalidInput
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger
 from hive_mind.model.content import Reply
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import Limits

@@ -11,8 +11,7 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import old_runs, prune, run_called, run_ids, say_to
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger import sqlite
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, sqlite
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox
 from tests.unit.agents.run_builders import decide_all

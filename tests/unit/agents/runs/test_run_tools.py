@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.agents.runs.run_tools import DELEGATE, RunFiles, RunTools, UsedCredentials
 from hive_mind.agents.tools.memory_tools import file_tools
-from hive_mind.credentials.base import Secret
+from hive_mind.credentials import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.content import ToolCall
 from hive_mind.runs.effects import ToolResult

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.shared_values import LedgerValues, SharedValues, Values
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger import memory, sqlite
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory, sqlite
 from hive_mind.model.content import Reply, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.runs.spec import Scope

@@ -15,8 +15,7 @@ from hive_mind.agents.runs.run_journal import RunJournal, document_of, health_of
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
 from hive_mind.retry import RetrySettings

@@ -10,8 +10,7 @@ from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal, say_to
 from hive_mind.agents.runs.run_keeper import RunKeeper, Triggers
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.runs import TriggerConfig, cron_due
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox

@@ -13,8 +13,7 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_keeper import RunKeeper, Saying
 from hive_mind.cli.runs.run_shown import Heard, StepPrinter
 from hive_mind.errors import BackendUnavailable
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.llm.base import OnText
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn

@@ -8,8 +8,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.queen_talk import HeardEvents
 from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import memory
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import ToolContext
 from tests.unit.agents.run_builders import decide_all, driven, parts_over, resumed, said, sets

@@ -8,7 +8,7 @@ import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 from azure.eventhub.amqp import AmqpAnnotatedMessage
 
-from hive_mind.bus.base import EVERYONE, Envelope, EventBus
+from hive_mind.bus import EVERYONE, Envelope, EventBus
 from hive_mind.bus.eventhubs import inbox as _eventhubs_inbox
 from hive_mind.bus.eventhubs.inbox import ConsumerState, partition_of
 from hive_mind.devbroker import BrokerThread

@@ -11,8 +11,8 @@ from azure.eventhub.exceptions import AuthenticationError, ConnectionLostError, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings
 from hive_mind.bus.eventhubs.clients import AROUND_BYTES, Event, clients_for, pack, translated, unpack
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, ConfigError
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.bus import BusSettings
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings
 from hive_mind.bus.servicebus.account import Account, account_of
 from hive_mind.errors import ConfigError
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ClientAuthenticationError, ResourceExistsError
 
-from hive_mind.bus import servicebus
+from hive_mind.bus import BusSettings, servicebus
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings
 from hive_mind.bus.servicebus import admin
 from hive_mind.bus.servicebus.account import Account, Missing, account_of
 from hive_mind.devbroker import BrokerThread

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hive_mind.bus.base import Key
+from hive_mind.bus import Key
 from hive_mind.bus.servicebus.account import (
     label_of,
     message_id_of,

@@ -14,9 +14,8 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from hive_mind.bus import servicebus
+from hive_mind.bus import BusSettings, Subscription, servicebus
 from hive_mind.bus.address import address_of
-from hive_mind.bus.base import BusSettings, Subscription
 from hive_mind.bus.servicebus.account import subscription_of, target_of_all
 from hive_mind.devbroker import BrokerThread
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable

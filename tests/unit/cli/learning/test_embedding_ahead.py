@@ -9,7 +9,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.embed.base import Matrix
+from hive_mind.embed import Matrix
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
 from hive_mind.runtime.texts import Document, Unreadable

@@ -13,7 +13,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.learning.learn import FolderWatcher
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.store.base import Change
+from hive_mind.store import Change
 from tests.builders import Home
 from tests.chance import seed_of_this_run
 from tests.unit.cli.learning.learner import learner_over

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hive_mind.embed.base import Embedder, Matrix
+from hive_mind.embed import Embedder, Matrix
 from hive_mind.evals.arms import ArmResult, Means
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Learned, Retrieval

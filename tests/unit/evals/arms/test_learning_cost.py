@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hive_mind.bus.base import EVERYONE, Envelope, type_of
+from hive_mind.bus import EVERYONE, Envelope, type_of
 from hive_mind.evals.arms.costs import Scales, memory_in_use, weight_of
 from hive_mind.evals.arms.measured_worker import MemberTraffic
 from hive_mind.evals.experiments import Arm

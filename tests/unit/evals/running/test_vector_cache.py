@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hive_mind.embed.base import Matrix, rounded_unit_rows
+from hive_mind.embed import Matrix, rounded_unit_rows
 from hive_mind.evals.arms import Means
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.demo import demo_dataset

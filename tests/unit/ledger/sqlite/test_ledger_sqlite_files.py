@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
-from hive_mind.ledger import sqlite
-from hive_mind.ledger.base import Ledger
+from hive_mind.ledger import Ledger, sqlite
 from hive_mind.ledger.sqlite import FORMAT, Database
 from hive_mind.model.entry import Entry, Head
 from tests.chance import seed_of_this_run

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from hive_mind.bus.base import EVERYONE, Envelope
+from hive_mind.bus import EVERYONE, Envelope
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Promote, Received, Reconnected, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, Receipt, Replicate

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from hive_mind.bus.base import BusHealth
+from hive_mind.bus import BusHealth
 from hive_mind.errors import BackendError
 from hive_mind.runtime import metrics
 from hive_mind.runtime.metrics import HiveCollector, NodeFigures

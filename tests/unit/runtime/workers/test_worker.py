@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hive_mind.bus.base import EventBus
+from hive_mind.bus import EventBus
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.workers.config import WorkerConfig

@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.model.fact import Relation, Sharing
 from hive_mind.model.ids import entity_id, fact_id
-from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Erase, Link, PutVector, ReviseFact
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Erase, Link, PutVector, ReviseFact
 from hive_mind.store.graph import Graph
 from hive_mind.store.sqlite import backup, restore
 from tests.unit.store.graph_builders import (
