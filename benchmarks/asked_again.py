@@ -18,13 +18,12 @@ from hive_mind.evals.arms import deal_by
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import Statement
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import EvidenceColumns, Gathered, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest
-from hive_mind.model.probe import EvidenceColumns, Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex

@@ -9,9 +9,9 @@ from random import Random
 import msgspec
 
 from hive_mind.hive.effects import Now, Taken, joined
-from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.policy import UNSEALED, Seal
+from hive_mind.hive.replication import Gossip, GossipSettings
 from hive_mind.hive.replication.exchange import Exchanges
-from hive_mind.hive.replication.gossip import Gossip, GossipSettings
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Assertion, Reason, Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id

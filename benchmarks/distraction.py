@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import parser_of, tell, write
 from benchmarks.quality import sets
 from benchmarks.retrieval import Prepared, Variant, prepared_scopes, weighted
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.ranking import distraction
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import inverse_document_frequency

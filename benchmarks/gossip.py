@@ -17,7 +17,7 @@ import msgspec
 
 from benchmarks.crowd import Crowd, Member
 from benchmarks.harness import parser_of, told
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 
 PERIOD_MS = GossipSettings().period_ms
 # A sentence of the usual length: with its ids and stamp some 300 bytes, as a fact of a real hive without its vector.

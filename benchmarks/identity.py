@@ -20,8 +20,8 @@ from benchmarks.hive import Prose, promotions
 from hive_mind.bus import EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Promotion
+from hive_mind.hive.policy import UNSEALED, Seal, is_sealed, sealed
 from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed, sealed
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.identity import KeySeal
 from hive_mind.model.evidence import Assertion, Sealed, Stamp

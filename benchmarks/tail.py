@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.harness import parser_of, told
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import Scatter
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 
 SHARE_SLOW, MEDIAN_MS, SPREAD = 0.01, 10.0, 0.5
 PAUSE_MS, DEADLINE_MS = 50, 2_000

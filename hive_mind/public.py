@@ -13,7 +13,7 @@ from hive_mind.crdt.orset import GSet
 from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, ConfigError, DatabaseLocked, HiveError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.hive.hive_graph import HiveAgent, HiveGraph, HiveStatistics
+from hive_mind.hive import HiveAgent, HiveGraph, HiveStatistics
 from hive_mind.hive.policy.node_policy import FactTTL
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.judge.calibration import CalibrationMetrics, SignalWeights
@@ -44,7 +44,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.standalone import InMemoryHiveGraph, ORSet, convergence_check, run_gossip_round
 from hive_mind.runtime.wiring import open_agent, open_embedder, open_graph, open_memory
 from hive_mind.runtime.workers.runs import open_goal_seeking
-from hive_mind.store.graph.client import Graph
+from hive_mind.store.graph import Graph
 from hive_mind.tools import ToolContext
 from hive_mind.tools.functions import tool
 

@@ -35,20 +35,18 @@ from hive_mind.hive.effects import (
     Write,
 )
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy import UNSEALED, Seal, Unsealed
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
-from hive_mind.hive.policy.seal import UNSEALED, Seal, Unsealed
 from hive_mind.hive.replication.outbox import DeliverySettings
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.model.evidence import Assertion, HiveFact, Stamp, Statement, actor_id
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message
-from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import rank
 from hive_mind.ranking.question import InColumns

@@ -10,10 +10,10 @@ from hive_mind.hive.effects import Done, Effect, Event, Leave, Now, Persist, Put
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy.seal import UNSEALED
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.policy import UNSEALED
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.log import pack
 from hive_mind.model.messages import AnnouncedTopology, MembershipMessage, Message, SearchReply, SearchRequest
 from tests.hives import keyring

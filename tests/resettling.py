@@ -6,7 +6,7 @@ from random import Random
 from hive_mind.hive.effects import Put
 from hive_mind.hive.replication.resettlement import JournalMerger, JournalSnapshot, Resettlement, attached_to
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import HiveFact
 from tests import hives
 from tests.hives import MODERATOR, Hive

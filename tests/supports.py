@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hive_mind.model.probe import Pool
+from hive_mind.model.gathered import Pool
 from hive_mind.ranking.pipeline import Rows, Support, SupportOf
 
 

@@ -45,7 +45,7 @@ class _Unwritten(Generic[N]):
 
 
 class Mailbox(Generic[N]):
-    """The inner part of a `base.Inbox`. `N` names a delivery to its broker: equal ones are the same thing there."""
+    """The inner part of a `bus.Inbox`. `N` names a delivery to its broker: equal ones are the same thing there."""
 
     def __init__(self, subscription: Subscription, on_ready: Callable[[], None], owner: MailboxListener[N]) -> None:
         self.subscription = subscription
@@ -386,7 +386,7 @@ class Mailbox(Generic[N]):
 
 
 class MailboxDelivery(Generic[N]):
-    """See `base.Delivery`."""
+    """See `bus.Delivery`."""
 
     __slots__ = ("_mailbox", "attempt", "envelope", "key", "letter", "native", "size")
 

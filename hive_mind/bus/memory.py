@@ -1,6 +1,6 @@
 """A bus within one event loop: nodes of one process, and tests.
 
-It keeps the whole contract of `base.EventBus`, but nothing is durable: messages to a name without a subscriber are lost, and so
+It keeps the whole contract of `bus.EventBus`, but nothing is durable: messages to a name without a subscriber are lost, and so
 are those an inbox still held when it was closed. Messages are handed over as objects, which are immutable. It starts no task and
 looks at nothing twice: a subscriber is called when there is something to take.
 
@@ -51,7 +51,7 @@ class QueueListener(Protocol):
 
 
 class Queue:
-    """See `base.Inbox`."""
+    """See `bus.Inbox`."""
 
     def __init__(self, owner: QueueListener, subscription: Subscription, on_ready: Callable[[], None]) -> None:
         self.subscription = subscription
@@ -134,7 +134,7 @@ async def open(address: BusAddress, settings: BusSettings) -> "MemoryBus":
 
 
 class MemoryBus:
-    """See `base.EventBus`."""
+    """See `bus.EventBus`."""
 
     def __init__(self, measure: Measure | None = None) -> None:
         self._meter = Meter(measure)
@@ -259,7 +259,7 @@ class MemoryBus:
 
 
 class _Watcher:
-    """See `base.Watch`."""
+    """See `bus.Watch`."""
 
     def __init__(self, all_watchers: "list[_Watcher]", hive: str, on_envelope: Callable[[Envelope], None]) -> None:
         self._all, self._hive, self._on_envelope = all_watchers, hive, on_envelope

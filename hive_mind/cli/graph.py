@@ -23,9 +23,7 @@ from hive_mind.cli.output import plain, printable, progress, short_id, show, sho
 from hive_mind.errors import InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX, Bounds
 from hive_mind.runtime.wiring import open_graph
-from hive_mind.store.graph import TABLES, Edge, Graph, Neighbourhood, Thing
-from hive_mind.store.graph import Path as PathOfEdges
-from hive_mind.store.graph.client import LENGTH, PATHS, ROWS, TIMEOUT_S
+from hive_mind.store.graph import LENGTH, PATHS, ROWS, TABLES, TIMEOUT_S, Edge, Graph, Neighbourhood, Thing, Way
 
 _AROUND, _PATHS = 50, Bounds(1, 100)
 _RING, _MARGIN, _LABEL_CHARACTERS = 190, 130, 34
@@ -183,7 +181,7 @@ async def show_around(
         show(f"\nmore lies around it than {limit}: see it with --limit", style="dim")
 
 
-def _show_paths(paths: Sequence[PathOfEdges], max_length: int, output: Form) -> None:
+def _show_paths(paths: Sequence[Way], max_length: int, output: Form) -> None:
     things = {thing.id: thing for path in paths for thing in path.things}
     if output is not Form.TEXT:
         _give(things.values(), dict.fromkeys(edge for path in paths for edge in path.edges), output, plain(paths))

@@ -7,4 +7,4 @@ of this machine are made of `processes`.
 TIMEOUT_S = 120.0
 """How long a command waits for processes."""
 RESIDENT = "resident"
-"""The fleet of the agents of a home that are in no other, see `control.resident`."""
+"""The fleet of the agents of a home that are in no other, see `control.controller`."""

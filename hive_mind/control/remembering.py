@@ -23,7 +23,7 @@ from hive_mind.control.platforms import Running
 from hive_mind.control.platforms.in_containers import NO_KEYS, Keys
 from hive_mind.control.state import FleetFolder, FleetState, Restarts, checked_name
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.topology.spec import SINGLE, is_shared
 from hive_mind.identity import KeySeal
 from hive_mind.regex import regex

@@ -42,7 +42,7 @@ def open(path: Path, key: KeyPlace, write: WriteWhole) -> "FernetFile":
 
 
 class FernetFile:
-    """See `base.CredentialStore`."""
+    """See `credentials.CredentialStore`."""
 
     def __init__(self, path: Path, key: KeyPlace, write: WriteWhole) -> None:
         self._path, self._key, self._write = path, key, write

@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns
+from hive_mind.model.gathered import NOWHERE, PLACE, EvidenceColumns
 from hive_mind.ranking.index import Compacting, FactIndex, Positions
 from hive_mind.ranking.vector import Vector
 

@@ -17,11 +17,10 @@ from typing import Protocol
 
 import msgspec
 
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import Dot, HiveFact, Removal, Sealed, Statement
-from hive_mind.model.gathered import Coverage, Gathered
+from hive_mind.model.gathered import Coverage, Gathered, Probe
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
-from hive_mind.model.probe import Probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class Listing:
 class Tally:
     """Every fact of the hive that is about something ("" for all), by id. Answered by `Done` with a `Tallied`.
 
-    With `with_wording` all facts, and of each a row of `hive.trust.signature` in place of its moment. `deadline_ms` as above.
+    With `with_wording` all facts, and of each a row of `hive.trust.contradiction` in place of its moment. `deadline_ms` as above.
     """
 
     request: str

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance, HiveAgent, HiveAggregate, HiveStatistics
 from hive_mind.hive.effects import (
     Ask,
     Event,
@@ -35,20 +35,17 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.hive_graph import HiveAgent, HiveAggregate, HiveStatistics
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.performer import SynchronousHost
 from hive_mind.hive.policy.admission import rating_key, subject_of
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.model.aggregation import Aggregation, in_order
 from hive_mind.model.bounds import BOUNDS, OF_SOME
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.fact import CONFIDENCE
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.messages import Announce, Replicate
-from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import RankingSettings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from hive_mind.hive.effects import Now
-from hive_mind.hive.policy.seal import SEAL_BYTES_MAX
+from hive_mind.hive.policy import SEAL_BYTES_MAX
 from hive_mind.model.messages import ClockSample, Heartbeat
 
 # Boots of a name that are remembered; beats of older ones come late by hours.

@@ -9,7 +9,7 @@ joins with nothing but the address of a bus has to ask first.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
     Effect,
@@ -30,7 +30,7 @@ from hive_mind.hive.membership import MEMBERSHIP, Membership
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.replication.reliable_channels import AppMessages
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.messages import (
     AppMessage,
     AppMessageReceipt,

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
 from hive_mind.hive.heartbeats import Heartbeats, LivingBoots, MemberState, is_short, mark_of, state_of
-from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_heartbeat, sealed_heartbeat, sealed_topology
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.policy import UNSEALED, Seal, is_sealed_heartbeat, sealed_heartbeat, sealed_topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.log import (
     EVERYBODY,
     Step,

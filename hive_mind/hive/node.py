@@ -12,7 +12,7 @@ import msgspec
 
 from hive_mind.crdt import HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
     Ask,
@@ -42,6 +42,7 @@ from hive_mind.hive.effects import (
     merged,
 )
 from hive_mind.hive.heartbeats import HiveClock
+from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.policy.admission import believable, bounded
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import Registry
@@ -54,14 +55,13 @@ from hive_mind.hive.policy.registry_service import (
     has_erasure,
     record_of,
 )
-from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.query.questions import Questions
 from hive_mind.hive.replica import Counted, Replica, reindex
 from hive_mind.hive.replication.anti_entropy import AntiEntropy
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Outbox
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
 from hive_mind.model.messages import (

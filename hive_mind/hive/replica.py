@@ -18,14 +18,14 @@ from hive_mind.hive.effects import Record, Taken
 from hive_mind.hive.policy import AssertionPolicy
 from hive_mind.hive.policy.admission import answerable, is_comparable
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.trust import signature
+from hive_mind.hive.trust import contradiction
 from hive_mind.hive.trust.contradiction import Claim, Concepts, fused
 from hive_mind.hive.trust.trust_book import TRUST_DEFAULT, k_eff
 from hive_mind.model.aggregation import moment_ms, row
 from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
+from hive_mind.model.gathered import EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.messages import ListPlace
-from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
@@ -221,11 +221,13 @@ class Replica:
                 yield row(moment_ms(words.said_at, entry.stamp.ms), id)
 
     def worded(self, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
-        """Rows (`hive.trust.signature`) of the facts at home here, ascending, those `after` one; and whether there are more."""
+        """Rows (`contradiction.row`) of the facts at home here, ascending, those `after` one; and whether there are more."""
         ids, accept = self._ids_in_order(judge), self._accept(0.0, judge)
-        entries = ((id, self._entries[id]) for id in ids[bisect_right(ids, signature.before_rows_after(after)) :])
+        entries = ((id, self._entries[id]) for id in ids[bisect_right(ids, contradiction.before_rows_after(after)) :])
         at_home = ((id, fact) for id, fact in entries if fact.is_home and (accept is None or accept(id)))
-        rows = b"".join(signature.row(id, fact.statement, fact.stamp, _signed(fact)) for id, fact in islice(at_home, rows_max))
+        rows = b"".join(
+            contradiction.row(id, fact.statement, fact.stamp, _signed(fact)) for id, fact in islice(at_home, rows_max)
+        )
         return rows, next(at_home, None) is not None
 
     def prepare(self, facts_max: int, judge: AssertionPolicy, *, with_wording: bool) -> Iterator[None]:
@@ -435,7 +437,7 @@ def _status(entry: _Known, rivals: Sequence[str]) -> Status:
 
 
 def _signed(entry: _Known) -> bytes:
-    entry.signed = entry.signed or signature.signed(entry.statement.content, entry.statement.speaker)
+    entry.signed = entry.signed or contradiction.signed(entry.statement.content, entry.statement.speaker)
     return entry.signed
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.query import ScatterSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.replication.outbox import DeliverySettings
 from hive_mind.model.bounds import Setting
 

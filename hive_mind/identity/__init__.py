@@ -10,7 +10,7 @@ secret.
 
 A member's keyring has its own key, those of others as their certificates come by, and those that were revoked. They are trusted
 by the root's signature, not by their sender, so they travel with heartbeats. Strangers can't fill the memory: only entries that
-the root signed are kept. Statements are sealed by it (`hive.policy.seal.Seal`): a seal binds the hive too, so a statement in one
+the root signed are kept. Statements are sealed by it (`hive.policy.Seal`): a seal binds the hive too, so a statement in one
 hive is void in another, and in the next generation of the same.
 """
 

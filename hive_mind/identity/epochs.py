@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from hive_mind.bus import Envelope, type_of
+from hive_mind.bus.codec import decode_message, encode_message
 from hive_mind.errors import BackendUnavailable, InvalidInput, WireError
 from hive_mind.identity import KEY_BYTES, UNSIGNED, Certificate, Epoch, Keyring, PrivateKey, derived, issued, read
-from hive_mind.model import wire
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Encrypted, Heartbeat
 
@@ -162,7 +162,7 @@ class Cipher:
         key = self._key(epoch, self._salt) if self.keys.secret(epoch) else None
         if key is None:
             raise BackendUnavailable("bus", f"{envelope.sender} {self.keys.lack}")
-        data = envelope.data or wire.encode(envelope.message)
+        data = envelope.data or encode_message(envelope.message)
         inner = _encode(_Inner(envelope.type, data, envelope.correlation_id, envelope.trace, envelope.seal))
         body = key.encrypt(_nonce(number), inner, self._bound(envelope, epoch))
         message = Encrypted(epoch, self._salt, number, body)
@@ -186,7 +186,7 @@ class Cipher:
 
         try:
             inner = _decode(key.decrypt(_nonce(message.number), message.body, self._bound(envelope, message.epoch)))
-            said = wire.decode(inner.data)
+            said = decode_message(inner.data)
         except (InvalidTag, ValueError, OverflowError, WireError):
             return UNREADABLE
         if type_of(said) != inner.type or isinstance(said, Encrypted):
@@ -227,7 +227,7 @@ class Signing:
 
     def signed(self, envelope: Envelope) -> Envelope:
         """The same with its sender's seal. With a beat go its certificate and what was revoked, so that all learn of both."""
-        data = wire.encode(envelope.message)
+        data = encode_message(envelope.message)
         sealed = self.keyring.seal(_payload(envelope, data))
         vouched = tuple(self._vouched()) if isinstance(envelope.message, Heartbeat) else ()
         return msgspec.structs.replace(envelope, data=data, seal=sealed, vouched=vouched)
@@ -257,7 +257,7 @@ class Signing:
         """Why it is not believed, by the keys known, that its sender sent it: one of the words of `keyring`, or ""."""
         if not envelope.seal:
             return UNSIGNED
-        data = envelope.data or wire.encode(envelope.message)
+        data = envelope.data or encode_message(envelope.message)
         return self.keyring.refusal(envelope.sender, _payload(envelope, data), envelope.seal, now_ms, is_present=True)
 
 

@@ -1,6 +1,6 @@
 """A journal in this process's memory: for tests, trials and hives that may forget.
 
-It keeps the whole contract of `base.Journal` except one word: nothing is durable. Two calls of `open` give two independent
+It keeps the whole contract of `journal.Journal` except one word: nothing is durable. Two calls of `open` give two independent
 journals; a path is accepted, so that back ends can be exchanged, and not touched.
 """
 
@@ -19,7 +19,7 @@ async def open(path: Path | None = None) -> Journal:
 
 
 class MemoryJournal:
-    """See `base.Journal`. May begin with what another one gave by `load`, as a restart would find it."""
+    """See `journal.Journal`. May begin with what another one gave by `load`, as a restart would find it."""
 
     def __init__(self, kept: Iterable[Put] = ()) -> None:
         self._records = {(put.table, put.key): put for put in kept}

@@ -29,10 +29,9 @@ from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadabl
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
 from hive_mind.journal import Journal
 from hive_mind.safe_files import PassingFolder
-from hive_mind.sqlite import Lock, lock_path, log_path
+from hive_mind.sqlite import Lock, Worker, lock_path, log_path
 from hive_mind.sqlite.file import File, FileFormat, unreadable
 from hive_mind.sqlite.log import HEADER_BYTES
-from hive_mind.sqlite.worker import Worker
 
 _log = logging.getLogger(__name__)
 
@@ -242,7 +241,7 @@ async def open(path: Path) -> Journal:
 
 
 class _SqliteJournal:
-    """See `base.Journal`."""
+    """See `journal.Journal`."""
 
     def __init__(self, worker: Worker[Database, Record]) -> None:
         self._worker = worker

@@ -1,6 +1,6 @@
 """A ledger in this process's memory: for tests, trials and runs that may be forgotten.
 
-It keeps the whole contract of `base.Ledger` except one word: nothing is durable. Two calls of `open` give two independent
+It keeps the whole contract of `ledger.Ledger` except one word: nothing is durable. Two calls of `open` give two independent
 ledgers; a path is accepted, so that back ends can be exchanged, and not touched.
 """
 
@@ -20,7 +20,7 @@ async def open(path: Path | None = None, is_shared: bool = False) -> Ledger:
 
 
 class _MemoryLedger:
-    """See `base.Ledger`."""
+    """See `ledger.Ledger`."""
 
     def __init__(self) -> None:
         self._all: list[Entry | None] = []

@@ -22,8 +22,8 @@ from zlib import crc32
 
 from hive_mind.ledger import PAGE_ENTRIES, Arrivals, Ledger, Page, beyond_end, check, check_drop, followed
 from hive_mind.model.entry import Entry, Head
+from hive_mind.sqlite import Worker
 from hive_mind.sqlite.file import File, FileFormat, unreadable
-from hive_mind.sqlite.worker import Worker
 
 _log = logging.getLogger(__name__)
 
@@ -232,7 +232,7 @@ async def open(path: Path, is_shared: bool = False) -> Ledger:
 
 
 class _SqliteLedger:
-    """See `base.Ledger`."""
+    """See `ledger.Ledger`."""
 
     def __init__(self, worker: Worker[Database, Append | Drop], arrivals: Arrivals, look_every_s: float | None) -> None:
         self._worker, self._arrivals, self._look_every_s = worker, arrivals, look_every_s

@@ -30,8 +30,7 @@ from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistic
 from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Sharing, is_about
-from hive_mind.model.gathered import Gathered, SearchResult
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.gathered import EvidenceColumns, Gathered, Pool, Probe, SearchResult
 from hive_mind.model.query import Hit, Query
 from hive_mind.ornament import ornament
 from hive_mind.ranking.form import weighted_terms

@@ -13,8 +13,7 @@ from hive_mind.model.bounds import BOUNDS, OF_SOME
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation
-from hive_mind.model.gathered import Gathered, SearchResult
-from hive_mind.model.probe import Probe
+from hive_mind.model.gathered import Gathered, Probe, SearchResult
 from hive_mind.model.query import LIMIT, METHODS, Query
 
 if TYPE_CHECKING:

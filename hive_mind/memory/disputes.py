@@ -12,8 +12,7 @@ from heapq import merge
 from itertools import chain, combinations, product
 
 from hive_mind.counted import counted
-from hive_mind.hive.trust.contradiction import DEFAULT, corrects, excluding, vote
-from hive_mind.hive.trust.signature import Worded, may_exclude, signed, topic
+from hive_mind.hive.trust.contradiction import DEFAULT, Worded, corrects, excluding, may_exclude, signed, topic, vote
 from hive_mind.model.evidence import Statement, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical

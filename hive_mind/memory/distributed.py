@@ -12,7 +12,7 @@ from heapq import merge
 
 from hive_mind.api.request import Progress
 from hive_mind.errors import BackendError
-from hive_mind.hive.trust.signature import ROW_BYTES
+from hive_mind.hive.trust.contradiction import ROW_BYTES
 from hive_mind.memory.asking import Asking, Candidates, Home, aggregated_of, concept_matches, first_of, shown_of, together
 from hive_mind.memory.base import PREFIXED_MAX, Hive, asked_for, refuse_limit
 from hive_mind.memory.cognitive import CognitiveMemory

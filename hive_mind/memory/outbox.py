@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from hive_mind import counted
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.effects import Held, Listed, Promotion
-from hive_mind.hive.trust.signature import ROW_BYTES, Worded, newest_first
+from hive_mind.hive.trust.contradiction import ROW_BYTES, Worded, newest_first
 from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.gate.promotion import AWAITING, Review, decide

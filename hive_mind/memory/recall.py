@@ -16,7 +16,7 @@ import numpy as np
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.probe import NOWHERE, Pool, Probe
+from hive_mind.model.gathered import NOWHERE, Pool, Probe
 from hive_mind.model.query import Hit, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import KnownTerms, Vocabulary, joined, seal

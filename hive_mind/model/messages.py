@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import msgspec
 
 from hive_mind.model.evidence import Dot, Head, HiveFact, Removal, Sealed, Stamp
-from hive_mind.model.probe import ANALYSIS, EvidenceColumns, Occurrences, Pool, Probe
+from hive_mind.model.gathered import ANALYSIS, EvidenceColumns, Occurrences, Pool, Probe
 
 
 class ClockSample(msgspec.Struct, frozen=True, array_like=True):
@@ -335,7 +335,7 @@ class TallyRequest(msgspec.Struct, frozen=True, tag="tally?"):
 
 
 class WordingRequest(msgspec.Struct, frozen=True, tag="wordings?"):
-    """All facts at home in a replica set, as rows of `hive.trust.signature` of this form, in a `TallyReply`; those after a row.
+    """All facts at home in a replica set, as rows of this form (`contradiction.row`), in a `TallyReply`; those after a row.
 
     A member that does not know it, or knows another form, stays silent, and what it holds counts as missing.
     """

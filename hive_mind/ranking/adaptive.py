@@ -7,7 +7,7 @@ quotations.
 
 import re
 
-from hive_mind.model.probe import Anchors
+from hive_mind.model.gathered import Anchors
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.words import STOP_WORDS
 from hive_mind.regex import regex

@@ -21,7 +21,7 @@ import Stemmer
 from numpy.typing import NDArray
 
 from hive_mind.model.decoding import msgpack_decoder
-from hive_mind.model.probe import ANALYSIS
+from hive_mind.model.gathered import ANALYSIS
 from hive_mind.ranking.form import BEFORE_WEIGHT, SPEAKER_WEIGHT, Worded, before_weight, own_text
 from hive_mind.ranking.tokens import chunks_of, piece_of, terms_of
 from hive_mind.ranking.words import GRAM, is_marked

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.probe import Anchors, Occurrences, Pool, Probe
+from hive_mind.model.gathered import Anchors, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN

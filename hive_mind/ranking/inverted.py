@@ -18,7 +18,7 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.probe import Occurrences
+from hive_mind.model.gathered import Occurrences
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.within import Added, Within

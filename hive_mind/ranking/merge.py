@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns, Occurrences, Pool, Scores
+from hive_mind.model.gathered import NOWHERE, PLACE, EvidenceColumns, Occurrences, Pool, Scores
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.inverted import gains_of, mean_length, parts_of, rarities_of, settings_for
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hive_mind.model.gathered import NOWHERE, PLACE
 from hive_mind.model.ids import DEFAULT_TENANT, fact_id, shown
-from hive_mind.model.probe import NOWHERE, PLACE
 from hive_mind.ornament import ornament
 from hive_mind.regex import regex
 

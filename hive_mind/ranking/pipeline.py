@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.bounds import SHARE, Setting
-from hive_mind.model.probe import Pool
+from hive_mind.model.gathered import Pool
 from hive_mind.model.query import METHOD, ComponentScores, Contributions, Method
 from hive_mind.ranking.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best

@@ -29,7 +29,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from hive_mind.errors import BackendError
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method, Query
 from hive_mind.ranking.adaptive import anchors, codes
 from hive_mind.ranking.merge import merge_replicas

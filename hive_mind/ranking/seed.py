@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.probe import Anchors
+from hive_mind.model.gathered import Anchors
 from hive_mind.ranking.adaptive import anchors, asked_terms
 from hive_mind.ranking.pipeline import RRF_K, confirmation_share, trust_share
 

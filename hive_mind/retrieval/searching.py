@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.model.gathered import Anchors, Pool, Probe
 from hive_mind.ranking import distraction, question, seed
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.distraction import Cut, Likeness, cut, diversified, likeness_of_terms, likeness_of_vectors

@@ -11,13 +11,10 @@ from typing import TypeVar
 
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.crdt import orset
-from hive_mind.hive import graph
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance, graph, replication
 from hive_mind.hive.effects import Now
-from hive_mind.hive.replication import gossip
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.model.evidence import ACTOR_BYTES, Actor
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import Vector, VectorArm
@@ -75,7 +72,7 @@ def run_gossip_round(source: Hive, peers: Sequence[Hive], chance: Chance | None 
     for a twin of the source, with the same random seed.
     """
     graphs = {str(number): peer for number, peer in enumerate(peers) if peer is not source}
-    timetable = gossip.Gossip("", source.settings.gossip, chance or random.SystemRandom())
+    timetable = replication.Gossip("", source.settings.gossip, chance or random.SystemRandom())
     facts_learned = 0
     for name in timetable.choose(tuple(graphs), lambda _: 1.0):
         before = graphs[name].get_statistics().facts
@@ -86,7 +83,7 @@ def run_gossip_round(source: Hive, peers: Sequence[Hive], chance: Chance | None 
 
 def convergence_check(hives: Iterable[Hive | Iterable[str]]) -> float:
     """The share of all distinct contents that all of them hold, hives or lists of contents: 0.0 for none, 1.0 for equal ones."""
-    return gossip.convergence_check([_contents(hive) for hive in hives])
+    return replication.convergence_check([_contents(hive) for hive in hives])
 
 
 def _contents(hive: Hive | Iterable[str]) -> Iterable[str]:

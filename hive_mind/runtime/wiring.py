@@ -33,7 +33,7 @@ from hive_mind.store import FactStore
 
 if TYPE_CHECKING:
     from hive_mind.cognition.budget import Budget
-    from hive_mind.store.graph.client import Graph, Report
+    from hive_mind.store.graph import Graph, Report
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ async def open_graph(settings: Settings, agent: str, report: "Report | None" = N
 
     Raises `InvalidInput` where the agent has learned nothing yet.
     """
-    from hive_mind.store.graph.client import Graph
+    from hive_mind.store.graph import Graph
 
     if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: there is no graph to explore")

@@ -11,19 +11,19 @@ from typing import TypeVar
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Ask, Promote, Promotion, Retract, Write
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy import Seal
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
-from hive_mind.hive.policy.seal import Seal
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.sharded import REPLICAS
 from hive_mind.hive.topology.spec import SPECS, Founding, reads, spec_of
 from hive_mind.model.evidence import Statement
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import Anchors, Probe
 from hive_mind.ranking.tokens import tokenize
 
 FAULTS = (

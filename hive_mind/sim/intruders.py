@@ -14,8 +14,8 @@ from functools import partial
 import msgspec
 
 from hive_mind.bus import Envelope
-from hive_mind.hive.chance import Chance
-from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive import Chance
+from hive_mind.hive.policy import UNSEALED
 from hive_mind.identity import KeySeal
 from hive_mind.identity.epochs import Signing
 from hive_mind.model.messages import Message

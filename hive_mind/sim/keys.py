@@ -13,7 +13,7 @@ from collections import Counter, deque
 from hashlib import blake2b
 
 from hive_mind.bus import Envelope
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.identity import (
     KEY_BYTES,
     SIGNATURE_BYTES,

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from hive_mind.bus import Envelope
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Effect, Event, Now, Received, Send, Tick
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy.seal import Seal, sealed, sealed_entry, sealed_head, sealed_removal
+from hive_mind.hive.policy import Seal, sealed, sealed_entry, sealed_head, sealed_removal
 from hive_mind.model.evidence import Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_id, actor_of, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import (

@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from hive_mind.bus import Envelope
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Effect, Event, Now, Put, Record, Tick
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.performer import Performer, Ports

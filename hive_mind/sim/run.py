@@ -6,10 +6,10 @@ In the storm clients work while the world around them does what the weather want
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Promote, Retract, Write
 from hive_mind.hive.policy.admission import clamped
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import actor_of
 from hive_mind.sim import (
     GOSSIP_MS,

@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import blake2b
 
 from hive_mind.bus import Envelope
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
     Effect,
@@ -24,10 +24,10 @@ from hive_mind.hive.effects import (
     Retract,
 )
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy import UNSEALED
 from hive_mind.hive.policy.registry_service import REGISTRY
-from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.partition_replica import ASSERTIONS
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.messages import Message, SearchRequest
 from hive_mind.sim import Request, Weather
 from hive_mind.sim import node_of as new_node_of

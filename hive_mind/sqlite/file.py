@@ -1,6 +1,6 @@
 """One SQLite file from opening to closing: locked, known for ours, brought to the newest version, errors in our words.
 
-A commit is on disk when it returns (WAL, synchronous=FULL). Synchronous, and owned by one thread; the thread is in `worker`.
+A commit is on disk when it returns (WAL, synchronous=FULL). Synchronous, and owned by one thread; the thread is `sqlite.Worker`.
 """
 
 import os

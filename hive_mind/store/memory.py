@@ -1,6 +1,6 @@
 """A store in this process's memory: for tests, trials and agents that may forget.
 
-It keeps the whole contract of `base.FactStore` except one word: nothing is durable. Two calls of `open` give two independent
+It keeps the whole contract of `store.FactStore` except one word: nothing is durable. Two calls of `open` give two independent
 stores; a path is accepted, so that back ends can be exchanged, and not touched. It needs no thread and no package.
 """
 
@@ -95,7 +95,7 @@ class _Kept:
 
 
 class MemoryStore:
-    """See `base.FactStore`."""
+    """See `store.FactStore`."""
 
     trouble = ""
 

@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import HealthCheck, settings
 
 from hive_mind.bus import Envelope, codec, type_of
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat
 from hive_mind.hive.topology.log import EPOCH_MAX
 from hive_mind.hive.topology.log import pack as packed
 from hive_mind.model.messages import AnnouncedTopology, Heartbeat, Message, TopologyUpdate

@@ -13,9 +13,9 @@ from hive_mind.hive.effects import Effect, Event, Now, Put, Received
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
+from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.policy.node_policy import PolicySettings
-from hive_mind.hive.policy.seal import UNSEALED, Seal
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.journal.memory import MemoryJournal

@@ -7,8 +7,7 @@ from typing import Any
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.probe import Probe
+from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.runtime.node.runner import NodeRunner
 
 

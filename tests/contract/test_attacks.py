@@ -17,8 +17,8 @@ from hive_mind import backends
 from hive_mind.bus import Envelope
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
-from hive_mind.hive.policy.seal import sealed, sealed_head
-from hive_mind.hive.topology.flat import ALL
+from hive_mind.hive.policy import sealed, sealed_head
+from hive_mind.hive.topology import ALL
 from hive_mind.identity import KeySeal, PrivateKey
 from hive_mind.model.evidence import Assertion, Head, Stamp, Statement, dot
 from hive_mind.model.ids import fact_id

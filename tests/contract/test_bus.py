@@ -12,8 +12,8 @@ import pytest
 from hive_mind.bus import EVERYONE, BusAdmin, Envelope
 from hive_mind.bus.codec import encode
 from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, Receipt, Replicate
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 from tests.contract.bus_builders import World, only_where, text, texts
 from tests.waiting import until
 

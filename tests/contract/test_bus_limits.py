@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from hive_mind.bus.codec import encode as encode_message
 from hive_mind.errors import MessageTooLarge
-from hive_mind.model.wire import encode as encode_message
 from tests.contract.bus_builders import World, only_where, text
 
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from hive_mind.bus import Envelope, EventBus
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.journal.memory import MemoryJournal
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import EvidenceColumns, Gathered, Occurrences, Pool
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import PoolReply, PoolRequest
-from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool
 from hive_mind.model.query import TermStatistics
 from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.node.runner import NodeRunner

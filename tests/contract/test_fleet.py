@@ -13,7 +13,7 @@ from hive_mind.control.manifests.reading import Source, read_text
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Put
 from hive_mind.hive.membership import MEMBERSHIP, TOPOLOGIES
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat
 from hive_mind.hive.topology.log import TopologyLog, TopologyVersion, pack
 from hive_mind.model.messages import AnnouncedTopology
 from tests.sampled import usually

@@ -17,12 +17,12 @@ import pytest
 from hive_mind.bus import Envelope, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.identity.epochs import Signing
 from hive_mind.model.evidence import HiveFact
+from hive_mind.model.gathered import EvidenceColumns, Pool
 from hive_mind.model.messages import FactsReply, ListReply, Message, PoolReply, Replicate, SyncState, SyncStep
-from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.disputes import disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory

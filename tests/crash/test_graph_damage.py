@@ -20,8 +20,8 @@ import pytest
 
 from hive_mind import BackendError, CognitiveMemory
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.store import sqlite
-from hive_mind.store.graph import Graph, client, pipe
+from hive_mind.store import graph, sqlite
+from hive_mind.store.graph import Graph, pipe
 from tests.chance import seed_of_this_run
 from tests.sampled import thorough
 from tests.servers.children import Child
@@ -253,7 +253,7 @@ def test_killed_before_each_of_its_steps_it_is_right_again(tmp_path: Path, first
 
 def survives(record: Path, step: int) -> bool:
     """Whether the graph's own process answered a query before it came to so many steps, where it is killed."""
-    command = [sys.executable, "-P", "-c", _SUICIDE + client._CHILD, str(record), "0.01", str(record.parent), str(step)]
+    command = [sys.executable, "-P", "-c", _SUICIDE + graph._CHILD, str(record), "0.01", str(record.parent), str(step)]
     with Child(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
         process.stdin.write(pipe.framed(({"cypher": "RETURN 1", "limit": 10, "timeout_s": 10.0}, "")))

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from hive_mind.hive.effects import Effect, Send, Tallied
-from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.query import ScatterSettings
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.model.aggregation import KINDS, Aggregation, in_order, moment_ms
 from hive_mind.model.ids import fact_id

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.ann.quantised import QuantisedVectors
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.ranking.bulk import Terms, Vocabulary
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex

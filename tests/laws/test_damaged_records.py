@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import SetAside
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS, SEEN
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.ids import fact_id
 from tests import hives
 from tests.chance import examples

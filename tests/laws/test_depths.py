@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import Scatter
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.model.gathered import Gathered
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import EvidenceColumns, Gathered, Pool, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.ranking.index import FactIndex, with_statistics
 from hive_mind.ranking.merge import may_have_more, merge_pools
 from tests.laws.test_one_ranking import WORDS, index_of, probe_of

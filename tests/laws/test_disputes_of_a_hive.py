@@ -7,9 +7,9 @@ import pytest
 from msgspec import structs
 
 from hive_mind.hive.effects import Tallied
-from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.trust.signature import FORM, ROW_BYTES, newest_first
+from hive_mind.hive.query import ScatterSettings
+from hive_mind.hive.topology import Topology
+from hive_mind.hive.trust.contradiction import FORM, ROW_BYTES, newest_first
 from hive_mind.memory.disputes import disputable, disputed
 from hive_mind.memory.sharing import fact_of
 from hive_mind.model.fact import Fact

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from benchmarks.crowd import Member, exchange
 from hive_mind.crdt.orset import ORSet
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 
 TEXTS = [f"Fact {number}." for number in range(12)]
 SEEDS = st.integers(0, 2**32)

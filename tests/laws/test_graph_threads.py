@@ -16,9 +16,8 @@ import pytest
 from hive_mind.hive.effects import Now
 from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.evidence import HiveFact
 from tests.chance import seed_of_this_run
 

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.hive.effects import Listing, Promote
 from hive_mind.hive.membership import MembershipSettings
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat
 from tests.hives import federated, promotion, sharded
 from tests.members import Network
 from tests.sampled import thorough

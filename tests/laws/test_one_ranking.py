@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.probe import NOWHERE, EvidenceColumns, Pool, Probe
+from hive_mind.model.gathered import NOWHERE, EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex, with_statistics

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking import inverted
 from hive_mind.ranking.index import FactIndex

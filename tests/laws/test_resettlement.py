@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.topology import Flat
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.model.ids import fact_id
 from tests import hives

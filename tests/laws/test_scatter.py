@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import Scatter
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.model.gathered import Gathered
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Gathered, Occurrences, Pool, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest
-from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
 
 FACTS_OF_A_PARTITION = 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.probe import ANALYSIS
+from hive_mind.model.gathered import ANALYSIS
 from hive_mind.ranking.bulk import KnownTerms, Terms, Vocabulary, joined, seal
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex

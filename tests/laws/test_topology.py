@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.hive.topology.spec import SPECS, Founding

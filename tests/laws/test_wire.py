@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_mind.bus.codec import decode_message as decode
+from hive_mind.bus.codec import encode_message as encode
 from hive_mind.errors import WireError
 from hive_mind.model.evidence import Assertion, Head, HiveFact, Provenance, Removal, Sealed, Stamp, Statement
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.messages import (
     Announce,
     AnnouncedTopology,
@@ -42,9 +45,7 @@ from hive_mind.model.messages import (
     TopologyUpdate,
     WordingRequest,
 )
-from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
-from hive_mind.model.wire import decode, encode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)

@@ -6,10 +6,11 @@ from unittest.mock import patch
 
 import msgspec
 
+from hive_mind.hive import policy
 from hive_mind.hive.effects import Now, Taken
 from hive_mind.hive.heartbeats import HiveClock, LivingBoots
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy import registry_service, seal
+from hive_mind.hive.policy import registry_service
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.replication import partition_replica
 from hive_mind.hive.replication.anti_entropy import HandingOver
@@ -95,15 +96,15 @@ def hive_not_bound_to_seals() -> Iterator[None]:
 
 @protection
 def dot_not_bound() -> Iterator[None]:
-    of = seal._of_assertion
-    with patch.object(seal, "_of_assertion", lambda partition, _, assertion: of(partition, b"", assertion)):
+    of = policy._of_assertion
+    with patch.object(policy, "_of_assertion", lambda partition, _, assertion: of(partition, b"", assertion)):
         yield
 
 
 @protection
 def partition_not_bound() -> Iterator[None]:
-    of = seal._of_assertion
-    with patch.object(seal, "_of_assertion", lambda _, dot, assertion: of("", dot, assertion)):
+    of = policy._of_assertion
+    with patch.object(policy, "_of_assertion", lambda _, dot, assertion: of("", dot, assertion)):
         yield
 
 

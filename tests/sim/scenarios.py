@@ -10,9 +10,8 @@ from random import Random
 import msgspec
 
 from hive_mind.hive.effects import Now, Promote, Promotion, Received, Retract, Write
-from hive_mind.hive.policy.seal import sealed, sealed_head
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.flat import ALL, Flat
+from hive_mind.hive.policy import sealed, sealed_head
+from hive_mind.hive.topology import ALL, Flat, Topology
 from hive_mind.model.evidence import Assertion, Head, Stamp, actor_id, dot
 from hive_mind.model.messages import Changes, ClockSample, Replicate, SyncState
 from hive_mind.sim import CALM, FACT_IDS, HOUR_MS, MINUTE_MS, MODERATOR, STATEMENTS, Weather, agents_of

@@ -15,8 +15,7 @@ import pytest
 
 from hive_mind import sim
 from hive_mind.hive.effects import Write
-from hive_mind.hive.policy import AFTER_DISMISSAL
-from hive_mind.hive.policy.seal import sealed_entry
+from hive_mind.hive.policy import AFTER_DISMISSAL, sealed_entry
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Announce, Appointment, RegistryEntry
 from hive_mind.sim import CALM, FACT_IDS, MINUTE_MS, MODERATOR, Weather, agents_of

@@ -13,9 +13,8 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Ask, Delete, Held, Promote, Promotion, Put, Retract, Retracted, Write
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import EvidenceColumns, Gathered, Pool
 from hive_mind.model.messages import Receipt
-from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import TermStatistics
 from hive_mind.sim import (
     CALM,

@@ -17,7 +17,7 @@ OF_NO_TEXT = {
     "agents/workers/__init__.py",
     "backends.py",
     "bus/__init__.py",
-    "bus/redis/keys.py",
+    "bus/redis/wire.py",
     "cli/app.py",
     "cli/running.py",
     "cognition/prompts/__init__.py",

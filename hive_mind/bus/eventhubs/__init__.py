@@ -84,7 +84,7 @@ async def scrub(
 
 
 class EventHubsBus:
-    """See `base.EventBus`."""
+    """See `bus.EventBus`."""
 
     def __init__(self, hub: "Hub", keeper: Keeper, settings: BusSettings, *, is_cloud: bool = True) -> None:
         self._is_cloud = is_cloud
@@ -248,7 +248,7 @@ class EventHubsBus:
 
 
 class _Watch:
-    """See `base.Watch`."""
+    """See `bus.Watch`."""
 
     def __init__(self) -> None:
         self.eyes: list[tuple[PartitionReader, Watching]] = []

@@ -27,8 +27,8 @@ from hive_mind.bus.mailbox import Mailbox
 from hive_mind.errors import BackendError
 from hive_mind.regex import regex
 from hive_mind.safe_files import private_folder
+from hive_mind.sqlite import Worker
 from hive_mind.sqlite.file import transaction
-from hive_mind.sqlite.worker import Worker
 
 _log = logging.getLogger(__name__)
 
@@ -238,7 +238,7 @@ class PartitionInboxListener(Protocol):
 
 
 class Box:
-    """See `base.Inbox`. It sees everything that is read on its partition and keeps what is addressed to it."""
+    """See `bus.Inbox`. It sees everything that is read on its partition and keeps what is addressed to it."""
 
     def __init__(
         self, owner: PartitionInboxListener, subscription: Subscription, on_ready: Callable[[], None], at: Position

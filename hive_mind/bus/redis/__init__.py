@@ -80,7 +80,7 @@ async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
 
 
 class RedisBus:
-    """See `base.EventBus`."""
+    """See `bus.EventBus`."""
 
     def __init__(self, place: ServerAddress, capabilities: BusCapabilities) -> None:
         self.capabilities = capabilities
@@ -278,7 +278,7 @@ _SHOWN_MAX = 10_000
 
 
 class BusWatch:
-    """See `base.Watch`. Begins with `start`."""
+    """See `bus.Watch`. Begins with `start`."""
 
     def __init__(self, place: ServerAddress, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
         self._wire, self._hive, self._on_envelope, self._forget = Wire(place), hive, on_envelope, forget

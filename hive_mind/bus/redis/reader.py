@@ -163,7 +163,7 @@ class StreamReaderListener(Protocol):
 
 
 class StreamReader:
-    """See `base.Inbox`. Begins with `start`."""
+    """See `bus.Inbox`. Begins with `start`."""
 
     def __init__(
         self, owner: StreamReaderListener, place: ServerAddress, subscription: Subscription, on_ready: Callable[[], None]

@@ -79,7 +79,7 @@ async def open(address: BusAddress, settings: BusSettings) -> "ServiceBus":
 
 
 class ServiceBus:
-    """See `base.EventBus`."""
+    """See `bus.EventBus`."""
 
     def __init__(self, account: Account, settings: BusSettings, names: Iterable[str] = ()) -> None:
         self._account, self._settings = account, settings

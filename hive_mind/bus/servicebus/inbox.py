@@ -74,7 +74,7 @@ class SubscriptionInboxListener(Protocol):
 
 
 class ServiceBusInbox:
-    """See `base.Inbox`."""
+    """See `bus.Inbox`."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class ResidentAgent(FleetAgent):
 
     async def renew(self) -> None:
         """Start a resident process anew that runs another version of this package."""
-        from hive_mind.control.resident import among_others
+        from hive_mind.control.controller import among_others
 
         contact = await asyncio.to_thread(self.contact) if self.fleet == RESIDENT else None
         if contact is None or contact.version == __version__:
@@ -91,7 +91,7 @@ class ResidentAgent(FleetAgent):
             raise CommandError(f"agent {self.name} can't be started anew: {'; '.join(outcome.problems)}")
 
     async def revive(self) -> None:
-        from hive_mind.control.resident import keep_open
+        from hive_mind.control.controller import keep_open
 
         if self.fleet == RESIDENT:
             await keep_open(self.controller, self.name, self._settings)
@@ -117,7 +117,7 @@ async def resident_agent(
     loads = "" if settings.embed == "none" else f", which loads {settings.embed_model}"
     say(f"starting a process for agent {name}{loads} …", style="dim")
     # Said before what starts it is loaded, which takes most of a second.
-    from hive_mind.control.resident import keep_open
+    from hive_mind.control.controller import keep_open
 
     async with fleets.opened(settings.home, RESIDENT) as controller:
         outcome = await keep_open(controller, name, settings)

@@ -16,10 +16,9 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_journal import document_of
 from hive_mind.cli.output import progress, say, show, show_indented, show_json, show_prose
 from hive_mind.cli.running import CommandError
-from hive_mind.control.controller import HiveController
+from hive_mind.control.controller import HiveController, embedding_of
 from hive_mind.control.manifests import API_VERSION
 from hive_mind.control.manifests.reading import read_text
-from hive_mind.control.resident import embedding_of
 from hive_mind.counted import counted
 from hive_mind.evals.demo import DemoQuestion, documents, questions
 from hive_mind.hive.topology.spec import reads

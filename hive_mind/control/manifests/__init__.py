@@ -24,8 +24,8 @@ from hive_mind.bus.address import in_words
 from hive_mind.forms import Form
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
-from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.query import ScatterSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.sharded import REPLICAS

@@ -13,8 +13,8 @@ from hive_mind.control.manifests import Spec
 from hive_mind.forms import fields, section_of
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings
-from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.query import ScatterSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.health import HealthSettings

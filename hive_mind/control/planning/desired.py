@@ -37,8 +37,8 @@ from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
-from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.query import ScatterSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
 from hive_mind.hive.trust.trust_book import TrustSettings

@@ -20,11 +20,11 @@ from typing import TypeVar, get_args
 from msgspec.structs import replace
 
 from hive_mind.bus import EVERYONE, Envelope
+from hive_mind.bus.codec import encode_message
 from hive_mind.embed import Embedder
 from hive_mind.evals.arms import ArmResult, Cost, facts_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Learned
-from hive_mind.model import wire
 from hive_mind.model.evidence import HiveFact, Stamp
 from hive_mind.model.messages import (
     FactsReply,
@@ -163,7 +163,7 @@ def weight_of(message: Message) -> int:
         message = replace(message, left_ms=RunnerSettings().ask_deadline_ms)
     if isinstance(message, FactsReply):
         message = replace(message, facts=tuple(map(_plainly_stamped, message.facts)))
-    return len(wire.encode(message))
+    return len(encode_message(message))
 
 
 def _plainly_stamped(fact: HiveFact) -> HiveFact:

@@ -22,8 +22,7 @@ from hive_mind.evals.experiments import Cell, Learned
 from hive_mind.memory.base import Memory
 from hive_mind.model.decoding import converted
 from hive_mind.model.fact import Fact, fact_of
-from hive_mind.model.gathered import SearchResult
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.gathered import Anchors, Probe, SearchResult
 from hive_mind.model.query import LIMIT, ComponentScores, Contributions, Hit, Query
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex

@@ -10,7 +10,7 @@ from hive_mind.evals.arms import Means, documents_by_fact, names_of
 from hive_mind.evals.arms.methods import NEEDS_VECTORS, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Arm, Cell, Learned
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, TopologyName, spec_of
 from hive_mind.runtime.members.fleet import GROUP_SIZE, FleetPlan
 

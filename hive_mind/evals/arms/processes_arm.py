@@ -30,7 +30,7 @@ from hive_mind.evals.arms.process_guardian import Guardian, open_guardian
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments import Cell, Learned
 from hive_mind.hive.membership import MembershipSettings
-from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.query import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import reads
 from hive_mind.memory.gate.promotion_settings import PromotionSettings

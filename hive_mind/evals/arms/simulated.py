@@ -26,9 +26,9 @@ from hive_mind.evals.experiments import Cell, Fault, Learned
 from hive_mind.hive.effects import Effect, Event, Now, Outcome, Received, Tick
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.performer import Performer, Ports
-from hive_mind.hive.query.latencies import Latencies
+from hive_mind.hive.query import Latencies
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings

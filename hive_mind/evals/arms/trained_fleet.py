@@ -25,9 +25,9 @@ from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, groups_of, shuffled
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments import Cell, Learned
-from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.query import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import ReplicaSet, Topology
+from hive_mind.hive.topology import ReplicaSet, Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -35,9 +35,8 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing import fact_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered, SearchResult
+from hive_mind.model.gathered import Anchors, Gathered, Probe, SearchResult
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest
-from hive_mind.model.probe import Anchors, Probe
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.pipeline import RRF_K, RankingSettings
 from hive_mind.ranking.seed import Collected, seed_federated

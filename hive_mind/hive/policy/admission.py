@@ -35,7 +35,7 @@ from msgspec import structs
 
 from hive_mind.crdt import is_believable
 from hive_mind.crdt.context import COUNTER_MAX, DOT_BYTES
-from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, Seal, is_sealed
+from hive_mind.hive.policy import SEAL_BYTES_MAX, Seal, is_sealed
 from hive_mind.model.erasure import Erasure, read_key
 from hive_mind.model.evidence import (
     ACTOR_BYTES,
@@ -52,9 +52,9 @@ from hive_mind.model.evidence import (
     texts_of,
 )
 from hive_mind.model.fact import NAME_CHARACTERS_MAX
+from hive_mind.model.gathered import Anchors, Probe, Vector
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Appointment, FactsReply, FactsRequest, ListReply, RegistryEntry, SearchReply, SearchRequest
-from hive_mind.model.probe import Anchors, Probe, Vector
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.pipeline import TRUST_MAX
 

@@ -18,9 +18,9 @@ import msgspec
 from hive_mind.crdt import DRIFT_MS
 from hive_mind.hive.effects import Now
 from hive_mind.hive.heartbeats import HiveClock
+from hive_mind.hive.policy import Seal
 from hive_mind.hive.policy.admission import subject_of
 from hive_mind.hive.policy.registry import ENTRIES_OF_ONE_MAX, Registry
-from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings
 from hive_mind.model.bounds import SHARE, Setting
 from hive_mind.model.erasure import Erasures, looked_through, read_key

@@ -24,9 +24,8 @@ import msgspec
 
 from hive_mind.crdt import DRIFT_MS
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy import admission
+from hive_mind.hive.policy import APPOINTED, admission
 from hive_mind.hive.policy.admission import kind_of, subject_of
-from hive_mind.hive.policy.seal import APPOINTED
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
 

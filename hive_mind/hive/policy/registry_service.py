@@ -17,11 +17,18 @@ from msgspec import structs
 from hive_mind.crdt import DRIFT_MS, HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted, Taken, by_partition, merged
-from hive_mind.hive.policy import AFTER_DISMISSAL, TOO_MANY_ENTRIES
+from hive_mind.hive.policy import (
+    AFTER_DISMISSAL,
+    TOO_MANY_ENTRIES,
+    Seal,
+    appointing,
+    is_appointment,
+    is_sealed_entry,
+    sealed_entry,
+)
 from hive_mind.hive.policy.admission import can_travel, kind_of, subject_of
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import Registry, record_key
-from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_sealed_entry, sealed_entry
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.decoding import msgpack_decoder

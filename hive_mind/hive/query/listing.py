@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send, Tallied, Tally
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.hive.trust import signature
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.trust import contradiction
 from hive_mind.model.aggregation import ROW_BYTES, earliest_of, rows_in
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import (
@@ -132,8 +132,8 @@ def rows_that_fit(bytes_max: int) -> int | None:
 
 
 def wordings_that_fit(bytes_max: int) -> int:
-    """How many rows of `hive.trust.signature` a message takes, or a piece of what a node asks itself."""
-    return min(max(bytes_max // signature.ROW_BYTES, 1), _WORDINGS_MAX) if bytes_max else _OWN_WORDINGS_MAX
+    """How many rows of `hive.trust.contradiction` a message takes, or a piece of what a node asks itself."""
+    return min(max(bytes_max // contradiction.ROW_BYTES, 1), _WORDINGS_MAX) if bytes_max else _OWN_WORDINGS_MAX
 
 
 class TallyScatter(PagedScatter):
@@ -142,7 +142,7 @@ class TallyScatter(PagedScatter):
     def __init__(self, tally: Tally, asker: Asker, now_ms: int) -> None:
         super().__init__(tally.deadline_ms, asker, now_ms)
         self._tally = tally
-        self._row_bytes = signature.ROW_BYTES if tally.with_wording else ROW_BYTES
+        self._row_bytes = contradiction.ROW_BYTES if tally.with_wording else ROW_BYTES
         self._pages: dict[tuple[str, str], list[bytes]] = {}
         """By replica set and member: its rows so far, in ascending order."""
 
@@ -164,14 +164,14 @@ class TallyScatter(PagedScatter):
     def gathered(self) -> Tallied:
         pages, open_items = (page for pages_of_part in self._pages.values() for page in pages_of_part), self._round.open_items()
         if self._tally.with_wording:
-            return Tallied({}, self._partitions, open_items, self._silent, signature.first_of_each(pages))
+            return Tallied({}, self._partitions, open_items, self._silent, contradiction.first_of_each(pages))
         rows = (row for page in pages for row in rows_in(page))
         return Tallied(earliest_of(rows), self._partitions, open_items, self._silent)
 
     def _request(self, to: To, left_ms: int, bytes_max: int) -> TallyRequest | WordingRequest:
         request, after = self._tally.request, self._last(self._pages.get((to.part, to.node), []))
         if self._tally.with_wording:
-            return WordingRequest(request, to.part, self._epoch, signature.FORM, left_ms, after, bytes_max)
+            return WordingRequest(request, to.part, self._epoch, contradiction.FORM, left_ms, after, bytes_max)
         return TallyRequest(request, to.part, self._epoch, self._tally.about, left_ms, after, bytes_max)
 
     def _last(self, pages: list[bytes]) -> bytes:

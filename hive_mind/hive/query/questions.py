@@ -10,14 +10,14 @@ from msgspec import structs
 
 from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send, Tally
 from hive_mind.hive.policy.node_policy import PolicyNow
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import Asker, ListScatter, TallyScatter, page, rows_that_fit, wordings_that_fit
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
 from hive_mind.hive.replica import Replica
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.hive.trust import signature
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.trust import contradiction
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import (
@@ -238,7 +238,7 @@ class Questions:
                 ids, is_cut = self._replica.tallied(request.about, request.after, rows_that_fit(request.bytes_max), at)
                 return TallyReply(query, name, ids, missing, is_cut)
             case WordingRequest(query):
-                if request.form != signature.FORM:
+                if request.form != contradiction.FORM:
                     return None
                 worded, is_cut = self._replica.worded(request.after, wordings_that_fit(request.bytes_max), at)
                 return TallyReply(query, name, worded, missing, is_cut)

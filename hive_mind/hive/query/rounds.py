@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from hive_mind.hive.effects import SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.model.messages import SearchRequest
 
 _ASKS_MAX = 2

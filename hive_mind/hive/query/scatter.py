@@ -21,12 +21,11 @@ import numpy as np
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.policy.admission import DEPTH_MAX, are_counts
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.model.gathered import Gathered
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import PLACE, EvidenceColumns, Gathered, Occurrences, Pool, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply
-from hive_mind.model.probe import PLACE, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.inverted import asked_for
 from hive_mind.ranking.merge import Rescored, left_out, may_have_more, merge_all, merge_replicas, most_left, rescored, total

@@ -1,6 +1,6 @@
 """A node's part in anti-entropy: when it offers exchanges, to which peers, over which partitions, and with what effects.
 
-`gossip` chooses time and peer, `exchange` the messages; here both meet the node's shares.
+`Gossip` chooses time and peer, `exchange` the messages; here both meet the node's shares.
 
 Proof that a partition was taken over: a node that leaves it drops its copy on nobody's word alone.
 
@@ -19,11 +19,11 @@ from hmac import compare_digest
 import msgspec
 
 from hive_mind.crdt.reconcile import listing
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Now, Record, Send, Taken
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
+from hive_mind.hive.replication import Gossip, GossipSettings
 from hive_mind.hive.replication.exchange import NAMED_MAX, Exchanges
-from hive_mind.hive.replication.gossip import Gossip, GossipSettings
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, actor_of

@@ -19,6 +19,7 @@ from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.hive.effects import Now
 from hive_mind.hive.policy.registry import slot_of
 from hive_mind.hive.policy.registry_service import announced
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.replication.exchange_steps import (
     Allowance,
     NamedSpan,
@@ -38,7 +39,6 @@ from hive_mind.hive.replication.exchange_steps import (
     unlimited,
     unproved_of,
 )
-from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.replication.partition_content import Digest, SeenDigest, some_actors
 from hive_mind.model.evidence import Actor, Dot, Removal, Sealed, actor_of
 from hive_mind.model.messages import Announce, ClockSample, Message, RegistryEntry, Span, Summary, SyncOffer, SyncState, SyncStep

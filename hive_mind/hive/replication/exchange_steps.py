@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from hive_mind.crdt.context import DOT_BYTES, unpack
 from hive_mind.crdt.orset import ORSet
 from hive_mind.crdt.reconcile import listed, reconcile
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.replication.partition_content import PROVED_MAX, Digest, Proofs
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Head, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.evidence import dot as dot_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Delete, Held, Put, Record, Send, Taken
 from hive_mind.hive.replication.exchange_steps import heads_of, size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica

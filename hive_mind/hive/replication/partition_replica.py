@@ -11,9 +11,17 @@ import msgspec
 
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.effects import Change, Delete, Put, Record, Taken
-from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, Authority
+from hive_mind.hive.policy import (
+    TOO_MANY_BOOTS,
+    TOO_MANY_REMOVALS,
+    Authority,
+    is_sealed_head,
+    is_sealed_removal,
+    sealed,
+    sealed_head,
+    sealed_removal,
+)
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal, weight
-from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_content import PartitionContent, age
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of

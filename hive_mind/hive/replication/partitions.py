@@ -12,7 +12,7 @@ from hive_mind.hive.policy.admission import malformed
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow, lifetime
 from hive_mind.hive.replica import Shares
 from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp, actor_of
 from hive_mind.model.ids import fact_id
 

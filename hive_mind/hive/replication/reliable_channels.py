@@ -11,7 +11,7 @@ from functools import partial
 import msgspec
 
 from hive_mind.errors import BackendThrottled, InvalidInput
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
     Delete,

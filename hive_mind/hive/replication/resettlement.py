@@ -19,22 +19,21 @@ import msgspec
 
 from hive_mind.crdt import DRIFT_MS, is_believable
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.hive.chance import Chance
+from hive_mind.hive import Chance
 from hive_mind.hive.effects import Kept, Now, Persist, Put, Record, SetAside
 from hive_mind.hive.membership import MEMBERSHIP
 from hive_mind.hive.node import ACTOR, CLOCK, META, OFFSET, HiveNode
+from hive_mind.hive.policy import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.policy.admission import has_its_id
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY, record_of
-from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, BEYOND, HEADS, OWN_JUDGEMENT, PROOFS, SEEN
 from hive_mind.hive.replication.partitions import INCOMING
 from hive_mind.hive.replication.reliable_channels import APPLICATION, CHANNEL_BYTES, CHANNELS, RECEIVED, SENT
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.federated import EVERYONE
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import TopologyLog
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Assertion, Head, HiveFact, Removal, Sealed, Stamp

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.base import NO_WISHES, AskingOrder, ReplicaSet
+from hive_mind.hive.topology import NO_WISHES, AskingOrder, ReplicaSet
 from hive_mind.judge.capability import terms_of
 
 EVERYONE = "everyone"

@@ -17,10 +17,9 @@ import msgspec
 
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.heartbeats import Heartbeats
-from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, Seal, is_sealed_topology
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.policy import SEAL_BYTES_MAX, Seal, is_sealed_topology
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.sharded import Placement, Sharded
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import AnnouncedTopology, TopologyUpdate

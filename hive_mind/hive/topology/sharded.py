@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.base import NO_WISHES, AskingOrder, ReplicaSet
+from hive_mind.hive.topology import NO_WISHES, AskingOrder, ReplicaSet
 
 # Few enough that an answer can name what is missing, enough for even shares: at 50 nodes the fullest has 1.04 times the mean, at
 # 1,000 nodes 1.3 times (benchmarks/placement.py). Four times as many bring that down to 1.06.

@@ -11,9 +11,8 @@ from typing import Literal, get_args
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD, Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS, Sharded, first_placement
 
 TopologyName = Literal["single", "flat", "federated", "sharded"]

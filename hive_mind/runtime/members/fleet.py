@@ -16,7 +16,7 @@ from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import SINGLE, Founding, TopologyName, spec_of

@@ -23,8 +23,8 @@ from hive_mind import backends
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
+from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.policy.admission import problem_with, refusal
-from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.resettlement import (
     Journal,
     JournalMerger,

@@ -23,9 +23,9 @@ from hive_mind.errors import HiveError
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership import Membership
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy.seal import UNSEALED, Seal
+from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.identity import KeySeal
 from hive_mind.identity.epochs import Cipher, Signing
 from hive_mind.journal import Journal

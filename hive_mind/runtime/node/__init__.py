@@ -12,7 +12,7 @@ from typing import Literal
 
 from hive_mind.bus import LetterBox, Subscription
 from hive_mind.hive.effects import Now
-from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.query import ScatterSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 
 Clock = Callable[[], Now]

@@ -45,9 +45,8 @@ from hive_mind.identity.epochs import Signing
 from hive_mind.memory.base import Hive
 from hive_mind.model.bounds import COUNT_MAX
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.messages import Encrypted
-from hive_mind.model.probe import Probe
 from hive_mind.runtime.logs import hop
 from hive_mind.runtime.node import Timings
 from hive_mind.runtime.node.effect_executor import KILLED, EffectExecutor, InHand, PutAside, unique_ids

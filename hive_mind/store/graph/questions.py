@@ -154,7 +154,7 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class Way:
     """A way from the first thing to the last: edge n lies between things n and n + 1, in either direction."""
 
     things: tuple[Thing, ...]
@@ -260,11 +260,11 @@ def derived_from(reader: RecordReader, source: str, limit: int) -> list[Thing]:
     return list(derived.values())[:limit]
 
 
-def paths(reader: RecordReader, start_given: str, end_given: str, longest: int, limit: int) -> list[Path]:
+def paths(reader: RecordReader, start_given: str, end_given: str, longest: int, limit: int) -> list[Way]:
     """The shortest paths between two things, at most `limit` of them; none where all are longer than `longest` edges."""
     start, end = found(reader, start_given), found(reader, end_given)
     if start == end:
-        return [Path((start.thing,), ())]
+        return [Way((start.thing,), ())]
     ahead, back = _Search(reader, start.place), _Search(reader, end.place)
     for _ in range(longest):
         nearer = ahead if ahead.cost <= back.cost else back
@@ -328,7 +328,7 @@ def _derivations(way: Iterable[EdgeRow]) -> int:
     return sum(RELATIONS[edge.relation] is Relation.DERIVES_FROM for edge in way)
 
 
-def _walked(reader: RecordReader, start: int, ways: Iterable[list[EdgeRow]]) -> Iterator[Path]:
+def _walked(reader: RecordReader, start: int, ways: Iterable[list[EdgeRow]]) -> Iterator[Way]:
     """Ways as paths; none over what is damaged."""
     for way in ways:
         places = [start]
@@ -336,7 +336,7 @@ def _walked(reader: RecordReader, start: int, ways: Iterable[list[EdgeRow]]) -> 
             places.append(_other(edge, places[-1]))
         things = _at(reader, places)
         if len(things) == len(places):
-            yield Path(tuple(things.values()), tuple(_edge(edge, things) for edge in way))
+            yield Way(tuple(things.values()), tuple(_edge(edge, things) for edge in way))
 
 
 def _nodes(reader: RecordReader, where: str, *values: object) -> list[GraphNode]:

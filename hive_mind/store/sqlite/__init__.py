@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.sqlite import Worker
 from hive_mind.sqlite.file import connect_for_reading, translating
-from hive_mind.sqlite.worker import Worker
 from hive_mind.store import Change, FactStore, Link, Narrow, check
 from hive_mind.store.sqlite.reading import Part, Reading, RecordReader, backup, problems, repair, restore
 from hive_mind.store.sqlite.record import Health, RecordFile, RecordView, aside_of
@@ -66,7 +66,7 @@ PAGE_TICKS = 8192
 
 
 class SqliteStore:
-    """See `base.FactStore`."""
+    """See `store.FactStore`."""
 
     def __init__(self, worker: Worker[RecordFile, Change] | Worker[RecordView, Change], health: Health) -> None:
         self._worker: Worker[Any, Change] = worker

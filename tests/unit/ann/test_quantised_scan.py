@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.ranking.index import FactIndex
 
 quantised = pytest.importorskip("hive_mind.ann.quantised")

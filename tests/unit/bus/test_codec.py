@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hive_mind.bus import EVERYONE, Envelope, correlation_of, type_of
 from hive_mind.bus.codec import ENVELOPE_BYTES_MAX, VERSION, as_cloud_event, decode, encode
 from hive_mind.errors import WireError
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.messages import FactsReply, ListRequest, PoolRequest, Receipt
-from hive_mind.model.probe import Anchors, Probe
 from tests.laws.test_wire import ANY, damaged, plain
 
 NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda name: name != "*")

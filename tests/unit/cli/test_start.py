@@ -150,7 +150,7 @@ main()
 
 
 def test_what_starts_a_process_loads_nothing_of_what_that_runs():
-    code = "import sys, hive_mind.control.resident, hive_mind.control.platforms.local; print(*sys.modules)"
+    code = "import sys, hive_mind.control.controller, hive_mind.control.platforms.local; print(*sys.modules)"
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()
     run = (
         "aiohttp",

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.control.remembering import issue_for, issued_for, movers_seal, renew, shut_out
 from hive_mind.errors import ConfigError
-from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.policy import UNSEALED
 from hive_mind.identity import issued
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, IdentityConfig, NodeConfig, WorkerConfig

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.control import RESIDENT
-from hive_mind.control.controller import HiveController
-from hive_mind.control.resident import keep_open
+from hive_mind.control.controller import HiveController, keep_open
 from hive_mind.control.state import FleetFolder, FleetLocked, fleet_lock
 from hive_mind.runtime.settings import Settings
 from tests.unit.control.fake_platform import World, surroundings

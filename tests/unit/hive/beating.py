@@ -4,8 +4,7 @@ from random import Random
 
 from hive_mind.hive.effects import Now
 from hive_mind.hive.membership import Membership, MembershipSettings
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.log import digest_of, pack
 from hive_mind.model.messages import Heartbeat
 

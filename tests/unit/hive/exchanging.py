@@ -6,7 +6,7 @@ import msgspec
 
 from benchmarks.crowd import Member
 from hive_mind.hive.effects import Now
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.model.messages import Message, RegistryEntry, SyncStep
 
 NOW = Now(1_700_000_000_000, 77)

@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import Scatter
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.messages import PoolReply
-from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
 
 SETTINGS = ScatterSettings()

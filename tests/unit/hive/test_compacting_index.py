@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.compacting_index import Columns, CompactingIndex, Indexed, IndexedEvidence
+from hive_mind.model.gathered import NOWHERE, Anchors, Probe
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import NOWHERE, Anchors, Probe
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors

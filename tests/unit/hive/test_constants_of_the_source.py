@@ -9,10 +9,10 @@ from types import ModuleType
 
 import pytest
 
+from hive_mind.hive import replication
 from hive_mind.hive.policy import node_policy
 from hive_mind.hive.policy.node_policy import ExpirySettings, FactTTL
 from hive_mind.hive.query import scatter
-from hive_mind.hive.replication import gossip
 from hive_mind.hive.topology import federated
 from hive_mind.hive.trust import contradiction, trust_book
 from hive_mind.hive.trust.trust_book import NOBODY, beta_trust
@@ -48,9 +48,9 @@ def is_ours_or_differs_on_purpose(name: str, found: object, theirs: object, text
         ("DEFAULT_SEMANTIC_WEIGHT", seed, "SEMANTIC_WEIGHT", 0.5),
         ("DEFAULT_CONFIRMATION_WEIGHT", seed, "CONFIRMATION_WEIGHT", 0.3),
         ("DEFAULT_TRUST_WEIGHT", seed, "TRUST_WEIGHT", 0.2),
-        ("DEFAULT_GOSSIP_FANOUT", gossip, "GossipSettings.fanout", 2),
-        ("DEFAULT_GOSSIP_TOP_K", gossip, "GossipSettings.top_k", 10),
-        ("GOSSIP_MIN_CONFIDENCE", gossip, "GossipSettings.min_confidence", 0.3),
+        ("DEFAULT_GOSSIP_FANOUT", replication, "GossipSettings.fanout", 2),
+        ("DEFAULT_GOSSIP_TOP_K", replication, "GossipSettings.top_k", 10),
+        ("GOSSIP_MIN_CONFIDENCE", replication, "GossipSettings.min_confidence", 0.3),
         ("DEFAULT_CONFIDENCE_DECAY_RATE", node_policy, "ExpirySettings.decay_per_hour", 0.01),
         ("DEFAULT_MAX_AGE_HOURS", node_policy, "ExpirySettings.max_age_hours", 24.0),
         ("RRF_K", pipeline, "RRF_K", 60),

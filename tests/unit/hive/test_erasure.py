@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Topology
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsRequest, ListRequest, PoolRequest, Replicate

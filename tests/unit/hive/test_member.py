@@ -27,7 +27,7 @@ from hive_mind.hive.member import Member
 from hive_mind.hive.membership import MEMBERSHIP, Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import HELD
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import (
     Announce,

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.membership import Membership, MembershipSettings
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat
 from hive_mind.hive.topology.log import digest_of, pack
 from hive_mind.model.messages import Heartbeat
 from tests.members import Network

@@ -7,8 +7,7 @@ import pytest
 from hive_mind.errors import WireError
 from hive_mind.hive.effects import Put, Send
 from hive_mind.hive.membership import MEMBERSHIP, Membership
-from hive_mind.hive.topology import log
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat, log
 from hive_mind.hive.topology.log import STEPS_MAX, TopologyLog, TopologyVersion, pack
 from hive_mind.model.messages import AnnouncedTopology, TopologyRequest, TopologyUpdate
 from tests.members import announced

@@ -4,10 +4,8 @@ import pytest
 
 from hive_mind.hive.effects import Persist, Send
 from hive_mind.hive.membership import MembershipSettings
-from hive_mind.hive.topology import log
-from hive_mind.hive.topology.base import Topology
+from hive_mind.hive.topology import Flat, Topology, log
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import unpack
 from hive_mind.model.messages import TopologyUpdate
 from tests.unit.hive.beating import ABC, Others, membership, now

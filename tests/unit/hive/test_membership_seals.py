@@ -6,9 +6,8 @@ import pytest
 from hive_mind.hive.effects import Received, Send
 from hive_mind.hive.heartbeats import mark_of
 from hive_mind.hive.membership import Membership
-from hive_mind.hive.policy.seal import sealed_heartbeat, sealed_topology
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.policy import sealed_heartbeat, sealed_topology
+from hive_mind.hive.topology import Flat, Topology
 from hive_mind.hive.topology.log import EPOCH_MAX, digest_of, pack, unpack
 from hive_mind.model.messages import AnnouncedTopology, Heartbeat, TopologyRequest, TopologyUpdate
 from tests.hives import keyring

@@ -5,16 +5,15 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Received
-from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
+from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, sealed_entry, sealed_head, sealed_removal
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY
-from hive_mind.hive.policy.seal import sealed_entry, sealed_head, sealed_removal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, dot
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Changes, FactsRequest, ListRequest, PoolRequest, Receipt, RegistryEntry, Replicate
-from hive_mind.model.probe import Anchors, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.vector import ExactVectors
 from tests.hives import MODERATOR, PUMP, PUMP_ID, Hive, assertion, flat, keyring, probe, settings

@@ -9,8 +9,8 @@ from hive_mind.hive.policy.admission import DEPTH_MAX, answerable, is_comparable
 from hive_mind.hive.replica import Replica, Shares
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Sealed, Stamp, Statement, actor_id
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import Anchors, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.vector import ExactVectors
 from tests.hives import FIRST_MS, MODERATOR, PUMP, PUMP_ID, Court, assertion, probe

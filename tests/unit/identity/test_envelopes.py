@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from hive_mind.bus import Envelope
+from hive_mind.bus.codec import encode_message
 from hive_mind.identity import FORGED, REVOKED, UNKNOWN, UNSIGNED
 from hive_mind.identity.epochs import Signing
-from hive_mind.model import wire
 from hive_mind.model.messages import Heartbeat, Receipt
 from tests.unit.identity.test_keyring import ADA, BOB, NOW_MS, certificate, revoked, ring
 
@@ -40,7 +40,7 @@ def test_what_was_sent_to_one_is_worth_nothing_to_another() -> None:
         {"type": "Heartbeat"},
         {"correlation_id": "another"},
         {"sent_ms": 1},
-        {"data": wire.encode(Receipt("another"))},
+        {"data": encode_message(Receipt("another"))},
         {"message": Receipt("another"), "data": b""},
     ],
     ids=str,

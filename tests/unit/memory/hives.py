@@ -9,16 +9,15 @@ import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
-from hive_mind.hive.trust.signature import row
+from hive_mind.hive.trust.contradiction import row
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing import fact_of
 from hive_mind.model.aggregation import moment_ms
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement
 from hive_mind.model.fact import Fact, Sharing, is_about
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import EvidenceColumns, Gathered, Probe
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import EvidenceColumns, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex

@@ -7,8 +7,8 @@ import pytest
 
 from hive_mind.memory.recall import Recall
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.gathered import NOWHERE
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import NOWHERE
 from hive_mind.model.query import Query
 from hive_mind.ranking.bulk import KnownTerms
 from hive_mind.ranking.vector import ExactVectors

@@ -2,12 +2,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from hive_mind.bus import codec
+from hive_mind.bus.codec import MESSAGE_BYTES_MAX
+from hive_mind.bus.codec import MESSAGE_VERSION as VERSION
+from hive_mind.bus.codec import decode_message as decode
+from hive_mind.bus.codec import encode_message as encode
 from hive_mind.errors import WireError
-from hive_mind.model import wire
+from hive_mind.model.gathered import ANALYSIS, Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.messages import Announce, PoolReply, PoolRequest, Receipt, RegistryEntry, Replicate
-from hive_mind.model.probe import ANALYSIS, Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.query import TermStatistics
-from hive_mind.model.wire import MESSAGE_BYTES_MAX, VERSION, decode, encode
 
 RECEIPT = encode(Receipt("a parcel"))
 
@@ -105,7 +108,7 @@ def test_an_empty_column_is_an_empty_column():
 
 def test_what_can_not_travel_is_not_sent():
     with pytest.raises(NotImplementedError, match="set can't be encoded"):
-        wire._to_bytes({1})
+        codec._to_bytes({1})
 
 
 def test_equal_messages_are_equal_bytes():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.probe import Probe
+from hive_mind.model.gathered import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.model.gathered import Anchors, Pool, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.question import as_asked_once, expanded, with_more
 from hive_mind.ranking.tokens import tokenize

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hive_mind.model.probe import Pool
+from hive_mind.model.gathered import Pool
 from hive_mind.ranking import pipeline, seed
 from hive_mind.ranking.pipeline import RankingSettings, balanced, confirmation_share, linear, rank, trust_share
 from hive_mind.ranking.seed import Collected, hybrid_score_weighted, rrf_merge, seed_federated

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import NOWHERE, Pool
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import NOWHERE, Pool
 from hive_mind.ranking.neighbours import gained, place_of, speakers_named
 from hive_mind.ranking.pipeline import RankingSettings, Related, rank
 from tests.builders import fact

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
-from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.model.gathered import Anchors, Pool, Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.model.fact import Fact
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.gathered import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method, Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.question import NAMES_WEIGHT, InColumns, Ranking, Reading, at_once, ranking_of

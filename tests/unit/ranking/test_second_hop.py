@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.model.gathered import Anchors, Pool, Probe
 from hive_mind.ranking.question import (
     INSTEAD_WEIGHT,
     LOOKED_AT,

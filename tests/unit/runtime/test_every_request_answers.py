@@ -32,14 +32,13 @@ from hive_mind.hive.effects import (
     Tally,
     Write,
 )
-from hive_mind.hive.query.latencies import Latencies
+from hive_mind.hive.query import Latencies
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import Probe
 from hive_mind.runtime.calls import AgentCalls
 from tests.builders import Home
 from tests.hives import MODERATOR, Hive, flat, settings, sharded

@@ -16,7 +16,7 @@ from hive_mind.api import requests as api
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.query import listing
-from hive_mind.hive.trust import contradiction, signature
+from hive_mind.hive.trust import contradiction
 from hive_mind.model.content import Candidate
 from hive_mind.model.evidence import Statement
 from hive_mind.runtime.calls import AgentCalls
@@ -86,8 +86,8 @@ async def test_pairs_of_a_whole_hive_are_sought_while_others_go_on(are_own: bool
             await members.hosted[members.plan.node_of("ben")].runner.promote(
                 [Promotion(Statement(said(number), f"hall {number // 2}"), "ben", "list", 0.9) for number in range(FACTS)]
             )
-        signature.signed.cache_clear()
-        turns = Turns(monkeypatch, signature, "wording")
+        contradiction.signed.cache_clear()
+        turns = Turns(monkeypatch, contradiction, "wording")
         facts = await turns.during(agent.disputable_facts())
 
         assert (len(facts), facts.completeness) == (FACTS, 1.0)

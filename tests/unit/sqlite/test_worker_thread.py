@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.off_loop import settle
-from hive_mind.sqlite.worker import Worker
+from hive_mind.sqlite import Worker
 
 
 class Numbers:

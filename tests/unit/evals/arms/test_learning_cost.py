@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from hive_mind.bus import EVERYONE, Envelope, type_of
+from hive_mind.bus.codec import encode_message
 from hive_mind.evals.arms.costs import Scales, memory_in_use, weight_of
 from hive_mind.evals.arms.measured_worker import MemberTraffic
 from hive_mind.evals.experiments import Arm
-from hive_mind.model import wire
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.messages import (
     ClockSample,
     FactsReply,
@@ -25,7 +26,6 @@ from hive_mind.model.messages import (
     SyncState,
     SyncStep,
 )
-from hive_mind.model.probe import Anchors, Probe
 from tests.unit.evals.arms.notes import drawn, told
 
 
@@ -112,11 +112,11 @@ def test_a_reply_weighs_the_same_whenever_its_facts_were_shared():
         evidence = Provenance("agent-0", "notes", 0.8, Stamp(1_790_000_000_000, counter, b"12345678"))
         return FactsReply("q", (HiveFact("0" * 32, Statement("The pump is red."), (evidence,), 0.8, 0, 1.0),))
 
-    assert len(wire.encode(reply(0))) != len(wire.encode(reply(70_000)))
+    assert len(encode_message(reply(0))) != len(encode_message(reply(70_000)))
     assert weight_of(reply(0)) == weight_of(reply(70_000))
 
 
 def test_what_it_weighs_is_what_it_is_on_the_wire():
     request = FactsRequest("0" * 16, ("1" * 32,), 2_000)
 
-    assert weight_of(request) == len(wire.encode(request))
+    assert weight_of(request) == len(encode_message(request))

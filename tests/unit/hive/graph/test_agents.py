@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from hive_mind.errors import InvalidInput
+from hive_mind.hive import HiveAgent
 from hive_mind.hive.effects import Now
 from hive_mind.hive.graph import InMemoryHiveGraph
-from hive_mind.hive.hive_graph import HiveAgent
 from tests.hives import MODERATOR, PUMP, PUMP_ID, flat
 from tests.unit.hive.graph.builders import DOOR, Ticking, contents, graph
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.hive_graph import HiveStatistics
+from hive_mind.hive import HiveStatistics
 from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.ids import fact_id

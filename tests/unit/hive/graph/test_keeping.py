@@ -9,7 +9,7 @@ from hive_mind.hive.effects import Now
 from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.node_policy import ExpirySettings
-from hive_mind.hive.replication.gossip import convergence_check
+from hive_mind.hive.replication import convergence_check
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.ranking.vector import ExactVectors

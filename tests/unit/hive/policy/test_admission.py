@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.crdt.context import COUNTER_MAX
-from hive_mind.hive.policy import admission
+from hive_mind.hive.policy import SEAL_BYTES_MAX, UNSEALED, admission
 from hive_mind.hive.policy.admission import (
     CONTENT_CHARACTERS_MAX,
     NAMES_MAX,
@@ -14,12 +14,11 @@ from hive_mind.hive.policy.admission import (
     malformed,
     refusal,
 )
-from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, UNSEALED
 from hive_mind.model.evidence import LISTS, Head, HiveFact, Provenance, Removal, Sealed, Stamp, Statement, dot
 from hive_mind.model.fact import NAME_CHARACTERS_MAX
+from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.model.probe import Anchors, Probe
 from tests.hives import PUMP, assertion
 
 OWN = dot(b"8 bytes!", 1)

@@ -7,9 +7,9 @@ import pytest
 
 from hive_mind.hive.effects import Tick
 from hive_mind.hive.heartbeats import HiveClock
+from hive_mind.hive.policy import UNSEALED, Unsealed
 from hive_mind.hive.policy.node_policy import ExpirySettings, NodePolicy, PolicyNow, PolicySettings
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.policy.seal import UNSEALED, Unsealed
 from hive_mind.model.evidence import Sealed, Stamp, dot
 from hive_mind.model.messages import RegistryEntry
 from tests.hives import FIRST_MS, FORGETFUL, HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, Hive, assertion, flat, sharded

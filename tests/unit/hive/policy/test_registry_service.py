@@ -6,11 +6,11 @@ What everybody knows gets about however much it is: no message of it is too larg
 import msgspec
 import pytest
 
+from hive_mind.bus.codec import encode_message
 from hive_mind.hive.effects import Persist, Received, Retract, Send, Tick, Write
+from hive_mind.hive.policy import UNSEALED, is_sealed_entry
 from hive_mind.hive.policy.registry_service import REGISTRY, announced, size_of
-from hive_mind.hive.policy.seal import UNSEALED, is_sealed_entry
-from hive_mind.hive.replication.gossip import GossipSettings
-from hive_mind.model import wire
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, RegistryEntry
@@ -240,7 +240,7 @@ def test_entries_go_in_their_order_in_messages_of_bounded_size():
     told = announced(entries, 3_000)
     assert [one for some in told for one in some.entries] == entries
     assert len(told) < 30
-    assert all(len(wire.encode(some)) <= 3_000 for some in told)
+    assert all(len(encode_message(some)) <= 3_000 for some in told)
 
 
 def test_an_entry_larger_than_any_message_goes_alone_and_nothing_is_told_in_none():
@@ -255,7 +255,7 @@ def test_the_estimated_size_is_not_below_the_real_one():
         entry(2, '"' + "漢字" * 300 + '"'),
         RegistryEntry("agent/ü", "{}", Stamp(1 << 52, 65_535, bytes(64)), "ü"),
     ):
-        assert size_of(one) >= len(wire.encode(Announce((one,)))) - len(wire.encode(Announce(())))
+        assert size_of(one) >= len(encode_message(Announce((one,)))) - len(encode_message(Announce(())))
 
 
 def test_a_large_registry_is_known_to_all_again_though_no_large_message_arrives_and_the_time_too():
@@ -264,7 +264,7 @@ def test_a_large_registry_is_known_to_all_again_though_no_large_message_arrives_
     retract(hive, "n0", range(150))
     retract(hive, "n1", range(100, 250))
 
-    hive.is_lost = lambda *sent: len(wire.encode(sent[2])) > LIMIT
+    hive.is_lost = lambda *sent: len(encode_message(sent[2])) > LIMIT
     hive.wait(120_000)
 
     assert len(registry(hive, "n0")) == 250

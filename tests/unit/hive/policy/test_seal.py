@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from hive_mind.hive.policy.seal import (
+from hive_mind.hive.policy import (
     UNSEALED,
     is_sealed,
     is_sealed_entry,

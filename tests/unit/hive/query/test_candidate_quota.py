@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Ask, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE, Scatter, first_depth
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.messages import PoolReply
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 
 DEPTH, SETS = 100, 50
 FIRST = 12

@@ -1,9 +1,9 @@
 """Facts are fetched of those who hold them, and of others where that fails."""
 
 from hive_mind.hive.effects import Fetch, SearchLocal, Send
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.questions import FetchScatter
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.messages import FactsReply
 

@@ -9,9 +9,9 @@ import pytest
 
 from hive_mind.hive.effects import SearchLocal
 from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.model.gathered import NOWHERE, EvidenceColumns, Probe
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
-from hive_mind.model.probe import NOWHERE, EvidenceColumns, Probe
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.inverted import gains_of, parts_of, settings_for
 from tests.unit.hive.scattering import ONE, RED, TWO, asked, pool_reply, red_reply, scatter_of, wait

@@ -2,9 +2,9 @@
 
 from benchmarks.tail import tail
 from hive_mind.hive.effects import Ask
-from hive_mind.hive.query.latencies import Latencies
+from hive_mind.hive.query import Latencies
 from hive_mind.hive.query.scatter import Scatter
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
 from tests.unit.hive.scattering import (
     ONE,
     PLAIN,

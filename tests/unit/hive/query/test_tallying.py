@@ -1,10 +1,10 @@
 import pytest
 
 from hive_mind.hive.effects import SearchLocal, Send, Tally
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import Asker, TallyScatter, rows_that_fit, wordings_that_fit
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.hive.trust.signature import ROW_BYTES
+from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.trust.contradiction import ROW_BYTES
 from hive_mind.model.aggregation import row
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsReply, TallyReply, TallyRequest

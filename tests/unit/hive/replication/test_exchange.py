@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from benchmarks.crowd import Member
 from hive_mind.crdt.context import unpack
 from hive_mind.hive.effects import Now
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.replication.exchange import Exchanges, Lag
 from hive_mind.hive.replication.exchange_steps import in_order, size_of, size_of_proof, size_of_span, some, some_proofs
-from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.model.evidence import Removal, Stamp, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Message, RegistryEntry, Span, SyncOffer, SyncState, SyncStep

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.crowd import Member
 from hive_mind.crdt.context import pack
-from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication import GossipSettings
 from hive_mind.model.messages import Message, Span
 from tests.unit.hive.exchanging import NOTHING, NOW, first_steps, meet, two
 

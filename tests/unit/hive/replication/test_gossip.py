@@ -8,7 +8,7 @@ import pytest
 from benchmarks.crowd import Crowd, Member, exchange
 from benchmarks.gossip import bound, crowd_of, flood, have, healed, rounds_until, spread
 from hive_mind.hive.effects import Now
-from hive_mind.hive.replication.gossip import Gossip, GossipSettings, convergence_check, run_gossip_round
+from hive_mind.hive.replication import Gossip, GossipSettings, convergence_check, run_gossip_round
 from tests.sampled import thorough
 
 PEERS = [f"peer-{number}" for number in range(10)]

@@ -5,10 +5,10 @@ from random import Random
 import msgspec
 import pytest
 
+from hive_mind.bus.codec import encode_message
 from hive_mind.hive.effects import Delete, Held, Put, Received, Reconnected, Send, Tick
 from hive_mind.hive.replication.exchange_steps import size_of
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch, DeliverySettings, Outbox
-from hive_mind.model import wire
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
 from tests.hives import FIRST_MS, IMPATIENT, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, settings, sharded, share
@@ -299,7 +299,7 @@ def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
 
     _, sends = box.post(["n1"], (("all", dots),), 0)
 
-    sizes = [len(wire.encode(send.message)) for send in sends]
+    sizes = [len(encode_message(send.message)) for send in sends]
     assert sum(size > 3_000 for size in sizes) == 1
     sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
     assert sorted(sent) == sorted(dots)

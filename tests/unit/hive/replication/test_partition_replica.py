@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.crdt.context import COUNTER_MAX
 from hive_mind.hive.effects import Delete
-from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
+from hive_mind.hive.policy import sealed, sealed_head, sealed_removal
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_of, dot
 from hive_mind.model.messages import Changes
 from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Court, assertion, keyring, reloaded, said, share

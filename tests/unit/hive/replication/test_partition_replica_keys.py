@@ -1,6 +1,6 @@
 """A share among members with keys: nobody writes under another's dots, and what a revoked key said is let go of."""
 
-from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
+from hive_mind.hive.policy import sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.identity import Keyring, KeySeal, PrivateKey
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_id, dot

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Put, Received, Taken
+from hive_mind.hive.policy import SEAL_BYTES_MAX
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX
-from hive_mind.hive.policy.seal import SEAL_BYTES_MAX
 from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.model.evidence import Head, Removal, Stamp, dot
 from hive_mind.model.fact import NAME_CHARACTERS_MAX

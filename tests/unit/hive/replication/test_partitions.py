@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.hive.effects import Rearrange, Received
-from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.policy import UNSEALED
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, PoolReply, PoolRequest, Replicate, SyncOffer, SyncState, SyncStep

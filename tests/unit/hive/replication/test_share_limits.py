@@ -8,9 +8,8 @@ from random import Random
 import pytest
 
 from hive_mind.hive.effects import Put, Taken
-from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
+from hive_mind.hive.policy import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, sealed, sealed_head, sealed_removal
 from hive_mind.hive.policy.admission import CHARACTERS_OF_ONE, weight
-from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication import partition_content
 from hive_mind.hive.replication.partition_replica import BEYOND, HEADS, PROOFS, PartitionReplica
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_id, dot

@@ -1,6 +1,6 @@
 """Askers begin at different members, and those of every other round turn to the other neighbour."""
 
-from hive_mind.hive.topology.base import AskingOrder
+from hive_mind.hive.topology import AskingOrder
 
 MEMBERS = ("a", "b", "c")
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput, WireError
+from hive_mind.hive.topology import Flat
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import digest_of, is_name, pack, unpack
 from hive_mind.hive.topology.sharded import Sharded, first_placement
 

@@ -1,7 +1,7 @@
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.base import ReplicaSet
+from hive_mind.hive.topology import ReplicaSet
 from hive_mind.hive.topology.federated import Federated
 
 ID = "0" * 32

@@ -1,8 +1,7 @@
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.hive.topology.flat import Flat
+from hive_mind.hive.topology import Flat, ReplicaSet
 
 
 def test_everybody_keeps_everything():

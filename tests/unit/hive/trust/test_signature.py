@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.hive.trust.contradiction import excluding
-from hive_mind.hive.trust.signature import FORM, Worded, first_of_each, may_exclude, newest_first, row, signed, topic
+from hive_mind.hive.trust.contradiction import (
+    FORM,
+    Worded,
+    excluding,
+    first_of_each,
+    may_exclude,
+    newest_first,
+    row,
+    signed,
+    topic,
+)
 from hive_mind.model.evidence import Stamp, Statement
 from hive_mind.model.ids import fact_id
 

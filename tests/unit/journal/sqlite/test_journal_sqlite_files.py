@@ -18,7 +18,7 @@ from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
 from hive_mind.hive.effects import Put, Record
 from hive_mind.journal import sqlite
 from hive_mind.journal.sqlite import FORMAT, Database
-from hive_mind.sqlite.worker import Worker
+from hive_mind.sqlite import Worker
 from tests.servers.children import Child
 from tests.servers.quota import files_of_at_most
 

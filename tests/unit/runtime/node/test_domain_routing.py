@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hive_mind.memory.base import Hive
-from hive_mind.model.probe import Probe
+from hive_mind.model.gathered import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.runtime.members import plan_of
 from hive_mind.runtime.node.intake import ByDomain

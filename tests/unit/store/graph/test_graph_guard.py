@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from hive_mind.errors import BackendError, HiveError, InvalidInput
-from hive_mind.store.graph import Graph, client
+from hive_mind.store import graph as graph_module
+from hive_mind.store.graph import Graph
 from hive_mind.store.graph.server import checked
 from tests.loops import about
 from tests.unit.store.graph_builders import content_of, content_of_record, pump, written
@@ -124,7 +125,7 @@ def test_a_query_without_a_limit_gets_one(query, limited):
 ATTACK = """
 import json, sys
 from pathlib import Path
-from hive_mind.store.graph.making import Engine
+from hive_mind.store.graph.server import Engine
 from hive_mind.store.graph.server import confined
 
 engine = Engine(Path("graph.kuzu"), 256 << 20, read_only=True)
@@ -202,7 +203,7 @@ async def test_a_query_that_ends_the_process_is_told_so_and_the_next_one_is_answ
     # As Kuzu's parser does where its stack overflows, but at once.
     refused = "lambda query, _: 'fatal' in query and os.abort() or query"
     fatal = f"import os; from hive_mind.store.graph import server; server.checked = {refused}; "
-    monkeypatch.setattr(client, "_CHILD", fatal + client._CHILD)
+    monkeypatch.setattr(graph_module, "_CHILD", fatal + graph_module._CHILD)
 
     async with Graph(await written(tmp_path, pump())) as graph:
         await graph.query("RETURN 1")

@@ -13,7 +13,8 @@ import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.model.ids import fact_id
-from hive_mind.store.graph import Graph, client
+from hive_mind.store import graph
+from hive_mind.store.graph import Graph
 from tests.servers.children import Child
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, pump, written
 
@@ -56,7 +57,7 @@ async def test_killed_between_questions_it_is_started_again(record):
 
 
 def test_killed_at_every_try_it_is_given_up_with_a_word_on_what_to_do(record, monkeypatch):
-    monkeypatch.setattr(client, "_CHILD", "import sys; sys.stdin.buffer.read(4); sys.exit('kuzu aborted')")
+    monkeypatch.setattr(graph, "_CHILD", "import sys; sys.stdin.buffer.read(4); sys.exit('kuzu aborted')")
 
     async def run():
         async with Graph(record) as graph:
