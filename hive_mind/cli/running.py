@@ -22,8 +22,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from io import UnsupportedOperation
 from types import FrameType
 from typing import Any, TypeVar, get_type_hints
 
@@ -166,19 +167,31 @@ def exit_codes() -> Iterator[Ending]:
         say(str(stop) or "stopped; whatever was finished before is kept")
         raise _exit(ending.code) from None
     except BrokenPipeError:
-        # Drop the text still buffered, which has no reader; without this Python would complain about it at exit.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        _drop_output()
         raise _exit(NO_READER) from None
     except OSError as error:
-        if error.errno not in _ADVICE:
-            raise
-        say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
+        advise(error)
         raise _exit(FAILED) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def advise(error: OSError) -> None:
+    """Say what to do about it. Raises one that is a defect."""
+    if error.errno not in _ADVICE:
+        raise error
+    say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
+    if error.filename is None:
+        _drop_output()
+
+
+def _drop_output() -> None:
+    """The text still buffered has no reader or no room; without this Python would complain about it at exit."""
+    with suppress(UnsupportedOperation):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _exit(code: int) -> Exception:

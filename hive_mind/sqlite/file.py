@@ -111,12 +111,12 @@ class File:
             # A file without a name takes what is written, and nobody ever finds it again. With its folder it may have moved.
             advice = "end its process, put the file back (hive-mind restore), and start it again"
             raise BackendError("sqlite", f"{self.path} was deleted or replaced while it is open; nothing is written: {advice}")
-        with translating(self.path, self._form), transaction(self.connection):
+        with translating(self.path, self._form, "nothing of this was written"), transaction(self.connection):
             yield self.connection
 
     def scrub(self) -> None:
         """Leave no freed page and no log. Raises `BackendError` where another connection still reads what was there before."""
-        with translating(self.path, self._form):
+        with translating(self.path, self._form, "what was erased is found no more, but its bytes are still in the file"):
             self.connection.execute("PRAGMA secure_delete = ON")
             self.connection.execute("VACUUM")
             (is_busy, *_), *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -326,12 +326,12 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def translating(path: Path, form: FileFormat) -> Iterator[None]:
-    """Errors of SQLite and of the file system, as ours."""
+def translating(path: Path, form: FileFormat, outcome: str = "") -> Iterator[None]:
+    """Errors of SQLite and of the file system, as ours. `outcome`: of what the disk refuses, as a clause."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _translated(path, form, error) from error
+        raise _translated(path, form, error, outcome) from error
     except UnicodeDecodeError as error:
         # SQLite names what is damaged, by a name that is damaged.
         raise unreadable(path, "is damaged (a name in it is not text)", form.when_damaged) from error
@@ -341,7 +341,7 @@ def translating(path: Path, form: FileFormat) -> Iterator[None]:
         ) from error
 
 
-def _translated(path: Path, form: FileFormat, error: sqlite3.Error) -> HiveError:
+def _translated(path: Path, form: FileFormat, error: sqlite3.Error, outcome: str) -> HiveError:
     kind = _kind(error)
     # Our statements fit our tables, so what does not fit is the file.
     if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
@@ -350,7 +350,7 @@ def _translated(path: Path, form: FileFormat, error: sqlite3.Error) -> HiveError
         return locked_error(path, form.owner)
     if kind in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         advice = "check the disk, its permissions and its free space, then try again"
-        return BackendError("sqlite", f"{path}: {error}; nothing of this was written: {advice}")
+        return BackendError("sqlite", f"{path}: {'; '.join(filter(None, (str(error), outcome)))}: {advice}")
     return BackendError("sqlite", f"{path}: {error}")
 
 

@@ -49,6 +49,16 @@ def test_reading_commands_print_the_same_while_the_resident_process_has_the_memo
         assert (command, out) == (command, one.out)
 
 
+def test_where_there_is_no_room_for_what_is_printed_a_line_says_so_whatever_was_to_print_it(taught: HiveMind) -> None:
+    assert taught("serve").code == 0
+    for arguments in (("--help",), ("facts", "list"), ("ask", QUESTION)):
+        with Path("/dev/full").open("wb") as full, taught.start(*arguments, stdout=full.fileno(), stderr=PIPE) as process:
+            _, err = process.communicate(timeout=120)
+        said = err.decode().splitlines()
+        assert (process.returncode, said[-1]) == (1, "error: writing: No space left on device; make room there, and run it again")
+        assert "Traceback (most recent call last):" not in said
+
+
 def test_a_fact_is_taken_back_where_the_memory_is_open(taught: HiveMind) -> None:
     (fact, *_) = taught("facts", "list", "-o", "json").json
     assert taught("serve").code == 0

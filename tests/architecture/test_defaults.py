@@ -38,7 +38,7 @@ NAMESAKES = {
         *(("NAMED_MAX", 3), ("NAME_MAX", 40), ("REASON_MAX", 500), ("SHOWN_MAX", 5), ("VALUES_MAX", 12)),
     },
     "an id of a fact and one of a key, a key that signs and one that encrypts": {("ID_BYTES", 16), ("KEY_BYTES", 32)},
-    "needed before the command line is loaded": {("NO_READER", 141), ("STOPPED", 130)},
+    "needed before the command line is loaded": {("STOPPED", 130)},
     "a unit of time": {("MINUTE_S", 60)},
     "more than any time, and more than any number of rows": {("NEVER", 1 << 62)},
     "a share of a sum, and a difference between two": {("SAME", 1e-9)},

@@ -1,5 +1,6 @@
 """On a disk that fills, or that nobody may write to, commands say what is safe, answer what they can, and are not alarmed."""
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -149,6 +150,23 @@ def test_what_can_not_be_signed_is_not_erased(at_disk: HiveMind) -> None:
 
     assert (ended.code, "receipts.key: No space left on device; make room there" in ended.err) == (1, True)
     assert QUOTE in at_disk("ask", QUESTION).out
+
+
+def test_what_there_was_no_room_to_scrub_is_owed_and_not_called_unwritten(at_disk: HiveMind, tmp_path: Path) -> None:
+    pumps = "".join(f"Pump {number} stands in hall {number % 7} and cools line {number}.\n" for number in range(800))
+    assert at_disk("learn", "-", "--source", "ben", stdin=QUOTE).code == 0
+    assert at_disk("learn", "-", "--source", "ada", stdin=pumps).code == 0
+    assert at_disk("erase", "--subject", "Nobody", "--yes").code == 0
+    filler = filled(at_disk.home.parent)
+    os.truncate(filler, filler.stat().st_size - (160 << 10))
+
+    ended = at_disk("erase", "--source", "ben", "--yes")
+    found = at_disk("ask", QUESTION).out
+    filler.unlink()
+
+    assert (ended.code, QUOTE in found) == (1, "nothing of this was written" in ended.out), ended.out
+    assert "its bytes are still in the file: check the disk" in ended.out
+    assert at_disk("erase", "--source", "ben", "--yes").code == 0
 
 
 def test_a_receipt_for_which_there_is_no_room_is_printed(small_disk: Path, tmp_path: Path) -> None:
