@@ -17,6 +17,7 @@ import typer
 from hive_mind import backends
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
+from hive_mind.cli.asking.asked import kept_open, refuse_kept_open
 from hive_mind.cli.learning import refuse_replacing, source_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, for_copying, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_document, show_json
@@ -26,7 +27,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.copies import note_copy
-from hive_mind.runtime.settings import Settings, database_path, is_kept
+from hive_mind.runtime.settings import Settings, database_path, is_kept, kept_agents
 
 if TYPE_CHECKING:
     # To forget takes an engine and keys, which a backup does without.
@@ -121,6 +122,7 @@ async def restore(
 async def _restore_agent(settings: Settings, file: Path, agent: str, output: Format, *, force: bool) -> None:
     if is_kept(settings, agent) and not force:
         raise InvalidInput(f"agent {agent!r} has a memory already: replace it with --force; it is kept beside the copy")
+    refuse_kept_open(settings, agent)
     path = database_path(settings, agent)
     former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
     if output is Format.JSON:
@@ -199,7 +201,8 @@ async def erase(
         make_ready(settings.home)
     erased = Erased(names={subject} - {""})
     running = await _erased_from_fleets(settings, fleet, erasures, erased, timeout_s=timeout_s, is_dry=not yes)
-    await erase_from_agents(settings, _agents_but(settings, running), erasures, erased, is_dry=not yes)
+    agents = [name for name in kept_agents(settings) if name not in running]
+    await erase_from_agents(settings, _at_rest(settings, agents, erased), erasures, erased, is_dry=not yes)
     erase_from_letters(settings.home, erasures, erased, is_dry=not yes)
     await erase_from_copies(settings.home, erasures, erased, is_dry=not yes)
     if not yes:
@@ -252,7 +255,7 @@ class _Kept:
     async def facts_with_prefix(self, prefix: str) -> "list[_Id]":
         from hive_mind.runtime.wiring import kept_facts
 
-        ids = (fact.id for agent in _agents_of(self._settings) for fact in kept_facts(self._settings, agent))
+        ids = (fact.id for agent in kept_agents(self._settings) for fact in kept_facts(self._settings, agent))
         return [_Id(id) for id in sorted(set(ids)) if id.startswith(prefix)]
 
 
@@ -274,14 +277,13 @@ async def _erased_from_fleets(
     return theirs
 
 
-def _agents_of(settings: Settings) -> list[str]:
-    folder = settings.home / "agents"
-    names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    return [name for name in names if is_kept(settings, name)]
+def _at_rest(settings: Settings, agents: Sequence[str], erased: "Erased") -> list[str]:
+    """Those that no process keeps open; the others are owed."""
+    from hive_mind.runtime.receipts import Owed
 
-
-def _agents_but(settings: Settings, running: set[str]) -> list[str]:
-    return [name for name in _agents_of(settings) if name not in running]
+    keepers = {agent: kept_open(settings, agent) for agent in agents}
+    erased.owed += [Owed(f"agent {agent}", f"{keeper}, and erase again") for agent, keeper in keepers.items() if keeper]
+    return [agent for agent, keeper in keepers.items() if not keeper]
 
 
 def _show_dry(erased: "Erased", output: Format) -> None:

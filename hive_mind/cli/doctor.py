@@ -20,6 +20,7 @@ import typer
 
 from hive_mind import __version__, backends
 from hive_mind.cli import options
+from hive_mind.cli.asking.asked import refuse_kept_open
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED
@@ -104,6 +105,7 @@ async def doctor(
 
 
 async def _repair(settings: Settings, agent: str, output: Format, *, from_hive: bool) -> None:
+    refuse_kept_open(settings, agent)
     path = database_path(settings, agent)
     if not (path.exists() or is_half_replaced(path)) and not from_hive:
         raise InvalidInput(f"{path} is not there: name another --agent, or restore a copy with: hive-mind restore FILE")

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import AnsweringAgent, AnyAgent, AnyEmbeddingAgent, AskedFacts, FactId, asked_agent, knows_it_all
+from hive_mind.cli.asking.asked import (
+    AnsweringAgent,
+    AnyAgent,
+    AnyEmbeddingAgent,
+    AskedFacts,
+    FactId,
+    asked_agent,
+    knows_it_all,
+    refuse_kept_open,
+)
 from hive_mind.cli.asking.quick_ask import Reply, show_hits, show_note
 from hive_mind.cli.learning import STDIN, FileLines, lines_of, refuse_replacing, source_named
 from hive_mind.cli.options import (
@@ -344,6 +353,7 @@ def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, Non
 async def _import(file: str, lines: FileLines, settings: Settings, agent: str, output: Format) -> None:
     from hive_mind.runtime.wiring import unindexed
 
+    refuse_kept_open(settings, agent)
     with lines, progress("lines") as report:
         async with unindexed(settings, agent) as target:
             try:

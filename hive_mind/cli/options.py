@@ -13,10 +13,11 @@ import typer
 
 from hive_mind.cli.output import say
 from hive_mind.cli.running import Work, command
+from hive_mind.counted import IN_A_LINE, first_of
 from hive_mind.errors import InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX, OF_A_LIST
 from hive_mind.regex import regex
-from hive_mind.runtime.settings import LOCK_WAIT_S, Settings, is_kept, refuse_unwritable_name
+from hive_mind.runtime.settings import LOCK_WAIT_S, Settings, is_kept, kept_agents, refuse_unwritable_name
 from hive_mind.runtime.worker_http import SILENCE_S
 
 if TYPE_CHECKING:
@@ -184,7 +185,9 @@ def examples(*lines: str) -> str:
 
 
 def _unknown(settings: Settings, agent: str) -> str:
-    return f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}"
+    names = kept_agents(settings)
+    there = f"; --agent chooses one that has: {first_of(names, IN_A_LINE)}" if names else ""
+    return f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}{there}"
 
 
 def _refuse_file(home: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.asked import AnsweringAgent, AnyAgent, AnyEmbeddingAgent, AskedFacts, asked_agent
+from hive_mind.cli.asking.asked import AnsweringAgent, AnyAgent, AnyEmbeddingAgent, AskedFacts, asked_agent, refuse_kept_open
 from hive_mind.cli.learning import left_out_text, path_of_source
 from hive_mind.cli.options import Format, Group, for_reading
 from hive_mind.cli.output import (
@@ -119,7 +119,9 @@ async def reembed(at: options.EmbeddingAgent) -> None:
     """
     from hive_mind.runtime.wiring import open_memory
 
-    async with await open_memory(for_reading(at.settings(), at.agent), at.agent) as memory:
+    settings = at.settings()
+    refuse_kept_open(settings, at.agent)
+    async with await open_memory(for_reading(settings, at.agent), at.agent) as memory:
         with progress("texts") as report:
             count = await _reembed(memory, report)
         figures = await memory.get_statistics()

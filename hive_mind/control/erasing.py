@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+from hive_mind.control import RESIDENT
 from hive_mind.control.platforms import CALL_TIMEOUT_S
 from hive_mind.control.state import FleetFolder, FleetState, discard_former
 from hive_mind.errors import HiveError, InvalidInput
@@ -41,7 +42,7 @@ async def erase_from_fleet(
         # Nobody would erase there.
         await asyncio.to_thread(discard_former, folder)
     if state.hive is not None and not is_shared(state.hive.topology):
-        return _of_lone_agents(state, erased)
+        return _of_lone_agents(folder.fleet, state, erased)
     if state.is_stopped:
         why = "it is stopped: start it (hive-mind rollout restart), and erase again"
         erased.owed.append(Owed(f"fleet {folder.fleet}", why))
@@ -53,15 +54,16 @@ async def erase_from_fleet(
     return _agents_in(state)
 
 
-def _of_lone_agents(state: FleetState, erased: Erased) -> set[str]:
+def _of_lone_agents(fleet: str, state: FleetState, erased: Erased) -> set[str]:
     """Those that are open, of agents that share nothing: each is erased from on its own, at rest."""
     if state.last_hive is not None:
         why = "its journals rest since the agents share nothing: apply a manifest with a shared topology, and erase again"
         erased.owed.append(Owed(f"hive {state.last_hive.id}", why))
     if state.is_stopped:
         return set()
-    why = "its agents share nothing, and are open: stop it (hive-mind delete, which keeps memories), and erase again"
-    erased.owed.append(Owed("fleet", why))
+    stop = "hive-mind serve --stop" if fleet == RESIDENT else f"hive-mind delete {fleet}"
+    why = f"its agents share nothing, and are open: stop it ({stop}, which keeps memories), and erase again"
+    erased.owed.append(Owed(f"fleet {fleet}", why))
     return _agents_in(state)
 
 

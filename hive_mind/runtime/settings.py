@@ -215,6 +215,13 @@ def is_kept(settings: Settings, agent: str) -> bool:
     return path.exists() or is_half_replaced(path)
 
 
+def kept_agents(settings: Settings) -> list[str]:
+    """The agents of a home that have a record."""
+    folder = settings.home / "agents"
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return [name for name in names if is_kept(settings, name)]
+
+
 def ledger_path(settings: Settings, agent: str) -> Path:
     """Where an agent's ledger is: runs, judgements, questions. Raises `InvalidInput` for a name that is no plain file name."""
     return database_path(settings, agent).with_name("ledger.sqlite")

@@ -152,7 +152,7 @@ def test_what_can_not_be_signed_is_not_erased(at_disk: HiveMind) -> None:
     assert QUOTE in at_disk("ask", QUESTION).out
 
 
-def test_what_there_was_no_room_to_scrub_is_owed_and_not_called_unwritten(at_disk: HiveMind, tmp_path: Path) -> None:
+def test_what_there_was_no_room_to_scrub_is_owed_and_not_called_unwritten(at_disk: HiveMind) -> None:
     pumps = "".join(f"Pump {number} stands in hall {number % 7} and cools line {number}.\n" for number in range(800))
     assert at_disk("learn", "-", "--source", "ben", stdin=QUOTE).code == 0
     assert at_disk("learn", "-", "--source", "ada", stdin=pumps).code == 0

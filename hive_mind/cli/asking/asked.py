@@ -28,7 +28,7 @@ from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.model.fact import Fact, FactList, fact_of
 from hive_mind.runtime.asking import ProcessAgent
-from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, is_kept, settings_given
+from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, database_path, is_kept, kept_agents, settings_given
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
 from hive_mind.runtime.workers import Contact, WorkerStatus
 from hive_mind.safe_files import is_locked
@@ -234,6 +234,32 @@ def member(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAgent
     return None
 
 
+def kept_open(settings: Settings, agent: str) -> str:
+    """Which process keeps the memory of an agent open until it is told to end, and what ends it; "" where none does."""
+    from hive_mind.sqlite import in_use_by
+
+    if (pid := in_use_by(database_path(settings, agent))) is None:
+        return ""
+    for path in sorted(settings.home.glob("*/*/run/*.json")):
+        try:
+            contact = json_decoder(Contact)(path.read_bytes())
+        except (OSError, msgspec.DecodeError):
+            continue
+        kind, name, *_ = path.relative_to(settings.home).parts
+        # One that ends already lets go of it soon.
+        if contact.pid == pid and not (kind == "fleets" and fleets.is_stopped(settings.home, name)):
+            fleet_ending = "hive-mind serve --stop" if name == RESIDENT else f"hive-mind delete {name}"
+            ending = f"{fleet_ending} ends it" if kind == "fleets" else f"Ctrl-C or kill {pid} ends its hive-mind agent run"
+            return f"process {pid} of {kind[:-1]} {name} has the memory open: {ending}, and nothing is lost; do that"
+    return ""
+
+
+def refuse_kept_open(settings: Settings, agent: str) -> None:
+    """For what needs a memory alone. Raises `CommandError` at once where waiting would be in vain."""
+    if keeper := kept_open(settings, agent):
+        raise CommandError(f"agent {agent}: {keeper}, and run this again")
+
+
 def is_to_be_started(home: Path) -> bool:
     """Whether a home has no other fleet than the resident one, and nothing of that runs, as its files tell."""
     fleets = home / "fleets"
@@ -306,8 +332,6 @@ class OpenedAgent:
 
     def _signature(self) -> list[tuple[int, int]]:
         """Of its file and the log of it: another one after any write."""
-        from hive_mind.runtime.settings import database_path
-
         path = database_path(self._settings, self.name)
         files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
         return [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, files)]
@@ -346,6 +370,9 @@ async def asked_agent(
     `may_begin`: it may be one that knows nothing yet. `opening`: options and the variable that decide about that; where a
     process has it open, a line says that they change nothing. Raises `HiveError`.
     """
+    if not (agent or fleet or may_begin or is_kept(settings, DEFAULT_AGENT)) and len(names := kept_agents(settings)) == 1:
+        (agent,) = names
+        say(f"agent {DEFAULT_AGENT} has learned nothing: {agent} is the only one here", style="dim")
     home, name = settings.home, agent or DEFAULT_AGENT
     # One look at two folders; most homes have neither.
     has_hives, has_fleets = (os.path.isdir(home / folder) for folder in ("hives", "fleets"))  # noqa: ASYNC240, PTH112

@@ -19,6 +19,7 @@ from hive_mind.cli.asking.asked import (
     FleetAgent,
     fleet_agent,
     is_to_be_started,
+    refuse_kept_open,
     say_without_effect,
 )
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective, settings_for
@@ -114,6 +115,7 @@ async def resident_agent(
                 yield served
                 return
     name = agent or DEFAULT_AGENT
+    refuse_kept_open(settings, name)
     loads = "" if settings.embed == "none" else f", which loads {settings.embed_model}"
     say(f"starting a process for agent {name}{loads} …", style="dim")
     # Said before what starts it is loaded, which takes most of a second.
