@@ -353,8 +353,8 @@ def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, Non
 async def _import(file: str, lines: FileLines, settings: Settings, agent: str, output: Format) -> None:
     from hive_mind.runtime.wiring import unindexed
 
-    refuse_kept_open(settings, agent)
     with lines, progress("lines") as report:
+        refuse_kept_open(settings, agent)
         async with unindexed(settings, agent) as target:
             try:
                 imported = await _taken_in(target, lines, report)

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,37 @@ def test_commands_teach_and_ask_the_one_that_runs_and_open_the_memory_of_one_tha
         ada.process.send_signal(signal.SIGTERM)
         assert ada.ended() == 0
     assert not list(contacts.glob("*.json"))
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_a_memory_that_a_process_keeps_open_is_copied_and_what_needs_it_alone_says_at_once_what_ends_it(
+    redis: RedisServer, hive_mind: HiveMind, tmp_path: Path, is_served: bool
+) -> None:
+    copy, text = tmp_path / "copy.sqlite", tmp_path / "facts.jsonl"
+    with ExitStack() as stack:
+        if is_served:
+            stack.callback(hive_mind, "serve", "--stop")
+            assert hive_mind("serve", "--agent", "ada").code == 0
+        else:
+            ada = stack.enter_context(Running(redis, hive_mind.home, "pier", "--name", "ada", "--members", "ada"))
+            ada.until_it_says(": ready")
+            wait_until(lambda: list((hive_mind.home / "hives" / "pier" / "run").glob("*.json")))
+        ending = "hive-mind serve --stop" if is_served else "ends its hive-mind agent run"
+        assert hive_mind("learn", "-", "--agent", "ada", "--source", "notes", stdin="The ferry leaves at nine.").code == 0
+
+        # The only one here, so it need not be named.
+        assert "The ferry leaves at nine." in hive_mind("facts", "list").out
+        for command in (("backup", copy), ("facts", "export", text)):
+            assert hive_mind(*command, "--agent", "ada").code == 0
+        for command in (("facts", "import", text), ("restore", copy, "--force"), ("reembed",), ("doctor", "--repair")):
+            ended = hive_mind(*command, "--agent", "ada")
+            assert (ended.code, ending in ended.err, "waiting" in ended.err) == (1, True, False), (command, ended.err)
+        erased = hive_mind("erase", "--source", "notes", "--yes")
+        assert (erased.code, ending in erased.out, "waiting" in erased.err) == (1, True, False), erased.out
+        assert "memory.sqlite: still has" not in erased.out
+        if not is_served:
+            served = hive_mind("serve", "--agent", "ada")
+            assert (served.code, ending in served.err) == (1, True), served.err
 
 
 def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_path: Path) -> None:
